@@ -262,6 +262,10 @@ pub struct AgentLimits {
     pub output_per_hour: Option<u64>,
     /// Calls that run at the same time.
     pub concurrent: u64,
+    /// Calls that wait for a person at the same time.
+    pub pending: u64,
+    /// Bytes of their records.
+    pub pending_bytes: u64,
 }
 
 impl Default for AgentLimits {
@@ -272,6 +276,8 @@ impl Default for AgentLimits {
             seconds_per_hour: None,
             output_per_hour: None,
             concurrent: 4,
+            pending: 100,
+            pending_bytes: 16 << 20,
         }
     }
 }

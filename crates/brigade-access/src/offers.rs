@@ -56,6 +56,11 @@ impl Offer {
         self.patterns.iter().map(Glob::as_str)
     }
 
+    /// Returns the URIs or names that the patterns write out, without a wildcard.
+    pub fn exact_names(&self) -> impl Iterator<Item = &str> {
+        self.patterns().filter(|pattern| !pattern.contains(['*', '?', '[', '{', '\\']))
+    }
+
     /// Returns whether two offers are equal except for their places.
     pub fn is_same(&self, other: &Offer) -> bool {
         let start = |offer: &Offer| {

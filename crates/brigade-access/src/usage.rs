@@ -40,6 +40,23 @@ impl LimitExceeded {
     }
 }
 
+impl AgentLimits {
+    /// Returns the limit of waiting calls if `calls` with records of `bytes` wait, and one more with a record of `new`
+    /// bytes would be too many.
+    pub fn over_pending(&self, calls: u64, bytes: u64, new: u64) -> Option<LimitExceeded> {
+        let what = match (self.pending <= calls, self.pending_bytes < bytes.saturating_add(new)) {
+            (false, false) => return None,
+            (true, _) => format!("{calls} calls of the agent wait for a person (`pending` of its limits)"),
+            (false, true) => format!(
+                "the calls of the agent that wait for a person have {bytes} bytes, and this one {new} \
+                 (`pending_bytes` of its limits)"
+            ),
+        };
+        let what = format!("{what}; a person decides about them, and `call.cancel` withdraws one");
+        Some(LimitExceeded { code: reasons::TOO_MANY_PENDING, what, retry_after: MINUTE })
+    }
+}
+
 /// The period in which profiles count calls.
 pub const MINUTE: Duration = Duration::from_secs(60);
 
@@ -136,6 +153,20 @@ mod tests {
         let profile: ProfileName = "guard.rate".parse().unwrap();
         let over = LimitExceeded::of_minute(&profile, most, &calls, now);
         assert_eq!(over.map(|over| over.retry_after.as_secs()), expect, "{most} of {ages:?}");
+    }
+
+    #[test]
+    fn waiting_calls_are_bounded_by_number_and_bytes() {
+        let limits = AgentLimits { pending: 2, pending_bytes: 100, ..AgentLimits::default() };
+        let check = |calls, bytes, new, expect: bool| {
+            assert_eq!(limits.over_pending(calls, bytes, new).is_some(), expect, "{calls} {bytes} {new}");
+        };
+        check(0, 0, 100, false);
+        check(0, 0, 101, true);
+        check(1, 60, 40, false);
+        check(1, 60, 41, true);
+        check(2, 10, 10, true);
+        check(1, u64::MAX, 1, true);
     }
 
     #[test]

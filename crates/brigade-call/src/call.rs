@@ -14,6 +14,9 @@ use crate::judged::Judgement;
 use crate::session::CallSession;
 use crate::status::{CallStatus, Step, WrongStep};
 
+/// The reason that is shown for a call whose approval this host has not signed.
+pub const NOT_APPROVED_HERE: &str = "not approved on this host";
+
 /// A stored call with its history.
 ///
 /// The fields mirror the record. Use [`Call::approve`] and the other steps to change the status; they refuse invalid
@@ -273,6 +276,25 @@ impl Call {
     /// Fails unless the call is pending, held or approved.
     pub fn reopen(self, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
         self.decline(Step::Hold, CallStatus::Pending, reason, at)
+    }
+
+    /// Returns the call as it counts if this host has not signed its approval: without it. If it could run or resume
+    /// because of it, it is pending again.
+    #[must_use]
+    pub fn not_approved_here(mut self) -> Call {
+        let counted = matches!(self.status, CallStatus::Waiting | CallStatus::ResumePending);
+        if self.status == CallStatus::Approved || counted && self.approval.is_some() {
+            self.status = CallStatus::Pending;
+            self.review_reason = Some(NOT_APPROVED_HERE.to_owned());
+            self.checkpoint_ids.clear();
+        }
+        self.approval = None;
+        self
+    }
+
+    /// Returns whether the call is pending only because this host has not signed its approval.
+    pub fn is_approved_elsewhere(&self) -> bool {
+        self.status == CallStatus::Pending && self.review_reason.as_deref() == Some(NOT_APPROVED_HERE)
     }
 
     /// Withdraws the call for its caller. Unlike a rejected call, it may be requested again.

@@ -242,6 +242,17 @@ impl Checkpoint {
         self
     }
 
+    /// Takes back an answer that does not count.
+    #[must_use]
+    pub fn unanswered(mut self) -> Checkpoint {
+        if self.status == CheckpointStatus::Approved {
+            self.status = CheckpointStatus::Pending;
+            self.selected_choice = None;
+            self.reviewed_at = None;
+        }
+        self
+    }
+
     /// Checks that the call may resume after it.
     ///
     /// # Errors

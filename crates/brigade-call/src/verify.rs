@@ -170,6 +170,9 @@ fn status_blockers(
 
 fn status_blocker(call: &Call, plan: &Plan, now: Timestamp) -> Blocker {
     let message = match &call.status {
+        CallStatus::Pending if call.is_approved_elsewhere() => {
+            "the call is pending: it is not approved on this host".to_owned()
+        }
         CallStatus::Pending => "the call is pending: it is not approved yet".to_owned(),
         CallStatus::Held => "the call is held".to_owned(),
         CallStatus::Approved => "the call is approved, and has no checkpoint to resume".to_owned(),

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_core::text::escape_terminal;
-use brigade_core::{Extra, Json, Object, Severity, record};
+use brigade_core::{AgentFiles, ClosedPlace, Extra, Json, Object, Severity, closed_place, record};
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
@@ -301,10 +301,14 @@ pub fn source_place(path: &str) -> Result<String, &'static str> {
     if names.is_empty() || names.contains(&"..") {
         return Err("source path is not relative to the workspace");
     }
-    if names.iter().any(|name| name.eq_ignore_ascii_case(".brigade") || name.eq_ignore_ascii_case(".git")) {
-        return Err("source path belongs to the state of Brigade or git");
-    }
     let is_markdown = path.len() > 3 && path.to_ascii_lowercase().ends_with(".md");
+    match closed_place(&names.join("/"), AgentFiles::Closed) {
+        // Programs read Markdown below them as text.
+        Some(ClosedPlace::AgentFile) if is_markdown => {}
+        Some(ClosedPlace::AgentFile) => return Err("source path starts programs of agents or editors"),
+        Some(_) => return Err("source path belongs to the state of Brigade or git"),
+        None => {}
+    }
     if names.iter().any(|name| name.starts_with('.')) && !is_markdown {
         return Err("source path is hidden and not Markdown");
     }
@@ -324,6 +328,12 @@ pub enum SourceState {
     Different,
     /// It cannot be copied, with the reason.
     Unusable(String),
+}
+
+/// Disables an entry, as `register` does: a person enables it after a review.
+fn without_consent(mut entry: Entry) -> Entry {
+    entry.tool.enabled = false;
+    entry
 }
 
 /// An entry that is imported.
@@ -393,7 +403,7 @@ impl ImportPlan {
         let mut seen = BTreeSet::new();
         for json in packed {
             let entry = match Entry::from_json(json) {
-                Ok(entry) => entry.portable(redactor),
+                Ok(entry) => without_consent(entry.portable(redactor)),
                 Err(problem) => {
                     let id = json.get("id").and_then(Json::as_str).unwrap_or_default();
                     let reason = match id.trim() {
@@ -419,7 +429,9 @@ impl ImportPlan {
                 continue;
             }
             let old = known.get(entry.tool.id.as_str());
-            let is_same = old.is_some_and(|old| old.portable(redactor).to_object() == entry.to_object());
+            let same_text =
+                |old: &Entry| without_consent(old.portable(redactor)).to_object() == entry.to_object();
+            let is_same = old.is_some_and(|old| same_text(old));
             if let Some(old) = old
                 && !is_same
                 && existing == OnExisting::Keep
@@ -576,6 +588,8 @@ mod tests {
             ".envrc",
             ".claude/settings.json",
             "a/.vscode/tasks.json",
+            "opencode.json",
+            ".br\u{200b}igade/x.md",
         ] {
             assert!(source_place(bad).is_err(), "{bad}");
         }

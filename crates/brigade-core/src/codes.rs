@@ -99,6 +99,8 @@ table! {
 
     REFUSED = "refused": "The state, the policy or a person's decision does not allow the operation.";
     WRONG_STATE = "wrong_state": "The status of the call or checkpoint does not allow this step.";
+    NOT_APPROVED_HERE = "not_approved_here": "The record is not approved on this host: it has no valid MAC of the host's key. `brigade state adopt` shows such records and asks.";
+    TRACKED_STATE = "tracked_state": "Git tracks a file that counts only on this host, so a cloned repository may have brought it. It does not count.";
     CHANGED_MEANWHILE = "changed_meanwhile": "The record changed since it was read; look at it again.";
     INSIDE_A_RUN = "inside_a_run": "A program of a run asked for it. Nothing that decides or widens rights is done from inside a run.";
     ADDRESS_TAKEN = "address_taken": "The address or socket cannot be listened on: another process has it.";
@@ -228,6 +230,7 @@ table! {
     RUNS_ELSEWHERE = "runs_elsewhere": "Another process runs the call, and did not end it.";
     SECRET = "secret": "The text has a secret, and secrets are never stored.";
     SECRET_BY_QUESTION = "secret_by_question": "The question asks for a secret.";
+    SECRET_IN_COMMIT = "secret_in_commit": "A commit would add a bound value or a token.";
     SESSION_GONE = "session_gone": "The session that asked is over.";
     TARGET_NOT_FOUND = "target_not_found": "The text to replace does not occur.";
     TARGET_NOT_UNIQUE = "target_not_unique": "The text to replace occurs more than once.";

@@ -378,6 +378,9 @@ issue_types! {
         PolicyTracked = "policy_tracked", Error, "Git tracks a policy with rules that approve calls",
             "A cloned repository must not approve anything by itself. Take policy.toml out of the repository (`git rm --cached`), or remove its rules.",
             Remedy::Edit;
+        TrackedState = "tracked_state", Error, "Git tracks state, the policy or gateway configuration",
+            "A cloned repository must not bring approvals or settings. What git tracks does not count on this host. Take the file out of the repository (`git rm --cached`).",
+            Remedy::Edit;
         GatewayConfigInvalid = "gateway_config_invalid", Error, "gateway.toml or profiles.toml is invalid",
             "The gateway does not start, and one that runs keeps what it read last.", Remedy::Edit;
         PolicyBlocker = "policy_blocker", Warning, "The policy does not allow the tool",

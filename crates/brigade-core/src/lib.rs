@@ -2,10 +2,11 @@
 //!
 //! Owns:
 //!
-//! * ids, timestamps, the clock and fingerprints;
+//! * ids, timestamps, the clock, fingerprints, and the MACs of a host;
 //! * JSON (parsing, canonical form), YAML as values with places, and the words of TOML errors;
 //! * places in files, issues found there, and the tables of issue types and codes;
 //! * next steps, and the documents of operations;
+//! * the names of places that are closed to agents;
 //! * escaping of text for terminals.
 //!
 //! Does not know tools, calls, files or processes.
@@ -19,11 +20,13 @@
 //! # Ok::<(), brigade_core::JsonError>(())
 //! ```
 
+mod closed;
 pub mod codes;
 mod explained;
 mod fingerprint;
 pub mod front_matter;
 mod glob;
+mod host_key;
 mod id;
 mod issue;
 mod issue_type;
@@ -41,10 +44,14 @@ pub mod toml_errors;
 pub mod words;
 pub mod yaml;
 
+pub use closed::{
+    AgentFiles, ClosedPlace, GIT_FOLDER, STATE_FOLDER, closed_place, missing_agent_files, plain_path,
+};
 pub use codes::reasons;
 pub use explained::{ErrorKind, OperationError};
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};
 pub use glob::Glob;
+pub use host_key::HostKey;
 pub use id::{AgentName, CallId, CheckpointId, IdPrefix, InvalidId, Label, PrefixMatch, RunId};
 pub use issue::{ConfigIssue, Place, Severity, closest};
 pub use issue_type::{Area, IssueType, Remedy};

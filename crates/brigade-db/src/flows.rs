@@ -3,6 +3,8 @@
 //! A transition is one transaction. The driver of an execution names its process in each write. Writes are refused once
 //! the execution has ended or another process has taken it over.
 
+mod signed;
+
 use std::collections::BTreeMap;
 
 use brigade_core::json::{compact_text, from_json, to_json};
@@ -346,6 +348,7 @@ impl Store {
             let event = Event::WorkflowStarted { by: new.owner, version: &flow.version };
             note(transaction, &flow, &event, now)?;
             note(transaction, &flow, &Event::StateEntered, now)?;
+            self.sign_flow(transaction, &flow.id)?;
             Ok(flow)
         })
     }
@@ -409,7 +412,7 @@ impl Store {
         event: Option<&Event<'_>>,
         now: Timestamp,
     ) -> Result<WriteOutcome, StoreError> {
-        self.change(|transaction| {
+        self.change_flow(id, |transaction| {
             let Some(flow) = held(transaction, id, gateway)? else { return Ok(WriteOutcome::Lost) };
             transaction.execute("UPDATE flow SET step = ?2 WHERE id = ?1", params![id, step.to_compact()])?;
             if let Some(event) = event {
@@ -433,7 +436,7 @@ impl Store {
     ) -> Result<WriteOutcome, StoreError> {
         asked.check()?;
         let asked = asked.masked(redactor);
-        self.change(|transaction| {
+        self.change_flow(id, |transaction| {
             let Some(flow) = held(transaction, id, gateway)? else { return Ok(WriteOutcome::Lost) };
             let question = questions::insert(transaction, &flow.owner, &flow.id, &asked, now)?;
             transaction.execute("UPDATE flow SET question = ?2 WHERE id = ?1", params![id, question])?;
@@ -454,7 +457,7 @@ impl Store {
         event: &Event<'_>,
         now: Timestamp,
     ) -> Result<WriteOutcome, StoreError> {
-        self.change(|transaction| {
+        self.change_flow(id, |transaction| {
             let Some(flow) = held(transaction, id, gateway)? else { return Ok(WriteOutcome::Lost) };
             if let Some(question) = &flow.question {
                 questions::withdraw(transaction, question)?;
@@ -479,7 +482,7 @@ impl Store {
         transit: &Transit<'_>,
         now: Timestamp,
     ) -> Result<WriteOutcome, StoreError> {
-        self.change(|transaction| {
+        self.change_flow(id, |transaction| {
             let Some(mut flow) = held(transaction, id, gateway)? else { return Ok(WriteOutcome::Lost) };
             if flow.is_paused {
                 return Ok(WriteOutcome::Paused);
@@ -584,7 +587,7 @@ impl Store {
         is_paused: bool,
         now: Timestamp,
     ) -> Result<Flow, StoreError> {
-        self.change(|transaction| {
+        self.change_flow(id, |transaction| {
             let flow = by_id(transaction, owner, id)?;
             if flow.status.is_over() {
                 return Err(ended(&flow));
@@ -610,7 +613,7 @@ impl Store {
         members: &Object,
         now: Timestamp,
     ) -> Result<Flow, StoreError> {
-        self.change(|transaction| {
+        self.change_flow(id, |transaction| {
             let flow = by_id(transaction, owner, id)?;
             if flow.status.is_over() {
                 return Err(ended(&flow));
@@ -628,7 +631,7 @@ impl Store {
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
     pub fn take_flow_over(&self, flow: &Flow, gateway: &str, now: Timestamp) -> Result<bool, StoreError> {
-        self.change(|transaction| {
+        self.change_flow(&flow.id, |transaction| {
             let Some(flow) = held(transaction, &flow.id, &flow.gateway)? else { return Ok(false) };
             transaction.execute("UPDATE flow SET gateway = ?2 WHERE id = ?1", params![flow.id, gateway])?;
             note(transaction, &flow, &Event::WorkflowTakenOver, now)?;

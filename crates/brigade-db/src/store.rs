@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use brigade_core::{Json, Timestamp};
-use brigade_fs::{FileId, Fs};
+use brigade_fs::{FileId, Fs, WorkspaceKey};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior};
 use serde::de::DeserializeOwned;
@@ -32,6 +32,8 @@ const MAX_CHECKED_BYTES: u64 = 64 << 20;
 pub struct Store {
     connection: Mutex<Connection>,
     access: Access,
+    /// Signs executions.
+    pub(crate) key: Arc<WorkspaceKey>,
 }
 
 impl Store {
@@ -76,6 +78,8 @@ impl Store {
         patience: Duration,
         least: i64,
     ) -> Result<Option<Store>, StoreError> {
+        brigade_fs::require_untracked(fs, file::STATE_DB)?;
+        let key = Arc::new(WorkspaceKey::temporary());
         let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let connect = |mode: OpenFlags| -> Result<Connection, StoreError> {
             let connection = Connection::open_with_flags(&place.absolute, mode | flags)?;
@@ -101,11 +105,15 @@ impl Store {
         };
         if VERSION < version {
             connection.pragma_update(None, "query_only", true)?;
-            return Ok(Some(Store { connection: Mutex::new(connection), access: Access::Newer(version) }));
+            return Ok(Some(Store {
+                connection: Mutex::new(connection),
+                access: Access::Newer(version),
+                key,
+            }));
         }
         if !can_write {
             let access = Access::ReadOnly;
-            return Ok((1 <= version).then(|| Store { connection: Mutex::new(connection), access }));
+            return Ok((1 <= version).then(|| Store { connection: Mutex::new(connection), access, key }));
         }
         if version < least {
             return Ok(None);
@@ -120,7 +128,7 @@ impl Store {
         }
         // A committed write survives a power loss.
         connection.pragma_update(None, "synchronous", "full")?;
-        Ok(Some(Store { connection: Mutex::new(connection), access: Access::Write }))
+        Ok(Some(Store { connection: Mutex::new(connection), access: Access::Write, key }))
     }
 
     /// Returns how the store can be used.
@@ -173,13 +181,15 @@ impl Store {
 #[derive(Debug)]
 pub struct Stores {
     patience: Duration,
+    key: Arc<WorkspaceKey>,
     open: Mutex<Option<(FileId, Arc<Store>)>>,
 }
 
 impl Stores {
-    /// Creates the cache without opening a file. `patience` is how long a writer waits for another one.
-    pub fn new(patience: Duration) -> Stores {
-        Stores { patience, open: Mutex::new(None) }
+    /// Creates the cache without opening a file. `patience` is how long a writer waits for another one, and `key` signs
+    /// executions.
+    pub fn new(patience: Duration, key: Arc<WorkspaceKey>) -> Stores {
+        Stores { patience, key, open: Mutex::new(None) }
     }
 
     /// Returns the store for writing; see [`Store::open`].
@@ -222,7 +232,7 @@ impl Stores {
     }
 
     fn keep(&self, fs: &dyn Fs, store: Store) -> Result<Arc<Store>, StoreError> {
-        let store = Arc::new(store);
+        let store = Arc::new(Store { key: self.key.clone(), ..store });
         if let Some(id) = file::find(fs)?.and_then(|place| place.id) {
             *self.slot() = Some((id, store.clone()));
         }

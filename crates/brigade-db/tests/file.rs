@@ -193,7 +193,7 @@ fn a_database_of_another_program_is_left_alone() {
 fn a_replaced_file_is_opened_again() {
     let folder = tempfile::tempdir().unwrap();
     let disk = DiskFs::open(folder.path()).unwrap();
-    let stores = Stores::new(TIMEOUT);
+    let stores = Stores::new(TIMEOUT, Arc::new(brigade_fs::WorkspaceKey::temporary()));
     assert!(stores.reading(&disk).unwrap().is_none());
     let first = stores.writing(&disk).unwrap();
     write(&first, "one").unwrap();

@@ -5,21 +5,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use brigade_call::{Race, SandboxUsed};
+use brigade_core::{AgentFiles, STATE_FOLDER};
 use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{
     Enforcement, Extent, Limits, LocalSockets, Mode, Network, OpenedRepository, PrivateFolder,
-    ProtectedEntries, Repositories, SandboxProfile, State, WritableScope, json_files_in, system_read_paths,
+    ProtectedEntries, Repositories, SandboxProfile, WritableScope, json_files_in, system_read_paths,
     without_links, without_links_below,
 };
 
+use crate::closed_places::search_closed;
 use crate::closed_reads::ClosedReads;
-
-/// The directory of Brigade's state.
-const STATE: &str = ".brigade";
+use crate::environment::HostEnvironment;
 
 /// Paths that no run may write, including the targets of links on them.
 const OWN_STATE: [&str; 6] = [
-    STATE,
+    STATE_FOLDER,
     ".brigade/tools.toml",
     ".brigade/tools/policy.toml",
     ".brigade/tools/runtimes.toml",
@@ -27,28 +27,8 @@ const OWN_STATE: [&str; 6] = [
     ".brigade/tools/runs/ledger.jsonl",
 ];
 
-/// Directories of the state with one entry for each call, run or task, or with copies of the workspace.
-const DATA: &[&str] = &[
-    "calls",
-    "checkpoints",
-    "lanes",
-    "objects",
-    "outcomes",
-    "proofs",
-    "runs",
-    "tasks",
-    "volumes",
-    "worktrees",
-];
-
 /// The note in a receipt if the search did not cover every directory.
-const PART: &str = "the workspace has too many directories, repositories or links to find every repository in it: some may be writable";
-
-/// Lists the files and directories of a workspace that its `.git` and `.brigade` lead to, by links and by settings of
-/// git. Nothing that acts for an agent changes them.
-pub fn led_to(workspace: &Path) -> BTreeSet<PathBuf> {
-    Repositories::of_itself(workspace, None, State { entry: STATE, data: DATA }).closed
-}
+const PART: &str = "the workspace has too many or unreadable directories, repositories or links to find every closed place in it, so what was not searched is closed to writing";
 
 /// The directories of a run.
 pub(crate) struct RunFolders<'a> {
@@ -58,7 +38,7 @@ pub(crate) struct RunFolders<'a> {
     pub(crate) repository: Option<&'a Path>,
     pub(crate) temporary: &'a Path,
     pub(crate) checkpoints: &'a Path,
-    pub(crate) home: Option<&'a Path>,
+    pub(crate) host: &'a HostEnvironment,
     /// A directory that is open although it may lie in a closed one.
     pub(crate) work: Option<WorkFolder<'a>>,
     /// Files of the workspace that stay closed to writing.
@@ -124,7 +104,9 @@ pub(crate) fn confine(
     read.extend(folders.work.and_then(|work| work.objects).map(Path::to_owned));
     let mut asked = named_paths(&grants.write_paths, "write_paths", folders, &mut notes);
     asked.extend(grants.workspace_write.then(|| folders.workspace.to_owned()));
-    let WriteRules { write, deny_write, write_only, extent } = write_rules(folders, asked);
+    let agent_files = decision.sandbox.agent_files;
+    let WriteRules { write, deny_write, deny_new, write_only, extent } =
+        write_rules(folders, asked, agent_files);
     let closed = closed.map(|mut closed| {
         closed.write_only.extend(write_only);
         closed
@@ -150,6 +132,7 @@ pub(crate) fn confine(
         read,
         write,
         deny_write,
+        deny_new,
         replaced: opened.map(OpenedRepository::replaced),
         closed,
         network: if grants.network { Network::Allowed } else { Network::Denied },
@@ -192,6 +175,8 @@ struct WriteRules {
     write: Vec<PathBuf>,
     /// What stays closed in it.
     deny_write: Vec<PathBuf>,
+    /// What stays missing in it.
+    deny_new: Vec<PathBuf>,
     /// What a closed workspace opens only for writing.
     write_only: Vec<PathBuf>,
     /// How much of the workspace was searched for repositories.
@@ -199,7 +184,11 @@ struct WriteRules {
 }
 
 /// Opens the own directories of a run and the paths that were asked for, without state of git and Brigade.
-fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>) -> WriteRules {
+fn write_rules(
+    folders: &RunFolders<'_>,
+    mut asked: Vec<PathBuf>,
+    agent_files: AgentFiles,
+) -> WriteRules {
     let work_path = folders.work.map_or(folders.temporary, |work| work.path);
     let pipes = folders.work.and_then(|work| work.pipes);
     let mut write = vec![folders.temporary.to_owned()];
@@ -211,7 +200,7 @@ fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>) -> WriteRules 
     asked.retain(|path| !kept.keeps(path));
     let touches = |path: &PathBuf| kept.around(path, folders.workspace).is_some() || kept.is_inside(path);
     let repositories = if asked.iter().any(touches) {
-        Repositories::find(folders.workspace, folders.home, State { entry: STATE, data: DATA })
+        search_closed(folders.workspace, folders.host, agent_files)
     } else {
         Repositories::default()
     };
@@ -251,7 +240,8 @@ fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>) -> WriteRules 
     }
     let may_write = |path: &&PathBuf| is_open || write.iter().any(|open| path.starts_with(open));
     deny_write.extend(folders.closed.iter().filter(may_write).cloned());
-    WriteRules { write, deny_write, write_only, extent: repositories.extent }
+    let deny_new = repositories.missing.into_iter().collect();
+    WriteRules { write, deny_write, deny_new, write_only, extent: repositories.extent }
 }
 
 /// Makes a private directory for temporary files, and the sandbox of a program outside of calls.
@@ -261,7 +251,7 @@ fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>) -> WriteRules 
 pub fn confine_start(
     decision: &Decision,
     workspace: &Path,
-    home: Option<&Path>,
+    host: &HostEnvironment,
 ) -> io::Result<(PrivateFolder, Option<SandboxProfile>)> {
     let temporary = PrivateFolder::create()?;
     let folders = RunFolders {
@@ -269,7 +259,7 @@ pub fn confine_start(
         repository: None,
         temporary: temporary.path(),
         checkpoints: temporary.path(),
-        home,
+        host,
         work: None,
         closed: &[],
         opened: None,
@@ -281,7 +271,7 @@ pub fn confine_start(
 /// Lists the directories of Brigade's state of which a run sees nothing. A link within the state hides where it leads,
 /// too.
 fn hidden(workspace: &Path) -> Vec<PathBuf> {
-    let state = workspace.join(STATE);
+    let state = workspace.join(STATE_FOLDER);
     let queue = without_links(&state.join("tools"));
     let state = without_links(&state).unwrap_or(state);
     let queue = queue.filter(|queue| !queue.starts_with(&state));
@@ -294,7 +284,7 @@ fn hidden(workspace: &Path) -> Vec<PathBuf> {
 
 /// Lists the files by which a run can tell how the runtimes of the workspace are: all that it sees of their state.
 fn health_of_runtimes(workspace: &Path) -> Vec<PathBuf> {
-    json_files_in(&workspace.join(STATE).join("tools/runtime"))
+    json_files_in(&workspace.join(STATE_FOLDER).join("tools/runtime"))
 }
 
 /// Returns the limits of each process of a run.
@@ -309,7 +299,7 @@ pub(crate) fn limits(decision: &Decision) -> Limits {
 }
 
 fn expand(path: &String, folders: &RunFolders<'_>) -> PathBuf {
-    match (path.strip_prefix("~/"), folders.home) {
+    match (path.strip_prefix("~/"), folders.host.home()) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => folders.workspace.join(path),
     }

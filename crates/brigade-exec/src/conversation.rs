@@ -48,8 +48,7 @@ pub fn talk(talk: &Conversation<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -
     if start.sha256() != Some(talk.program.fingerprint()) || !talk.program.is_unchanged() {
         return refused("not started: the program changed since it was verified".to_owned());
     }
-    let home = talk.environment.get("HOME").map(Path::new);
-    let (temporary, sandbox) = match confine_start(decision, talk.workspace, home) {
+    let (temporary, sandbox) = match confine_start(decision, talk.workspace, talk.environment) {
         Ok(made) => made,
         Err(error) => return refused(format!("no private temporary directory: {error}")),
     };

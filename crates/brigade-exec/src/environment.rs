@@ -38,6 +38,21 @@ impl HostEnvironment {
         configured.or_else(|| self.home().map(|home| home.join(".config")))
     }
 
+    /// Returns the directory of the user's state files: `XDG_STATE_HOME`, or `~/.local/state`.
+    pub fn state_folder(&self) -> Option<PathBuf> {
+        let configured = self.get("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        configured.or_else(|| self.home().map(|home| home.join(".local/state")))
+    }
+
+    /// Lists the files where git looks for settings of the user, whether they exist or not.
+    pub fn git_settings(&self) -> Vec<PathBuf> {
+        if let Some(file) = self.get("GIT_CONFIG_GLOBAL") {
+            return vec![PathBuf::from(file)];
+        }
+        let home = self.home().map(|home| home.join(".gitconfig"));
+        home.into_iter().chain(self.config_folder().map(|folder| folder.join("git/config"))).collect()
+    }
+
     /// Expands `~/` at the start of a typed path.
     pub fn expand(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), self.home()) {

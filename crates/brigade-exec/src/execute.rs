@@ -314,7 +314,7 @@ fn plan_start(
         repository: repository.as_deref(),
         temporary: temporary.path(),
         checkpoints,
-        home: execution.environment.get("HOME").map(Path::new),
+        host: execution.environment,
         work: None,
         closed: &[],
         opened,

@@ -93,7 +93,7 @@ pub fn prepare(keep: &KeepRequest<'_>, logs: Logs) -> Result<PreparedStart, Stri
         repository: None,
         temporary: temporary.path(),
         checkpoints: temporary.path(),
-        home: keep.environment.get("HOME").map(Path::new),
+        host: keep.environment,
         work: None,
         closed: &[],
         opened: None,
@@ -248,26 +248,11 @@ impl StartSource {
     /// start that has other bytes by now. A file that looks as it did is not read.
     pub fn differs(&self, fs: &dyn Fs, binding: &Binding) -> Option<Change> {
         let program = binding.program.as_ref().map(|program| program.sha256);
-        self.differs_from(fs, program, &binding.files)
-    }
-
-    /// Returns the first input of another start that is not what the program was started from, or the first file of
-    /// its own start that has other bytes by now.
-    pub fn differs_from_start(&self, fs: &dyn Fs, start: &VerifiedStart) -> Option<Change> {
-        self.differs_from(fs, start.sha256(), start.files())
-    }
-
-    fn differs_from(
-        &self,
-        fs: &dyn Fs,
-        program: Option<Fingerprint>,
-        files: &BTreeMap<String, Fingerprint>,
-    ) -> Option<Change> {
         if program != Some(self.sha256) {
             return Some(Change::ProgramBytes);
         }
         let is_other = |(name, sha256): &(&String, &Fingerprint)| self.files.get(*name) != Some(*sha256);
-        if let Some((name, _)) = files.iter().find(is_other) {
+        if let Some((name, _)) = binding.files.iter().find(is_other) {
             return Some(Change::File(name.clone()));
         }
         let read_program = || OpenedProgram::open(&self.program).ok().map(|program| program.fingerprint());

@@ -20,6 +20,7 @@
 
 mod builtin_run;
 mod check;
+mod closed_places;
 mod closed_reads;
 mod confinement;
 mod conversation;
@@ -41,7 +42,8 @@ mod workspace_files;
 
 pub use builtin_run::{BuiltinLimits, BuiltinOutcome, BuiltinRun};
 pub use check::{CheckResult, check};
-pub use confinement::{WorkFolder, confine_start, led_to};
+pub use closed_places::ClosedPlaces;
+pub use confinement::{WorkFolder, confine_start};
 pub use conversation::{Conversation, talk};
 pub use dropped_checkpoints::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;

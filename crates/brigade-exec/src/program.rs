@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use brigade_core::{Fingerprint, FingerprintStream};
+use brigade_fs::BoundFileLimit;
 use brigade_process::{Program, is_sealed};
 
 /// An open program and the sha256 of its bytes.
@@ -60,6 +61,11 @@ impl FileStamp {
 
 /// A cache of sha256 digests of files.
 pub trait KnownDigests {
+    /// Returns the largest program that is read, in bytes.
+    fn limit(&self) -> u64 {
+        BoundFileLimit::DEFAULT
+    }
+
     /// Returns the sha256 of a file if it is certainly known.
     fn recall(&self, stamp: &FileStamp) -> Option<Fingerprint>;
 
@@ -95,7 +101,15 @@ impl OpenedProgram {
         if let Some(fingerprint) = known.recall(&stamp) {
             return Ok(OpenedProgram { program, fingerprint, stamp });
         }
-        let mut file = program.file().ok_or(io::ErrorKind::NotFound)?;
+        let limit = known.limit();
+        let too_large = || {
+            let why = format!("it is larger than {limit} bytes; see `max_bound_file` in the policy");
+            io::Error::new(io::ErrorKind::FileTooLarge, why)
+        };
+        if limit < stamp.length() {
+            return Err(too_large());
+        }
+        let mut file = program.file().ok_or(io::ErrorKind::NotFound)?.take(limit.saturating_add(1));
         let mut hasher = FingerprintStream::new();
         let mut buffer = vec![0; 256 * 1024];
         loop {
@@ -104,6 +118,9 @@ impl OpenedProgram {
                 break;
             }
             hasher.update(&buffer[..read]);
+        }
+        if file.limit() == 0 {
+            return Err(too_large());
         }
         let opened = OpenedProgram { program, fingerprint: hasher.finish(), stamp };
         if opened.is_unchanged() {

@@ -80,7 +80,7 @@ pub fn run_started(started: &ProgramRun<'_>, sink: &mut dyn Sink, control: &Cont
         repository: None,
         temporary: started.temporary.path(),
         checkpoints: started.temporary.path(),
-        home: started.environment.get("HOME").map(Path::new),
+        host: started.environment,
         work: started.work,
         closed: started.closed,
         opened: None,

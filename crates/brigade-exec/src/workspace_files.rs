@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use brigade_core::{Fingerprint, Glob};
-use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath, bound_fingerprint};
 
 /// The maximum number of files in a directory.
 const MAX_FILES: usize = 10_000;
@@ -176,13 +176,13 @@ pub fn file_fingerprint(fs: &dyn Fs, path: &str) -> Result<Fingerprint, FsError>
             Location::Inside(real) => match fs.open(&real) {
                 // A directory, whose files are bound by their own names.
                 Err(error) if error.kind == FsErrorKind::NotAFile => leads_to(fs, &file)?.ok_or(error),
-                opened => Ok(reached(&file, real.as_str(), brigade_fs::fingerprint(&*opened?)?)),
+                opened => Ok(reached(&file, real.as_str(), bound_fingerprint(fs, path, &*opened?)?)),
             },
             // What is there has its own name.
             Location::Outside(real) if is_link(fs, path) => Ok(link_to(&real.to_string_lossy())),
-            Location::Outside(_) => fs.open(&file).and_then(|opened| brigade_fs::fingerprint(&*opened)),
+            Location::Outside(_) => fs.open(&file).and_then(|opened| bound_fingerprint(fs, path, &*opened)),
         },
-        Err(_) => brigade_fs::fingerprint(&*fs.open_outside(Path::new(path))?),
+        Err(_) => bound_fingerprint(fs, path, &*fs.open_outside(Path::new(path))?),
     }
 }
 

@@ -14,8 +14,8 @@ use crate::error::Explain;
 use crate::fs::read_all;
 use crate::root::Root;
 use crate::{
-    DirEntry, FileId, FileKind, Fs, FsError, FsErrorKind, Location, Lock, Metadata, ReadFile, RelPath,
-    WriteFile,
+    BoundFileLimit, DirEntry, FileId, FileKind, Fs, FsError, FsErrorKind, Location, Lock, Metadata, ReadFile,
+    RelPath, WriteFile,
 };
 
 /// A directory on disk. Every path is opened beneath it; neither `..` nor a link can lead out.
@@ -23,6 +23,7 @@ use crate::{
 pub struct DiskFs {
     path: PathBuf,
     root: Root,
+    bound_files: BoundFileLimit,
 }
 
 impl DiskFs {
@@ -34,7 +35,7 @@ impl DiskFs {
         let shown = path.to_string_lossy();
         let path = std::fs::canonicalize(path).explain("open", &shown)?;
         let root = Root::open(&path).explain("open", &shown)?;
-        Ok(DiskFs { path, root })
+        Ok(DiskFs { path, root, bound_files: BoundFileLimit::new() })
     }
 
     /// Opens a directory as the root. Creates it and its parents if they are missing.
@@ -93,6 +94,10 @@ impl DiskFs {
 impl Fs for DiskFs {
     fn root(&self) -> &Path {
         &self.path
+    }
+
+    fn bound_file_limit(&self) -> &BoundFileLimit {
+        &self.bound_files
     }
 
     fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError> {

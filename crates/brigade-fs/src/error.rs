@@ -75,6 +75,14 @@ pub enum FsErrorKind {
         /// How long the lock was waited for.
         waited: Duration,
     },
+    /// Git tracks it, so a cloned repository may have brought it.
+    #[error(
+        "git tracks it, so it does not count on this host; take it out of the repository (`git rm --cached`)"
+    )]
+    Tracked,
+    /// The key of this host may be known to others, or there is no place for it.
+    #[error("{0}")]
+    UnsafeKey(String),
     /// Any other error.
     #[error("{text}")]
     Other {
@@ -87,16 +95,20 @@ pub enum FsErrorKind {
 
 impl OperationError for FsError {
     fn kind(&self) -> ErrorKind {
-        ErrorKind::Environment
+        match self.kind {
+            FsErrorKind::Tracked => ErrorKind::Refused,
+            _ => ErrorKind::Environment,
+        }
     }
 
     fn code(&self) -> Option<ErrorCode> {
         Some(match &self.kind {
             FsErrorKind::NotFound => codes::FILE_MISSING,
+            FsErrorKind::Tracked => codes::TRACKED_STATE,
             FsErrorKind::Exists => codes::FILE_EXISTS,
             FsErrorKind::NoSpace => codes::DISK_FULL,
             FsErrorKind::ReadOnly => codes::DISK_READ_ONLY,
-            FsErrorKind::Permission => codes::PERMISSION_DENIED,
+            FsErrorKind::Permission | FsErrorKind::UnsafeKey(_) => codes::PERMISSION_DENIED,
             FsErrorKind::NotAFile | FsErrorKind::NotADirectory => codes::NOT_A_FILE,
             FsErrorKind::Outside | FsErrorKind::DanglingLink => codes::PATH_OUTSIDE,
             FsErrorKind::TooLarge { .. } | FsErrorKind::SizeLimit => codes::FILE_TOO_LARGE,

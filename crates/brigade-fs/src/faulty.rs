@@ -145,6 +145,10 @@ impl<F: Fs> Fs for FaultyFs<F> {
         self.disk.root()
     }
 
+    fn bound_file_limit(&self) -> &crate::BoundFileLimit {
+        self.disk.bound_file_limit()
+    }
+
     fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError> {
         self.control.alive("resolve", path)?;
         self.disk.resolve(path, home)

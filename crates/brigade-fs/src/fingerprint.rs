@@ -1,20 +1,74 @@
-//! Computes the sha256 of a file of any size.
+//! Computes the sha256 of a file of any size, and of files that may be anything.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use brigade_core::{Fingerprint, FingerprintStream};
 
-use crate::{FsError, ReadFile};
+use crate::{Fs, FsError, FsErrorKind, ReadFile};
 
 /// The number of bytes read at a time.
 const CHUNK: usize = 256 * 1024;
+
+/// How long reading one bound file may take.
+const MAX_READ_TIME: Duration = Duration::from_secs(60);
+
+/// The largest file that is bound, in bytes. A sparse file may claim any length.
+#[derive(Debug)]
+pub struct BoundFileLimit(AtomicU64);
+
+impl BoundFileLimit {
+    /// The limit of a policy that sets none.
+    pub const DEFAULT: u64 = 1 << 30;
+
+    /// Creates the limit of a policy that sets none.
+    pub const fn new() -> BoundFileLimit {
+        BoundFileLimit(AtomicU64::new(BoundFileLimit::DEFAULT))
+    }
+
+    /// Returns the limit.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Changes the limit to that of a policy.
+    pub fn set(&self, limit: Option<u64>) {
+        self.0.store(limit.unwrap_or(BoundFileLimit::DEFAULT), Ordering::Relaxed);
+    }
+}
+
+impl Default for BoundFileLimit {
+    fn default() -> BoundFileLimit {
+        BoundFileLimit::new()
+    }
+}
 
 /// Returns the sha256 of a file's bytes, in constant memory.
 ///
 /// # Errors
 /// Fails on a disk error.
 pub fn fingerprint(file: &dyn ReadFile) -> Result<Fingerprint, FsError> {
+    read_all("", file, u64::MAX, Duration::MAX)
+}
+
+/// Returns the sha256 of a file that others wrote, of at most [`Fs::bound_file_limit`] bytes.
+///
+/// # Errors
+/// Fails if the file is larger, if reading it takes too long, and on a disk error.
+pub fn bound_fingerprint(fs: &dyn Fs, name: &str, file: &dyn ReadFile) -> Result<Fingerprint, FsError> {
+    read_all(name, file, fs.bound_file_limit().get(), MAX_READ_TIME)
+}
+
+fn read_all(name: &str, file: &dyn ReadFile, limit: u64, time: Duration) -> Result<Fingerprint, FsError> {
+    let too_large = || FsError::new("bind", name, FsErrorKind::TooLarge { limit });
     let mut stream = FingerprintStream::new();
+    let length = file.len()?;
+    if limit < length {
+        return Err(too_large());
+    }
+    let started = Instant::now();
     // One byte more, so that the end of a short file is seen in the first read.
-    let length = usize::try_from(file.len()?).unwrap_or(CHUNK);
+    let length = usize::try_from(length).unwrap_or(CHUNK);
     let mut buffer = vec![0; length.saturating_add(1).min(CHUNK)];
     let mut offset = 0;
     loop {
@@ -25,5 +79,37 @@ pub fn fingerprint(file: &dyn ReadFile) -> Result<Fingerprint, FsError> {
                 offset += count as u64;
             }
         }
+        if limit < offset {
+            return Err(too_large());
+        }
+        if time < started.elapsed() {
+            let text = format!("reading it took longer than {} s", time.as_secs());
+            let kind = FsErrorKind::Other { kind: std::io::ErrorKind::TimedOut, text };
+            return Err(FsError::new("bind", name, kind));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::{DiskFs, RelPath};
+
+    #[test]
+    fn a_sparse_giant_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        File::create(folder.path().join("giant")).unwrap().set_len(8 << 40).unwrap();
+        std::fs::write(folder.path().join("small"), "12345").unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        let open = |name: &str| fs.open(&name.parse::<RelPath>().unwrap()).unwrap();
+        let refused = |limit| Some(FsErrorKind::TooLarge { limit });
+        let giant = bound_fingerprint(&fs, "a", &*open("giant")).err().map(|error| error.kind);
+        assert_eq!(giant, refused(BoundFileLimit::DEFAULT));
+        assert!(bound_fingerprint(&fs, "a", &*open("small")).is_ok());
+        fs.bound_file_limit().set(Some(4));
+        assert_eq!(bound_fingerprint(&fs, "a", &*open("small")).err().map(|error| error.kind), refused(4));
+        assert!(fingerprint(&*open("small")).is_ok());
     }
 }

@@ -244,6 +244,12 @@ pub trait Fs: Send + Sync {
         self.read_outside(path, limit)
     }
 
+    /// Returns the limit of files that are [bound](crate::bound_fingerprint).
+    fn bound_file_limit(&self) -> &crate::BoundFileLimit {
+        static DEFAULT: crate::BoundFileLimit = crate::BoundFileLimit::new();
+        &DEFAULT
+    }
+
     /// Creates a new file.
     ///
     /// # Errors

@@ -163,6 +163,10 @@ impl Fs for DeferredFs {
         self.fs.root()
     }
 
+    fn bound_file_limit(&self) -> &crate::BoundFileLimit {
+        self.fs.bound_file_limit()
+    }
+
     fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError> {
         self.fs.resolve(path, home)
     }

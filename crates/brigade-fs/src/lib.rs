@@ -3,6 +3,7 @@
 //! It owns the interface to the disk: the [`Fs`] trait and its three implementations. [`DiskFs`] is a directory that no
 //! path or link can leave. [`MemoryFs`] behaves the same without a disk. [`FaultyFs`] fails or loses power at a chosen
 //! operation, and returns what would survive. It does not know the content of the files.
+//! [`WorkspaceKey`] keeps the key of this host, in a file outside of every root.
 //!
 //! ```
 //! use brigade_fs::{FileMode, Fs, MemoryFs, RelPath};
@@ -37,13 +38,15 @@ mod root;
 mod seen;
 mod together;
 mod traced;
+mod tracked;
 mod tree;
+mod workspace_key;
 
 pub use beneath::{EntryMetadata, Folder, OpenFile};
 pub use disk::{DiskFs, by_words};
 pub use error::{FsError, FsErrorKind};
 pub use faulty::{Crash, Fault, FaultyFs};
-pub use fingerprint::fingerprint;
+pub use fingerprint::{BoundFileLimit, bound_fingerprint, fingerprint};
 pub use fs::{DirEntry, FileId, FileKind, FileMode, Fs, Location, Metadata, Owner, ReadFile, WriteFile};
 pub use late::DeferredFs;
 pub use lines::{Line, Lines};
@@ -55,3 +58,5 @@ pub use replacement::{Replacement, is_left, is_temporary, remove_if_left};
 pub use seen::{FileVersion, Mark};
 pub use together::{NewFile, in_directory, write_together};
 pub use traced::{Trace, TracingFs};
+pub use tracked::{is_tracked, require_untracked};
+pub use workspace_key::WorkspaceKey;

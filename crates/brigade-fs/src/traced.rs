@@ -131,6 +131,10 @@ impl Fs for TracingFs<'_> {
         self.fs.root()
     }
 
+    fn bound_file_limit(&self) -> &crate::BoundFileLimit {
+        self.fs.bound_file_limit()
+    }
+
     fn note(&self, path: &Path) {
         self.see(path, Depth::Content);
     }

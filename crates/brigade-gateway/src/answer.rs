@@ -21,6 +21,9 @@ const CALL: &str = "brigade/call";
 /// The bytes of JSON around the text of a block.
 const AROUND_BLOCK: usize = 32;
 
+/// The maximum length of the blocks of a result that are not text, such as images.
+const MAX_BINARY_BYTES: usize = 4 << 20;
+
 /// The call that a result belongs to, and its status.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct CallSummary {
@@ -186,7 +189,7 @@ impl Answer {
         meta
     }
 
-    /// Returns the result for the client. Text beyond `limit` bytes is cut, and a line says where the rest is.
+    /// Returns the result for the client. Text and data beyond `limit` bytes are cut, and a line says where the rest is.
     pub(crate) fn finish(mut self, limit: usize) -> CallToolResult {
         self.cut(limit);
         let meta = self.marks();
@@ -228,17 +231,55 @@ impl Answer {
             }
         });
         self.content = content;
-        // If the data is too long as well, it is dropped, unless the tool has an output schema.
-        let size = self.structured.as_ref().map_or(0, |value| value.to_string().len());
-        if is_cut && limit < size && !self.has_schema {
-            self.structured = None;
+        if limit < self.meta.iter().map(|(name, value)| name.len() + value.to_string().len()).sum() {
+            self.meta.clear();
+            self.about.truncated = true;
         }
-        // The schemas of built-in tools require members, but allow shorter values.
-        let own = definition(&self.about.tool).filter(|row| is_cut && !row.is_control);
-        if let (Some(value), Some(row)) = (self.structured.as_mut(), own) {
-            let mut whole = to_json(value).expect("a value is JSON");
-            shrink(&mut whole, limit, Members::new(row.gives_any_document()));
-            *value = whole.to_serde();
+        let Some(value) = self.structured.as_mut() else { return };
+        match definition(&self.about.tool) {
+            // Pages of the gateway's own lists are bounded by their number of rows.
+            Some(row) if row.is_control => {}
+            // The schemas of built-in tools require members, but allow shorter values.
+            Some(row) if is_cut => {
+                let mut whole = to_json(value).expect("a value is JSON");
+                shrink(&mut whole, limit, Members::new(row.gives_any_document()));
+                *value = whole.to_serde();
+            }
+            Some(_) => {}
+            None => self.cut_data(limit, is_cut),
+        }
+    }
+
+    /// Drops the data of a tool if it does not fit into the limit beside the text. Data that the text repeats counts
+    /// once. Without text, the beginning of the data is shown as text.
+    fn cut_data(&mut self, limit: usize, is_cut: bool) {
+        let Some(data) = self.structured.as_ref().map(Value::to_string) else { return };
+        let text = self.words();
+        let is_copy = is_cut
+            || serde_json::from_str::<Value>(&text).is_ok_and(|text| Some(&text) == self.structured.as_ref());
+        let beside = if is_copy { 0 } else { text.len() };
+        if data.len() + beside <= limit {
+            return;
+        }
+        self.structured = None;
+        self.about.truncated = true;
+        if text.is_empty() {
+            let mut shown = vec![json!({"type": "text", "text": data})];
+            self.cut_blocks(&mut shown, limit, &|block| match block.get_mut("text") {
+                Some(Value::String(text)) => Some(text),
+                _ => None,
+            });
+            self.content.append(&mut shown);
+        }
+        // A client refuses a result without the promised data, unless it is an error.
+        if self.has_schema {
+            self.is_error = true;
+            self.about.code = Some(codes::INVALID_OUTPUT.as_str().to_owned());
+            let note = format!(
+                "the call succeeded, but its data has {} bytes, and at most {limit} are passed on (`max_result_bytes`)",
+                data.len()
+            );
+            self.content.push(json!({"type": "text", "text": note}));
         }
     }
 
@@ -253,8 +294,12 @@ impl Answer {
     ) -> bool {
         let total: usize = blocks.iter_mut().filter_map(text_of).map(|text| text.len()).sum();
         let (mut left, mut shown, mut is_cut) = (limit.saturating_add(AROUND_BLOCK), 0, false);
+        let mut binary = 0;
         blocks.retain_mut(|block| {
-            let Some(text) = text_of(block) else { return true };
+            let Some(text) = text_of(block) else {
+                binary += block.to_string().len();
+                return binary <= MAX_BINARY_BYTES;
+            };
             if is_cut {
                 return false;
             }
@@ -272,7 +317,7 @@ impl Answer {
             is_cut = true;
             true
         });
-        self.about.truncated |= is_cut;
+        self.about.truncated |= is_cut || MAX_BINARY_BYTES < binary;
         is_cut
     }
 }
@@ -557,10 +602,45 @@ mod tests {
         assert!(cut["versions"][1]["code"] == "z" && cut.to_string().len() <= 1_000, "{cut}");
         let numbers: Map<String, Value> = (0..200).map(|n| (format!("n{n}"), json!(1_000_000))).collect();
         assert_eq!(finished("script.get", json!(numbers))["structuredContent"], json!(numbers));
-        // Results of other servers and pages of the gateway's lists are not shortened.
-        for tool in ["theirs", "tools.list"] {
-            assert_eq!(finished(tool, list.clone())["structuredContent"], list, "{tool}");
-        }
+        // Pages of the gateway's lists are not shortened.
+        assert_eq!(finished("tools.list", list.clone())["structuredContent"], list);
+    }
+
+    /// The limit holds for the whole result of another server.
+    #[test]
+    fn data_is_bounded_like_text() {
+        let check = |text: &str, data: &Value, has_schema: bool, expect: (bool, bool, bool)| {
+            let about = CallSummary::of_tool("theirs", "completed");
+            let answer = Answer { about, has_schema, structured: Some(data.clone()), ..Answer::default() };
+            let answer = if text.is_empty() { answer } else { answer.text(text) };
+            let result = serde_json::to_value(answer.finish(1_000)).unwrap();
+            assert!(result.to_string().len() < 1_700, "{result}");
+            let truncated = result["_meta"][CALL]["truncated"] == true;
+            let found = (result.get("structuredContent").is_some(), truncated, result["isError"] == true);
+            assert_eq!(found, expect, "{result}");
+        };
+        let (long, short) = (json!({"rows": vec![7; 3_000]}), json!({"rows": vec!["x"; 100]}));
+        check("", &long, false, (false, true, false));
+        check("", &long, true, (false, true, true));
+        check("some words", &long, false, (false, true, false));
+        check(&long.to_string(), &long, false, (false, true, false));
+        check("", &short, false, (true, false, false));
+        check(&short.to_string(), &short, true, (true, false, false));
+        check(&"w".repeat(900), &short, false, (false, true, false));
+    }
+
+    #[test]
+    fn other_blocks_and_meta_are_bounded() {
+        let about = CallSummary::of_tool("theirs", "completed");
+        let image = json!({"type": "image", "data": "A".repeat(3 << 20), "mimeType": "image/png"});
+        let meta = json!({"theirs": "m".repeat(2_000)}).as_object().cloned().unwrap_or_default();
+        let answer = Answer { about, content: vec![image.clone(), image], meta, ..Answer::default() };
+        let result = serde_json::to_value(answer.finish(1_000)).unwrap();
+        assert_eq!(result["content"].as_array().map(Vec::len), Some(1));
+        assert_eq!(
+            (&result["_meta"][CALL]["truncated"], result["_meta"].get("theirs")),
+            (&json!(true), None)
+        );
     }
 
     #[test]

@@ -22,13 +22,14 @@ use crate::call_ender::Ender;
 use crate::call_state::{RequestNotes, changes_session, is_decided};
 use crate::call_turns::{QuotaKey, Turn};
 use crate::gateway::{Gateway, RunningCall, Speaker};
+use crate::message_budget::MessageBudget;
 use crate::results::{self, WaitResult};
 use crate::upstream;
 use crate::upstream::{ClientLine, ClientOfCall, ClientSide, ServerMessage};
 use crate::view::{AgentTool, View};
 
 /// The interval of progress messages while a run lasts.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
+pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The maximum number of progress messages that wait for the client.
 const MAX_WAITING_PROGRESS: usize = 64;
@@ -403,10 +404,12 @@ impl Gateway {
         let Run { token, told, said, .. } = run;
         let mut asking: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
         let mut asks = std::collections::VecDeque::new();
+        let ask = |next| Box::pin(upstream::ask(asker.line.peer(), next)) as std::pin::Pin<Box<_>>;
         tokio::pin!(ends);
         let mut ticks =
             tokio::time::interval_at((Instant::now() + PROGRESS_INTERVAL).into(), PROGRESS_INTERVAL);
         let mut is_cancelled = false;
+        let mut budget = MessageBudget::new();
         // The last progress sent, and whether the server sends progress.
         let (mut last, mut is_told) = (f64::NEG_INFINITY, false);
         let mut is_late = Box::pin(tokio::time::sleep(Duration::MAX));
@@ -437,32 +440,27 @@ impl Gateway {
                 }
                 Some(progress) = told.recv() => {
                     is_told = true;
-                    if last < progress.progress {
+                    if last < progress.progress && budget.takes_progress(&progress) {
                         last = progress.progress;
                         asker.tell(progress).await;
                     }
                 }
                 Some(said) = said.recv() => match (said, &asker.client.questions) {
-                    (ServerMessage::Log(log), _) => tokio::select! {
+                    (ServerMessage::Log(log), _) if budget.takes_log(&log) => tokio::select! {
                         () = asker.line.log(log) => {}
                         () = asker.cancelled.cancelled() => {}
                     },
+                    (ServerMessage::Log(_), _) => {}
                     (ServerMessage::Asks(questions), Some(later)) => drop(later.send(questions)),
                     (ServerMessage::Asks(questions), None) => {
                         asks.push_back(questions);
                         if asking.is_none() {
-                            asking = asks.pop_front().map(|next| {
-                                let asked = upstream::ask(asker.line.peer(), next);
-                                Box::pin(asked) as std::pin::Pin<Box<dyn Future<Output = ()> + Send>>
-                            });
+                            asking = asks.pop_front().map(&ask);
                         }
                     }
                 },
                 () = wait_for_question(&mut asking), if asking.is_some() => {
-                    asking = asks.pop_front().map(|next| {
-                        let asked = upstream::ask(asker.line.peer(), next);
-                        Box::pin(asked) as std::pin::Pin<Box<dyn Future<Output = ()> + Send>>
-                    });
+                    asking = asks.pop_front().map(&ask);
                 }
                 _ = ticks.tick(), if !is_told => {
                     let seconds = started.elapsed().as_secs_f64();
@@ -472,7 +470,9 @@ impl Gateway {
             }
         };
         while let Ok(last_words) = said.try_recv() {
-            if let ServerMessage::Log(log) = last_words {
+            if let ServerMessage::Log(log) = last_words
+                && budget.takes_log(&log)
+            {
                 tokio::select! {
                     () = asker.line.log(log) => {}
                     () = asker.cancelled.cancelled() => {}
@@ -480,7 +480,7 @@ impl Gateway {
             }
         }
         while let Ok(progress) = told.try_recv() {
-            if last < progress.progress {
+            if last < progress.progress && budget.takes_progress(&progress) {
                 last = progress.progress;
                 asker.tell(progress).await;
             }

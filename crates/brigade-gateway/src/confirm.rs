@@ -65,7 +65,7 @@ impl State {
 
 impl Question {
     pub(crate) fn new(gateway: &Gateway, asker: &Asker, tool: &AgentTool) -> Question {
-        let may = may_confirm(&gateway.config(), &asker.agent, tool);
+        let may = may_confirm(&gateway.config(), asker, tool);
         // A client that names no mode supports forms.
         let has_forms = |mode: &rmcp::model::ElicitationCapability| mode.form.is_some() || mode.url.is_none();
         let declares = asker.client.capabilities.elicitation.as_ref().is_some_and(has_forms);
@@ -151,9 +151,9 @@ impl Question {
 }
 
 /// Returns whether the dialogue of the agent's client may approve calls of this tool.
-fn may_confirm(config: &GatewayConfig, agent: &str, tool: &AgentTool) -> bool {
+fn may_confirm(config: &GatewayConfig, asker: &Asker, tool: &AgentTool) -> bool {
     let may = |agent: &Agent| agent.confirm == Confirm::Elicitation && tool.risk <= agent.confirm_risk;
-    config.agent(agent).is_some_and(may)
+    asker.client.is_proven && config.agent(&asker.agent).is_some_and(may)
 }
 
 /// Approves or rejects the call as the person replied. An unclear reply leaves the call pending. So does a reply that
@@ -166,7 +166,7 @@ async fn apply_reply(
     reply: &Value,
 ) -> Reply {
     let now = gateway.agents_now().await;
-    if !may_confirm(&now.gateway, &asker.agent, tool) {
+    if !may_confirm(&now.gateway, asker, tool) {
         let before = RequestNotes { unconfirmed: true, ..RequestNotes::default() };
         let is_over = gateway.status_of(asker, &call.id).await.as_ref().is_some_and(is_decided);
         return Reply::Answer(Box::new(match is_over {

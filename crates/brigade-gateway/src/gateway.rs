@@ -51,7 +51,7 @@ pub(crate) struct Gateway {
     /// The calls that wait for replies of their clients.
     pub(crate) parking: ParkedCalls,
     /// The kept MCP servers. The workspace uses the same ones.
-    upstreams: Upstreams,
+    pub(crate) upstreams: Upstreams,
     agents: RwLock<ReadAgents>,
     /// The runs of this process. Two requests may be listed with the same call until one finds that the other runs it.
     running: Mutex<Vec<(u64, CallId, CancelToken)>>,

@@ -30,13 +30,16 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::OnceCell;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower_service::Service;
 
+use brigade::PeerAddress;
 use brigade::core::Fingerprint;
 
 use crate::blocking::blocking;
 use crate::gateway::Gateway;
+use crate::http_accepts::{Accepts, as_json, is_stream};
 use crate::http_sessions::HttpSessions;
 use crate::message::{self, CheckedMessage, Conversation};
 use crate::numbers;
@@ -67,8 +70,14 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(2);
 /// The maximum number of unauthenticated connections.
 const ENTRANTS: usize = 512;
 
+/// The maximum number of sessions of one token. Without tokens, of one agent.
+const MAX_SESSIONS: usize = 64;
+
 /// How long the body of a request may take.
 const BODY: Duration = Duration::from_secs(30);
+
+/// The answer to connections of runs.
+const OF_A_RUN: &str = "inside_a_run: a program of a run, or one that cannot be found, made this connection, and a run is not an agent";
 
 /// Sessions by their ids.
 type Sessions = HashMap<String, SessionEntry>;
@@ -89,11 +98,15 @@ struct HttpSpeaker {
     token: Option<Fingerprint>,
 }
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-/// The agent that the connection authenticates.
+/// The agent of a request, as it was authenticated.
 #[derive(Clone, Debug)]
-pub(crate) struct Identity(pub(crate) Arc<str>);
+pub(crate) struct Identity {
+    pub(crate) agent: Arc<str>,
+    /// Whether a token named the agent.
+    pub(crate) has_token: bool,
+}
 
 /// How a caller is authenticated.
 pub(crate) enum Proof {
@@ -101,6 +114,26 @@ pub(crate) enum Proof {
     Token,
     /// By the connection itself, which belongs to this agent.
     Connection(Arc<str>),
+}
+
+/// A connection of a client.
+struct Connection {
+    proof: Arc<Proof>,
+    peer: PeerAddress,
+    /// Known from the first request on that is authenticated.
+    is_of_a_run: OnceCell<bool>,
+    entrant: OpenEntry<()>,
+}
+
+impl Connection {
+    /// Returns whether a program of a run made the connection.
+    async fn is_of_a_run(&self, gateway: &Gateway) -> bool {
+        let look = || {
+            let (peer, root) = (self.peer, gateway.workspace.root().to_owned());
+            blocking(move || peer.is_of_a_run(&root))
+        };
+        *self.is_of_a_run.get_or_init(look).await
+    }
 }
 
 /// Answers requests over HTTP.
@@ -137,12 +170,14 @@ impl Http {
         self: Arc<Http>,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         proof: Arc<Proof>,
+        peer: PeerAddress,
     ) {
-        let entrant = Arc::new(self.entrants.add((), ENTRANTS));
+        let entrant = self.entrants.add((), ENTRANTS);
         let is_pushed_out = entrant.ended().clone();
+        let line = Arc::new(Connection { proof, peer, is_of_a_run: OnceCell::new(), entrant });
         let answer = service_fn(move |request| {
-            let (http, proof, entrant) = (self.clone(), proof.clone(), entrant.clone());
-            async move { Ok::<_, Infallible>(http.answer(request, &proof, &entrant).await) }
+            let (http, line) = (self.clone(), line.clone());
+            async move { Ok::<_, Infallible>(http.answer(request, &line).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -159,26 +194,24 @@ impl Http {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, proof: &Proof, entrant: &OpenEntry<()>) -> Answer {
-        match self.handle(request, proof, entrant).await {
+    async fn answer(&self, request: Request<Incoming>, line: &Connection) -> Answer {
+        match self.handle(request, line).await {
             Ok(answer) => answer,
             Err(refused) => *refused,
         }
     }
 
-    async fn handle(
-        &self,
-        request: Request<Incoming>,
-        proof: &Proof,
-        entrant: &OpenEntry<()>,
-    ) -> Result<Answer, Box<Answer>> {
+    async fn handle(&self, request: Request<Incoming>, line: &Connection) -> Result<Answer, Box<Answer>> {
         let headers = request.headers();
         self.check_site(headers, request.uri())?;
         if request.uri().path() != PATH {
             return Err(plain(StatusCode::NOT_FOUND, "the server is at /mcp"));
         }
-        let speaker = self.speaker(headers, proof)?;
-        entrant.leave();
+        let speaker = self.speaker(headers, &line.proof)?;
+        line.entrant.leave();
+        if line.is_of_a_run(&self.gateway).await {
+            return Err(plain(StatusCode::FORBIDDEN, OF_A_RUN));
+        }
         if !matches!(*request.method(), Method::POST | Method::GET | Method::DELETE) {
             let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "GET, POST or DELETE");
             answer.headers_mut().insert(http::header::ALLOW, "GET, POST, DELETE".parse().expect("a value"));
@@ -189,7 +222,8 @@ impl Http {
             Some(id) => Some((id.to_owned(), self.session(id, &speaker)?)),
         };
         let (mut parts, body) = request.into_parts();
-        parts.extensions.insert(Identity(speaker.agent.clone()));
+        let has_token = speaker.token.is_some();
+        parts.extensions.insert(Identity { agent: speaker.agent.clone(), has_token });
         let is_post = parts.method == Method::POST;
         let accepts = Accepts::from_headers(&parts.headers);
         if accepts.suffices(is_post) {
@@ -223,8 +257,7 @@ impl Http {
         if let Some(id) = answer.headers().get(SESSION).filter(|_| session.is_none())
             && let Ok(id) = id.to_str()
         {
-            let conversation = Arc::new(Conversation::shaken());
-            self.sessions().insert(id.to_owned(), SessionEntry { speaker: speaker.clone(), conversation });
+            self.begin_session(id, &speaker)?;
         }
         let is_stream = answer.body().size_hint().exact().is_none();
         let ends = is_stream.then(|| self.stream_of(speaker)).flatten();
@@ -330,6 +363,23 @@ impl Http {
         }
     }
 
+    /// Notes who began a session, or ends it at once if the speaker has too many.
+    fn begin_session(&self, id: &str, speaker: &HttpSpeaker) -> Result<(), Box<Answer>> {
+        let mut sessions = self.sessions();
+        let own = sessions.iter().filter(|(id, known)| known.speaker == *speaker && self.manager.has(id));
+        if MAX_SESSIONS <= own.count() {
+            self.manager.end(id);
+            let text = format!(
+                "this token has {MAX_SESSIONS} sessions already; end one with DELETE, or wait until one was idle for \
+                 half an hour"
+            );
+            return Err(plain(StatusCode::TOO_MANY_REQUESTS, &text));
+        }
+        let conversation = Arc::new(Conversation::shaken());
+        sessions.insert(id.to_owned(), SessionEntry { speaker: speaker.clone(), conversation });
+        Ok(())
+    }
+
     /// Reads and checks the body of a request. Returns it, and the key of the id that it uses.
     async fn body(
         &self,
@@ -403,68 +453,6 @@ async fn drain(mut body: Incoming, most: usize) {
     }
 }
 
-/// The media types that a client accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Accepts {
-    json: bool,
-    streams: bool,
-}
-
-impl Accepts {
-    /// Parses the `Accept` headers of a request. Without any, everything is accepted.
-    fn from_headers(headers: &HeaderMap) -> Accepts {
-        let mut accepts = Accepts { json: false, streams: false };
-        if !headers.contains_key(ACCEPT) {
-            return Accepts { json: true, streams: true };
-        }
-        let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        for media in values.flat_map(|value| value.split(',')) {
-            let mut parts = media.split(';').map(str::trim);
-            let essence = parts.next().unwrap_or_default().to_ascii_lowercase();
-            let is_refused = |part: &str| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
-            if parts.any(is_refused) {
-                continue;
-            }
-            accepts.json |= matches!(&*essence, "*/*" | "application/*" | "application/json");
-            accepts.streams |= matches!(&*essence, "*/*" | "text/*" | "text/event-stream");
-        }
-        accepts
-    }
-
-    /// Returns whether the client can be answered.
-    fn suffices(self, is_post: bool) -> bool {
-        self.streams || is_post && self.json
-    }
-}
-
-fn is_stream(answer: &Answer) -> bool {
-    let media = answer.headers().get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
-    media.is_some_and(|media| media.starts_with("text/event-stream"))
-}
-
-/// Turns a stream into one answer: its response, without the earlier messages of the server.
-async fn as_json(answer: Answer) -> Answer {
-    let (mut parts, body) = answer.into_parts();
-    let Ok(collected) = body.collect().await;
-    let text = String::from_utf8_lossy(&collected.to_bytes()).into_owned();
-    let Some(response) = response_in(&text) else {
-        return *plain(StatusCode::BAD_GATEWAY, "the stream ended without a response");
-    };
-    parts.headers.remove(CONTENT_LENGTH);
-    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Response::from_parts(parts, Full::new(Bytes::from(response)).boxed())
-}
-
-/// Returns the response among the events of a stream.
-fn response_in(stream: &str) -> Option<String> {
-    stream.replace("\r\n", "\n").split("\n\n").find_map(|event| {
-        let data = event.lines().filter_map(|line| line.strip_prefix("data:"));
-        let data = data.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n");
-        let json: Value = serde_json::from_str(&data).ok()?;
-        (json.get("result").is_some() || json.get("error").is_some()).then_some(data)
-    })
-}
-
 /// Returns the only value of a header.
 fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Box<Answer>> {
     let mut values = headers.get_all(name).iter();
@@ -514,7 +502,7 @@ fn without_quotes(message: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn plain(status: StatusCode, text: &str) -> Box<Answer> {
+pub(crate) fn plain(status: StatusCode, text: &str) -> Box<Answer> {
     let media = "text/plain; charset=utf-8";
     Box::new(answer(status, media, text.as_bytes().to_vec()))
 }
@@ -596,36 +584,6 @@ impl Body for WatchedBody {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_type_or_a_wildcard_is_enough() {
-        let check = |values: &[&'static str], json: bool, streams: bool| {
-            let mut headers = HeaderMap::new();
-            for value in values {
-                headers.append(ACCEPT, HeaderValue::from_static(value));
-            }
-            assert_eq!(Accepts::from_headers(&headers), Accepts { json, streams }, "{values:?}");
-        };
-        check(&[], true, true);
-        check(&["*/*"], true, true);
-        check(&["application/json, text/event-stream"], true, true);
-        check(&["application/json", "text/event-stream;q=0.5"], true, true);
-        check(&["Application/JSON; charset=utf-8"], true, false);
-        check(&["text/event-stream"], false, true);
-        check(&["text/html"], false, false);
-        check(&["application/json;q=0, */*;q=0"], false, false);
-        let alone = |json, streams| Accepts { json, streams };
-        assert!(alone(true, false).suffices(true) && !alone(true, false).suffices(false));
-        assert!(alone(false, true).suffices(true) && !alone(false, false).suffices(true));
-    }
-
-    #[test]
-    fn the_response_is_found_in_a_stream() {
-        let stream = "id: 1\ndata:\n\ndata: {\"method\":\"notifications/progress\"}\n\nevent: message\n\
-                      data: {\"id\":1,\"result\":{}}\n\n";
-        assert_eq!(response_in(stream).as_deref(), Some("{\"id\":1,\"result\":{}}"));
-        assert_eq!(response_in("data: {\"method\":\"x\"}\n\n"), None);
-    }
 
     #[test]
     fn only_names_of_this_machine_are_loopback() {

@@ -357,6 +357,14 @@ impl HttpSessions {
         self.sessions().get(id).cloned().ok_or(SessionError::Gone)
     }
 
+    /// Ends a session.
+    pub(crate) fn end(&self, id: &str) {
+        let removed = self.sessions().remove(id);
+        if let Some(kept) = removed {
+            kept.end();
+        }
+    }
+
     /// Returns whether the session exists.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.sessions().contains_key(id)
@@ -419,10 +427,7 @@ impl SessionManager for HttpSessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
-        let removed = self.sessions().remove(id);
-        if let Some(kept) = removed {
-            kept.end();
-        }
+        self.end(id);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Lists the resources and prompts of MCP servers, and finds the server of a name.
 //!
-//! A server is asked for its lists when a client first asks, and again after it reports a change. Only URIs, names,
-//! media types and arguments are listed. Titles and descriptions of servers are left out, because they are not
+//! A running server is asked for its lists when a client first asks, and again after it reports a change. A list starts
+//! no server: without one, the last list is shown. Only URIs, names, media types and arguments are listed. Titles and descriptions of servers are left out, because they are not
 //! reviewed.
 
 use std::collections::{BTreeMap, HashMap};
@@ -42,7 +42,7 @@ struct CachedList {
     offer: Offer,
     /// The agent that the list is for.
     agent: Arc<str>,
-    /// Until when the list is valid after its server has ended.
+    /// Until when the list is valid after its server has ended, or although no server was asked.
     until: Instant,
     /// The list; `None` if the server did not answer.
     listed: Option<ServerOffers>,
@@ -107,7 +107,9 @@ impl Gateway {
         let workspace = workspace_of(&self.workspace, &agent, None);
         let asked = offer.clone();
         let (keep, listed) = match blocking(move || workspace.agent_calls().offered(&asked)).await {
-            Ok(listed) => (Duration::from_secs(settings.keep), Some(listed)),
+            Ok(listed) if listed.is_followed() => (Duration::from_secs(settings.keep), Some(listed)),
+            // The next call may start the server.
+            Ok(listed) => (Duration::ZERO, Some(listed)),
             Err(error) => {
                 self.say(&error.to_string());
                 (FAILED, None)
@@ -127,15 +129,15 @@ impl Gateway {
         offered
     }
 
-    /// Asks again for the lists that servers reported as changed.
+    /// Asks again for the lists that servers reported as changed, and for those whose server a call has started since.
     pub(crate) fn relist(self: &Arc<Self>) {
         for slot in self.listings.all() {
             // A list that is being read is current.
             let Ok(known) = slot.known.try_lock() else { continue };
-            let Some(known) = known.as_ref().filter(|known| known.has_changed()) else { continue };
+            let Some(known) = known.as_ref() else { continue };
             let is_followed = known.listed.as_ref().is_some_and(ServerOffers::is_followed);
-            // A server that has ended is not started again for this.
-            if is_followed {
+            let runs_now = || !is_followed && self.upstreams.serves(&known.offer.server, &known.agent);
+            if known.has_changed() && is_followed || runs_now() {
                 tokio::spawn(self.clone().listing(known.agent.clone(), known.offer.clone()));
             }
         }

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use brigade::core::codes;
 use brigade::profile::{Listing, NameStyle, SessionProfiles};
 use brigade::{
-    CancelToken, Env, Error, ErrorKind, OwnSocket, ProcessIdentity, ServeReport, Upstreams, Workspace,
+    CancelToken, Env, Error, ErrorKind, OwnSocket, PeerAddress, ProcessIdentity, ServeReport, Upstreams,
+    Workspace,
 };
 use rmcp::model::RequestStateCodec;
 use rmcp::serve_server;
@@ -96,7 +97,8 @@ impl Serve {
 /// Calls `ready` once the server listens, and `say` with messages for the person who runs it.
 ///
 /// # Errors
-/// Fails if the configuration is broken, the agent or the lane is unknown, or nothing can be listened on.
+/// Fails inside of a run, if the configuration is broken, the agent or the lane is unknown, or nothing can be listened
+/// on.
 pub fn serve(
     workspace: &Workspace,
     wanted: Serve,
@@ -104,6 +106,7 @@ pub fn serve(
     ready: &mut dyn FnMut(&ServeReport),
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<(), Error> {
+    workspace.require_outside_run()?;
     let stamp = file_watch::stamp(workspace);
     let agents = Arc::new(workspace.agents().read()?);
     let agent = wanted.agent.clone().unwrap_or_else(|| Serve::AGENT.to_owned());
@@ -319,9 +322,12 @@ async fn listen(
             _ = sweep.tick() => http.sweep(),
             () = gateway.reloaded.notified() => http.end_streams(),
             accepted = accept(port.as_ref()) => match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
                     drop(stream.set_nodelay(true));
-                    connections.spawn(http.clone().connection(stream, proof.clone()));
+                    if let Ok(own) = stream.local_addr() {
+                        let peer = PeerAddress::Tcp { own, peer };
+                        connections.spawn(http.clone().connection(stream, proof.clone(), peer));
+                    }
                 }
                 // Too many open files, for example: the next one may work.
                 Err(error) => {
@@ -331,9 +337,12 @@ async fn listen(
             },
             accepted = accept_local(socket.as_ref()) => match accepted {
                 Ok((stream, _)) => {
-                    let is_own = stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw());
-                    if is_own {
-                        connections.spawn(http.clone().connection(stream, own.clone()));
+                    let me = rustix::process::geteuid().as_raw();
+                    if let Ok(peer) = stream.peer_cred()
+                        && peer.uid() == me
+                    {
+                        let peer = PeerAddress::Unix(peer.pid().and_then(|pid| u32::try_from(pid).ok()));
+                        connections.spawn(http.clone().connection(stream, own.clone(), peer));
                     }
                 }
                 Err(error) => {

@@ -84,10 +84,15 @@ impl Session {
     }
 
     fn agent(&self, extensions: &rmcp::model::Extensions) -> Result<Arc<str>, ErrorData> {
-        let parts = extensions.get::<http::request::Parts>();
-        let identity = parts.and_then(|parts| parts.extensions.get::<Identity>());
-        let agent = identity.map(|identity| identity.0.clone()).or_else(|| self.agent.clone());
+        let agent = identity(extensions).map(|identity| identity.agent.clone());
+        let agent = agent.or_else(|| self.agent.clone());
         agent.ok_or_else(|| ErrorData::internal_error("the connection has no agent", None))
+    }
+
+    /// Returns whether the request has a token, or the client started this server.
+    fn is_proven(&self, extensions: &rmcp::model::Extensions) -> bool {
+        let identity = identity(extensions).map(|identity| identity.has_token);
+        identity.unwrap_or(self.agent.is_some() && !self.is_task)
     }
 
     /// Returns which questions the client supports. The worker of a task gets none, because no person is there to
@@ -111,6 +116,7 @@ impl Session {
                     false => *self.level.lock().unwrap_or_else(PoisonError::into_inner),
                 },
                 is_late: is_late(context),
+                is_proven: self.is_proven(&context.extensions),
                 questions: None,
             },
             session,
@@ -298,6 +304,11 @@ pub(crate) enum Outcome {
     Answer(Box<Answer>),
     /// A question. The client repeats the request with its reply.
     Required(Box<InputRequiredResult>),
+}
+
+/// Returns how an HTTP request was authenticated.
+fn identity(extensions: &rmcp::model::Extensions) -> Option<&Identity> {
+    extensions.get::<http::request::Parts>()?.extensions.get::<Identity>()
 }
 
 /// Returns the arguments of a request, if the SDK could not hold them.

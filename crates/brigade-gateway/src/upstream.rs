@@ -49,6 +49,7 @@ pub(crate) struct ClientOfCall {
     level: Option<LoggingLevel>,
     /// Whether log messages are passed if the client set no level.
     hears: bool,
+    is_proven: bool,
     said: tokio::sync::mpsc::Sender<ServerMessage>,
 }
 
@@ -62,6 +63,7 @@ impl ClientOfCall {
             session: side.session.clone(),
             level: side.level,
             hears: !side.is_late,
+            is_proven: side.is_proven,
             said,
         };
         (client, heard)
@@ -100,6 +102,10 @@ impl Requester for ClientOfCall {
         Some(self.session.clone())
     }
 
+    fn is_proven(&self) -> bool {
+        self.is_proven
+    }
+
     fn hear(&self, log: McpLog) {
         let Some(level) = level_of(&log.level) else { return };
         let is_wanted = match self.level {
@@ -133,6 +139,8 @@ pub(crate) struct ClientSide {
     pub(crate) level: Option<LoggingLevel>,
     /// Whether it speaks a revision without a handshake.
     pub(crate) is_late: bool,
+    /// Whether it has a token, or started the server itself. Other clients approve and answer nothing for a person.
+    pub(crate) is_proven: bool,
     /// Receives the questions for such a client, which gets them as a result.
     pub(crate) questions: Option<UnboundedSender<Questions>>,
 }

@@ -1,5 +1,7 @@
 //! Errors of git commands.
 
+use std::path::PathBuf;
+
 use brigade_call::Objection;
 use brigade_core::text::escape_terminal;
 use brigade_fs::FsError;
@@ -13,6 +15,24 @@ pub enum GitError {
     /// The gate refused to start git.
     #[error("git may not be started: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Refused(Vec<Objection>),
+    /// The only git on `PATH` is where agents can write.
+    #[error(
+        "`{}` is in a directory that agents can write, so it is not used; install git in a directory outside of the \
+        workspace and of `write_paths`, and add that to PATH",
+        escape_terminal(&.path.to_string_lossy())
+    )]
+    Writable {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// Git was ended, because it waited for a file that never has content.
+    #[error("git {operation} was ended, because it waited without an end: {}", waited_for(.file.as_ref()))]
+    Waiting {
+        /// The git command.
+        operation: &'static str,
+        /// The file, if it was found.
+        file: Option<PathBuf>,
+    },
     /// Git exited with an error.
     #[error("git {operation} failed: {}", escape_terminal(.message))]
     Failed {
@@ -38,4 +58,14 @@ pub enum GitError {
     /// Reading or writing a file failed.
     #[error(transparent)]
     Fs(#[from] FsError),
+}
+
+fn waited_for(file: Option<&PathBuf>) -> String {
+    match file {
+        Some(file) => {
+            let file = escape_terminal(&file.to_string_lossy()).into_owned();
+            format!("`{file}` is not a regular file (a named pipe, for example); remove it")
+        }
+        None => "one of the files that it reads is a named pipe, or does not answer".to_owned(),
+    }
 }

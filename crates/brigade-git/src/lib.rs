@@ -3,6 +3,7 @@
 //! This crate owns:
 //!
 //! * starting the git program through the gate, always with the same hardening ([`Git`], [`GitCommand`]);
+//! * parsing diffs while git prints them, and refusing commits with closed places or secrets ([`CommitCheck`]);
 //! * reading git settings and .gitignore files as data ([`Settings`], [`Identity`], [`gitignore`]).
 //!
 //! It does not know what a repository is used for. Worktrees of tasks are in `brigade-kitchen-run`, and git tools of
@@ -26,13 +27,21 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod commit_check;
 mod error;
 mod ignored;
+mod patch;
 mod program;
 mod settings;
+mod special;
+mod untracked;
 
+pub use commit_check::{CommitCheck, CommitRefusal};
 pub use error::GitError;
 pub use ignore::gitignore::Gitignore;
 pub use ignored::gitignore;
+pub use patch::{AddedText, PATCH_ARGUMENTS, PatchFile, PatchReader, PatchSink};
 pub use program::{Answer, Git, GitCommand, GitDirectories};
 pub use settings::{Identity, Settings, one_line};
+pub use special::special_files;
+pub use untracked::untracked_in_the_way;

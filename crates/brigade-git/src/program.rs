@@ -4,25 +4,45 @@
 //! system monitor, external diff, pager, editor or credential helper. Git does not inherit the environment of Brigade,
 //! and does not read the settings of the user and the system. [`Settings`](crate::Settings) reads the needed settings
 //! as data.
+//!
+//! Git never comes from a directory that agents can write, and finds no other program there. It ends at a time limit,
+//! when the process of Brigade gets a signal to end, and when it waits for a file that never has content, such as a
+//! named pipe with the name `.gitignore`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::GitError;
+use crate::special::special_file_in;
 use brigade_call::{DirectoryFact, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
-use brigade_cmdline::find_program;
 use brigade_exec::HostEnvironment;
 use brigade_fs::{Fs, FsError, FsErrorKind};
-use brigade_process::{CancelToken, Control, Exit, Input, Program, SandboxProfile, Sink, Spec, Stream, run};
-use brigade_workspace::is_program;
+use brigade_process::{
+    CancelToken, Control, EndedBy, Exit, Input, Mode, OwnProgram, Program, SandboxProfile, Sink, Spec,
+    Stream, run,
+};
+use brigade_workspace::{own_programs, read_policy};
 
 /// The time limit of one git command.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
+
+/// How long git may sleep without using the processor. Commands that use the network may sleep longer.
+const IDLE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Commands that wait for other machines.
+const REMOTE_OPERATIONS: [&str; 3] = ["fetch", "ls-remote", "push"];
+
+/// How long git may work after a signal that ends the process of Brigade, over all commands.
+const TIME_AFTER_SIGNAL: Duration = Duration::from_millis(700);
+
+/// When a command first saw such a signal.
+static SIGNAL_SEEN: OnceLock<Instant> = OnceLock::new();
 
 /// The maximum size of the output that is kept.
 const OUTPUT_LIMIT: u64 = 1 << 30;
@@ -120,14 +140,16 @@ impl Git {
     /// Finds git on `PATH`; `None` if it is missing.
     ///
     /// # Errors
-    /// Fails if the gate refuses git, or the program cannot be opened.
+    /// Fails if the only git is where agents can write, the gate refuses git, or the program cannot be opened.
     pub fn find(fs: &dyn Fs, host: &HostEnvironment) -> Result<Option<Git>, GitError> {
         let directory = fs.root();
-        let path_variable = host.get("PATH").map(OsStr::to_owned).unwrap_or_default();
-        let Some(path) = find_program("git", directory, Some(&path_variable), |path| is_program(fs, path))
-        else {
-            return Ok(None);
+        let programs = own_programs(directory, host, &read_policy(fs));
+        let path = match programs.find("git") {
+            OwnProgram::Found(path) => path,
+            OwnProgram::Writable(path) => return Err(GitError::Writable { path }),
+            OwnProgram::Missing => return Ok(None),
         };
+        let path_variable = programs.path_variable().to_owned();
         let start = plan_start(StartFacts {
             purpose: StartPurpose::Git,
             is_broken: false,
@@ -299,6 +321,13 @@ impl GitCommand<'_> {
         self
     }
 
+    /// Lets git read every file, write none, and use no network.
+    #[must_use]
+    pub fn reading(self) -> Self {
+        let read = vec![PathBuf::from("/")];
+        self.confined(Some(SandboxProfile { read, ..SandboxProfile::nothing(Mode::BestEffort) }))
+    }
+
     /// Limits the kept output. Output beyond it is dropped.
     #[must_use]
     pub fn limit(mut self, bytes: u64) -> Self {
@@ -355,15 +384,30 @@ impl GitCommand<'_> {
     /// Fails if git cannot be run, or `each` fails.
     pub fn stream(self, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<Answer, GitError> {
         let operation = self.operation;
-        let (limit, cancel) = (self.limit, self.cancel.clone());
+        let limit = self.limit;
+        let (cancel, cancel_after) = match self.cancel.clone() {
+            Some(cancel) => (Some(cancel), Duration::ZERO),
+            None => (CancelToken::of_signals(), time_after_signal()),
+        };
+        if cancel_after.is_zero() && cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
+            return Err(GitError::Interrupted { operation });
+        }
+        let directory = self.directory.clone();
         let spec = self.spec();
         let mut stderr = Vec::new();
         let mut sink = SplitSink { each, stderr: &mut stderr };
-        let control = Control { timeout: Some(TIME_LIMIT), output_cap: limit, cancel, ..Control::default() };
+        let idle = (!REMOTE_OPERATIONS.contains(&operation)).then_some(IDLE_LIMIT);
+        let timeout = Some(TIME_LIMIT);
+        let control =
+            Control { timeout, idle, output_cap: limit, cancel, cancel_after, ..Control::default() };
         let outcome =
             run(&spec, &mut sink, &control).map_err(|source| GitError::Run { operation, source })?;
         if outcome.cancelled() {
+            SIGNAL_SEEN.get_or_init(|| Instant::now() - cancel_after);
             return Err(GitError::Interrupted { operation });
+        }
+        if outcome.ended_by == EndedBy::Idle {
+            return Err(GitError::Waiting { operation, file: special_file_in(&directory) });
         }
         let is_cut = 0 < outcome.stdout.dropped;
         if outcome.timed_out() || (is_cut && limit == OUTPUT_LIMIT) {
@@ -397,6 +441,14 @@ impl GitCommand<'_> {
         spec.limits.file_size = self.largest;
         spec
     }
+}
+
+/// Returns how long a command may still work after a signal. The time of all commands counts.
+fn time_after_signal() -> Duration {
+    if CancelToken::of_signals().is_some_and(|token| token.is_cancelled()) {
+        SIGNAL_SEEN.get_or_init(Instant::now);
+    }
+    SIGNAL_SEEN.get().map_or(TIME_AFTER_SIGNAL, |seen| TIME_AFTER_SIGNAL.saturating_sub(seen.elapsed()))
 }
 
 /// Joins the distinct lines of a message. Leaves out hints, which are for people who type git commands.

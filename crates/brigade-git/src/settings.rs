@@ -68,7 +68,7 @@ impl Settings {
                 order = order.variable(name, value);
             }
         }
-        Ok(Settings::parse(directory, &order.words(LIST_ARGUMENTS).run()?.stdout))
+        Ok(Settings::parse(directory, &order.words(LIST_ARGUMENTS).reading().run()?.stdout))
     }
 
     /// Reads the settings of one repository, without those of its user or the system.
@@ -77,7 +77,7 @@ impl Settings {
     /// Fails if git fails.
     pub fn of_repository(git: &Git, sight: &GitDirectories) -> Result<Settings, GitError> {
         let directory = sight.git_dir.clone().unwrap_or_default();
-        let answer = git.order("config").seeing(sight).words(LIST_ARGUMENTS).run()?;
+        let answer = git.order("config").seeing(sight).words(LIST_ARGUMENTS).reading().run()?;
         Ok(Settings::parse(&directory, &answer.stdout))
     }
 
@@ -104,15 +104,6 @@ impl Settings {
             settings.values.entry(name).or_default().push(OsString::from_vec(value));
         }
         settings
-    }
-
-    /// Lists the files where git looks for settings of a user, whether they exist or not.
-    pub fn places_of_user(host: &HostEnvironment) -> Vec<PathBuf> {
-        if let Some(file) = host.get("GIT_CONFIG_GLOBAL") {
-            return vec![PathBuf::from(file)];
-        }
-        let home = host.home().map(|home| home.join(".gitconfig"));
-        home.into_iter().chain(host.config_folder().map(|folder| folder.join("git/config"))).collect()
     }
 
     /// Lists the files that settings include, whether they exist or not.

@@ -1,7 +1,10 @@
 //! The parts of a line that the journal itself reads.
 
+use std::any::Any;
+
 use brigade_core::json::{RawJson, RecordLine, members, to_json};
 use brigade_core::{Json, Timestamp};
+use brigade_fs::WorkspaceKey;
 use serde::Serialize;
 
 use crate::error::JournalError;
@@ -75,12 +78,22 @@ pub trait Kind: Send + Sync {
     /// Reads a record from the requested members. Returns `None` if the line is not a record.
     fn facts(&self, members: &Members<'_>) -> Option<Facts>;
 
+    /// Returns the key that signs records; `None` if records of this kind approve nothing.
+    fn key(&self) -> Option<&WorkspaceKey> {
+        None
+    }
+
     /// Adopts the state of an earlier program in this journal's place. Called before the first rewrite.
     ///
     /// # Errors
     /// Fails on a disk error.
     fn adopt(&self, _state: &State, _now: Timestamp) -> Result<Adoption<'static>, JournalError> {
         Ok(Adoption { convert: Box::new(|line, _| line), ledger: 0, is_empty: true })
+    }
+
+    /// Returns what the owner of the records keeps in memory beside them, for every state of the journal.
+    fn companion(&self) -> Option<&(dyn Any + Send + Sync)> {
+        None
     }
 
     /// Returns the code of statuses outside the table.

@@ -313,29 +313,38 @@ impl Index {
         prefix: &[u8],
         mut found: impl FnMut(&[u8]) -> bool,
     ) -> Result<(), IndexError> {
+        let is_past = |key: &[u8]| prefix < key && !key.starts_with(prefix);
+        self.scan_from(section, prefix, is_past, |record| record.starts_with(prefix) && found(record))
+    }
+
+    /// Calls `found` for the records from `first` on, in order, until it returns false. Blocks whose first key is past
+    /// the wanted ones are not read.
+    fn scan_from(
+        &self,
+        section: usize,
+        first: &[u8],
+        is_past: impl Fn(&[u8]) -> bool,
+        mut found: impl FnMut(&[u8]) -> bool,
+    ) -> Result<(), IndexError> {
         let section = &self.sections[section];
         let keys = section.directory.len() / section.shape.key;
         let first_key = |block: usize| &section.directory[block * section.shape.key..][..section.shape.key];
-        // The first block that can contain the prefix is the one before the first block that starts at or after it.
+        // The first block that can contain it is the one before the first block that starts at or after it.
         let (mut low, mut high) = (0, keys);
         while low < high {
             let middle = usize::midpoint(low, high);
-            if first_key(middle) < prefix {
+            if first_key(middle) < first {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
         for block in low.saturating_sub(1)..keys {
-            if first_key(block) > prefix && !first_key(block).starts_with(prefix) {
+            if is_past(first_key(block)) {
                 return Ok(());
             }
             for record in self.block(section, block)?.chunks_exact(section.shape.record) {
-                if record.starts_with(prefix) {
-                    if !found(record) {
-                        return Ok(());
-                    }
-                } else if prefix < record {
+                if first <= record && !found(record) {
                     return Ok(());
                 }
             }
@@ -400,14 +409,38 @@ impl Index {
         let mut hits = Vec::new();
         let prefix = status.map(|status| [status.byte()]);
         self.scan(2, prefix.as_ref().map_or(&[], |prefix| prefix), |record| {
-            hits.extend(self.hit(record, 24, record[0]).map(|hit| Hit {
-                created: from_ordered(&record[1..9]),
-                sequence: u64::from_be_bytes(record[9..17].try_into().expect("eight bytes")),
-                ..hit
-            }));
+            hits.extend(self.hit_by_status(record));
             true
         })?;
         Ok(hits)
+    }
+
+    /// Lists the lines of records that were created at a moment or later.
+    pub(crate) fn by_status_since(&self, created: i64) -> Result<Vec<Hit>, IndexError> {
+        let mut hits = Vec::new();
+        for status in (0u8..).take(self.counts.len()) {
+            let mut first = [status; 9];
+            first[1..].copy_from_slice(&ordered(created));
+            self.scan_from(
+                2,
+                &first,
+                |key| status < key[0],
+                |record| {
+                    let is_its = record[0] == status;
+                    hits.extend(self.hit_by_status(record).filter(|_| is_its));
+                    is_its
+                },
+            )?;
+        }
+        Ok(hits)
+    }
+
+    fn hit_by_status(&self, record: &[u8]) -> Option<Hit> {
+        self.hit(record, 24, record[0]).map(|hit| Hit {
+            created: from_ordered(&record[1..9]),
+            sequence: u64::from_be_bytes(record[9..17].try_into().expect("eight bytes")),
+            ..hit
+        })
     }
 
     /// Returns the data of an extended index: the old records except replaced ones, and the new ones.

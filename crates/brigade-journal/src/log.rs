@@ -34,6 +34,13 @@ pub struct ListedLine {
     pub status: StatusCode,
 }
 
+impl Hit {
+    /// Returns the line, of a hit by status.
+    fn listed(&self) -> ListedLine {
+        ListedLine { created: self.created, sequence: self.sequence, span: self.span, status: self.status }
+    }
+}
+
 impl Entry {
     fn listed(&self) -> ListedLine {
         ListedLine { created: self.created, sequence: self.sequence, span: self.span, status: self.status }
@@ -450,14 +457,25 @@ impl Log {
             };
             if let Some(index) = index {
                 let hits = index.by_status(status)?;
-                listed.extend(hits.iter().filter(|hit| !scanned.hashes.contains(&hit.id_hash)).map(|hit| {
-                    ListedLine {
-                        created: hit.created,
-                        sequence: hit.sequence,
-                        span: hit.span,
-                        status: hit.status,
-                    }
-                }));
+                let is_latest = |hit: &&Hit| !scanned.hashes.contains(&hit.id_hash);
+                listed.extend(hits.iter().filter(is_latest).map(Hit::listed));
+            }
+            Ok(listed)
+        })
+    }
+
+    /// Lists the latest lines of records that were created at a moment or later, in no particular order.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn list_since(&self, created: i64) -> Result<Vec<ListedLine>, JournalError> {
+        self.ask(|Parts { index, scanned, .. }| {
+            let entries = scanned.entries.values().filter(|entry| created <= entry.created);
+            let mut listed: Vec<ListedLine> = entries.map(Entry::listed).collect();
+            if let Some(index) = index {
+                let hits = index.by_status_since(created)?;
+                let is_latest = |hit: &&Hit| !scanned.hashes.contains(&hit.id_hash);
+                listed.extend(hits.iter().filter(is_latest).map(Hit::listed));
             }
             Ok(listed)
         })
@@ -505,6 +523,22 @@ impl Log {
     pub(crate) fn ends_with_a_line(&self) -> bool {
         let scanned = self.rebuilt.get().or_else(|| self.parts.get()).map(|parts| &parts.scanned);
         scanned.is_none_or(|scanned| !scanned.is_unterminated)
+    }
+
+    /// Returns the generation of the journal, or the number of the segment.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Returns where the known lines end, without those of an incomplete batch or an incomplete last line.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn settled_end(&self) -> Result<u64, FsError> {
+        let scanned = self.scanned()?;
+        let last = scanned.broken.last().filter(|_| scanned.is_unterminated);
+        let open = scanned.unfinished.first().or(last);
+        Ok(open.map_or(scanned.end, |span| span.offset))
     }
 
     /// Returns the scan of the lines after the index.

@@ -99,6 +99,8 @@ fn main() {
     let host = HostEnvironment::new(std::env::vars_os().filter(|(name, _)| name == "PATH"));
     let options = GitOptions {
         done: Vec::new(),
+        agent_files: brigade_core::AgentFiles::Closed,
+        redactor: brigade_redact::Redactor::new(&[]),
         branch: "work".to_owned(),
         worktrees: ".brigade/kitchen/worktrees".to_owned(),
         copy: Vec::new(),

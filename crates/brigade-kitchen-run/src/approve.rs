@@ -97,6 +97,7 @@ impl Kitchen<'_> {
         let (fingerprint, items) = (execution.fingerprint(), execution.items());
         report.fingerprint = Some(fingerprint);
         report.notes = standing.crew.notes();
+        report.notes.extend(self.in_place_note(&standing.crew, &standing.prd));
         let approval = standing.life.approval.as_ref();
         if let Some(before) = approval.filter(|before| before.fingerprint != fingerprint) {
             report.changes = changes(&before.items, &items);
@@ -197,12 +198,12 @@ impl Kitchen<'_> {
             self.fs.create_dir_all(&ignore.parent())?;
             self.fs.write_atomic(&ignore, b"*\n", FileMode::Private)?;
         }
-        Ok(PrdJournal::open_at(self.fs.clone(), files, self.clock.clone(), self.lock_timeout)?)
+        Ok(PrdJournal::open_at(self.fs.clone(), &self.key, files, self.clock.clone(), self.lock_timeout)?)
     }
 
     /// Returns the life with the approval of the tiers.
     pub(crate) fn life_of_workers(&self) -> Result<Life, Failure> {
-        Ok(PrdJournal::read_at(&*self.fs, &PrdFiles::for_workers())?.life)
+        Ok(PrdJournal::read_at(&*self.fs, &self.key, &PrdFiles::for_workers())?.life)
     }
 
     fn person(&self) -> Option<String> {

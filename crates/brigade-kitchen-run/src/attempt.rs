@@ -129,6 +129,8 @@ pub struct Attempt<'a> {
     pub directory: &'a Path,
     /// The root of the worktree; `None` in place.
     pub own: Option<&'a Path>,
+    /// The directory of the work that a reviewer reads, if it is another one.
+    pub reviewed: Option<&'a Path>,
     /// Files that the worker must not write in place.
     pub closed: &'a [PathBuf],
     /// The maximum size of each log.
@@ -351,6 +353,7 @@ fn variables(
     ];
     variables.extend(attempt.prd.map(|prd| ("BRIGADE_PRD".into(), prd.as_str().into())));
     variables.extend(attempt.task.map(|task| ("BRIGADE_TASK".into(), task.as_str().into())));
+    variables.extend(attempt.reviewed.map(|path| ("BRIGADE_WORKTREE".into(), path.into())));
     variables.extend(attempt.gateway.map(|gateway| ("BRIGADE_GATEWAY".into(), gateway.into())));
     variables
 }

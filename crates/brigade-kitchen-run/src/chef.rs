@@ -136,6 +136,7 @@ impl Executive {
             timeout: within(self.settings.timeout(Tier::Executive).map(Duration::from_secs), &self.grants),
             directory: self.host.fs.root(),
             own: None,
+            reviewed: None,
             closed: ask.closed,
             max_log_bytes: self.settings.max_log_bytes.0,
             named_log: None,

@@ -130,7 +130,7 @@ impl Kitchen<'_> {
         };
         let (mut waiting, mut answered) = (Vec::new(), Vec::new());
         for name in names {
-            let recorded = PrdJournal::read(&*self.fs, &name)?;
+            let recorded = PrdJournal::read(&*self.fs, &self.key, &name)?;
             for decided in &recorded.life.decisions {
                 let list = if decided.answer.is_none() { &mut waiting } else { &mut answered };
                 list.push(decision_row(&name, decided));
@@ -264,7 +264,7 @@ impl Kitchen<'_> {
             life.outcome(task).is_some_and(|outcome| outcomes.contains(&outcome))
                 && life.decision_of(task).is_none()
         };
-        let recorded = PrdJournal::read(&*self.fs, name)?.life;
+        let recorded = PrdJournal::read(&*self.fs, &self.key, name)?.life;
         if most == 0 || !ids.iter().any(|task| ended_so(&recorded, task)) {
             return Ok(0);
         }
@@ -337,7 +337,7 @@ impl Kitchen<'_> {
         let (mut found, mut others) = (Vec::new(), Vec::new());
         let mut answered = None;
         for name in self.served()? {
-            let life = PrdJournal::read(&*self.fs, &name)?.life;
+            let life = PrdJournal::read(&*self.fs, &self.key, &name)?.life;
             for DecisionState { decision, answer, .. } in life.decisions {
                 let is_meant = !typed.is_empty() && decision.id.as_str().starts_with(typed);
                 match (is_meant, answer) {

@@ -12,6 +12,7 @@ mod ignored;
 mod integrate;
 mod landing;
 pub(crate) mod repository;
+mod review;
 pub(crate) mod settings;
 mod setup;
 pub(crate) mod spare;
@@ -26,10 +27,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use brigade_core::{Fingerprint, RunId};
-use brigade_exec::HostEnvironment;
+use brigade_core::{AgentFiles, Fingerprint, RunId};
+use brigade_exec::{ClosedPlaces, HostEnvironment};
 use brigade_fs::{DiskFs, Fs, RelPath};
+use brigade_git::{CommitCheck, GitDirectories};
 use brigade_kitchen::{PrdName, TaskId};
+use brigade_redact::Redactor;
 
 pub use repository::InPlaceReason;
 
@@ -70,6 +73,10 @@ pub struct GitOptions {
     pub own_files: Vec<String>,
     /// The work that the branch must contain, the newest last.
     pub done: Vec<DoneWork>,
+    /// Whether commits may change files by which agent programs and editors start programs.
+    pub agent_files: AgentFiles,
+    /// Finds the secrets that no commit may add.
+    pub redactor: Redactor,
 }
 
 /// Returns the directory of worktrees. A directory outside of the workspace may be shared by several workspaces, so
@@ -88,6 +95,8 @@ pub struct GitPlace {
     repository: Repository,
     folders: Folders,
     workspace: DiskFs,
+    /// The commit of the user's checkout when the service started, from which reviewers start.
+    approved: CommitId,
     /// The user's environment, needed to push to a remote.
     host: HostEnvironment,
     options: GitOptions,
@@ -147,8 +156,10 @@ impl GitPlace {
             worktrees.write_cache(&mine, b"*\n")?;
         }
         let folders = Folders { kitchen, worktrees, inside };
+        let approved = repository.commit_of("HEAD")?.ok_or(InPlaceReason::NoCommit)?;
         Ok(GitPlace {
             repository,
+            approved,
             folders,
             workspace,
             host: host.clone(),
@@ -184,6 +195,27 @@ impl GitPlace {
         );
         tracing::warn!("{note}");
         Ok(Some(note))
+    }
+
+    /// Fails if what a commit adds to another one changes a closed place or adds a secret. `files` is the worktree that
+    /// it was made from.
+    fn check_commit(
+        &self,
+        sight: &GitDirectories,
+        files: Option<&Path>,
+        (from, to): (&CommitId, &str),
+    ) -> Result<(), PlaceError> {
+        let places = self.closed_places(files);
+        let check = CommitCheck { places: &places, redactor: Some(&self.options.redactor) };
+        let order = self.repository.git.order("diff-tree").seeing(sight);
+        check.trees(order, Some(from.as_str()), to)?.map_or(Ok(()), |refusal| Err(PlaceError::Refused(refusal)))
+    }
+
+    /// Finds the closed places of the user's checkout, and of a worktree.
+    fn closed_places(&self, files: Option<&Path>) -> Vec<ClosedPlaces> {
+        let top = Some(self.repository.top.as_path());
+        let find = |top: &Path| ClosedPlaces::find(top, &self.host, self.options.agent_files);
+        top.into_iter().chain(files).map(find).collect()
     }
 
     /// Returns how many times git was started.
@@ -260,6 +292,14 @@ impl Workplace for GitPlace {
 
     fn recall_moved(&self, place: &Place, commit: &CommitId) -> Result<Option<Changes>, PlaceError> {
         self.put_before(place, commit)
+    }
+
+    fn begin_review(&self, place: &Place) -> Result<Option<Place>, PlaceError> {
+        self.make_review_folder(&place.name).map(Some)
+    }
+
+    fn end_review(&self, place: &Place) -> Result<Vec<String>, PlaceError> {
+        self.remove_review_folder(&place.name)
     }
 
     fn patch(&self, place: &Place, changes: &Changes, limit: usize) -> Result<String, PlaceError> {

@@ -92,7 +92,7 @@ impl Kitchen<'_> {
         search: Option<PrdSearch>,
         refusals: &mut Vec<Blocker>,
     ) -> Result<PrdHealth, Failure> {
-        let recorded = PrdJournal::read(&*self.fs, &name)?;
+        let recorded = PrdJournal::read(&*self.fs, &self.key, &name)?;
         let is_served = ServiceLock::holder(&*self.fs, &name)?.is_some();
         let life = &recorded.life;
         let journal = PrdFiles::new(&name).journal().to_string();

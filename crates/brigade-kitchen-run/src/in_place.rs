@@ -31,6 +31,8 @@ pub struct InPlaceWorkplace {
     workspace: Arc<dyn Fs>,
     /// Files that Brigade writes.
     own_files: Vec<String>,
+    /// Notes for people about why the tasks are worked on here.
+    notes: Vec<String>,
     /// The last snapshot, so that unchanged files are not read again.
     last: Mutex<Snapshot>,
 }
@@ -38,7 +40,14 @@ pub struct InPlaceWorkplace {
 impl InPlaceWorkplace {
     /// Works in a workspace. `own_files` are files and directories that Brigade writes. They never count as changes.
     pub fn new(workspace: Arc<dyn Fs>, own_files: Vec<String>) -> InPlaceWorkplace {
-        InPlaceWorkplace { workspace, own_files, last: Mutex::default() }
+        InPlaceWorkplace { workspace, own_files, notes: Vec::new(), last: Mutex::default() }
+    }
+
+    /// Adds a note for people about why the tasks are worked on here.
+    #[must_use]
+    pub fn noting(mut self, note: String) -> InPlaceWorkplace {
+        self.notes.push(note);
+        self
     }
 
     fn before(&self, name: &TaskName) -> Result<RelPath, FsError> {
@@ -94,6 +103,10 @@ impl Workplace for InPlaceWorkplace {
 
     fn branch(&self) -> Option<&str> {
         None
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
     }
 
     fn begin(&self, name: &TaskName) -> Result<(Place, FolderOrigin), PlaceError> {

@@ -4,6 +4,9 @@
 //! The next writer moves them to a quarantine. Records have numbers without gaps, so a lost record is noticed. A
 //! journal with records of a newer version is read but never changed.
 //!
+//! Every record carries a MAC of this host. A record without a valid one, such as of a cloned repository, is counted but
+//! has no effect, until a person [adopts](PrdJournal::adopt) the journal.
+//!
 //! Several processes may append: the service, and commands that answer its decisions. Each append takes the lock of the
 //! journal for a moment and first reads the new records of others. A separate lock,
 //! [`ServiceLock`](crate::ServiceLock), decides which process serves a PRD.
@@ -14,7 +17,7 @@ use std::time::Duration;
 
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::{Clock, Dialect, ErrorKind, Hint, Json, OperationError, Timestamp};
-use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Line, Lines, ReadFile};
+use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Line, Lines, ReadFile, WorkspaceKey};
 use brigade_journal::LineFile;
 use brigade_kitchen::PrdName;
 use brigade_kitchen::life::{Entry, Life, Line as Written, Record};
@@ -23,9 +26,11 @@ use thiserror::Error;
 mod saved;
 mod sealed;
 pub(crate) mod seen;
+mod signed;
 
 use crate::lock::HOLDER;
 use crate::paths::PrdFiles;
+use signed::Signer;
 
 /// The maximum size of a line that is read. Records are far smaller.
 const MAX_LINE: usize = 64 << 20;
@@ -130,6 +135,8 @@ impl JournalProblem {
 #[derive(Clone, Debug, Default)]
 struct JournalReading {
     life: Life,
+    /// How many records this host has not signed.
+    unsigned: u64,
     faults: Vec<JournalFault>,
     /// The file, if it exists.
     file: Option<FileId>,
@@ -206,7 +213,7 @@ fn out_of_order(file: &dyn ReadFile) -> Result<BTreeSet<u64>, FsError> {
 
 impl JournalReading {
     /// Reads appended lines.
-    fn go_on(&mut self, file: &dyn ReadFile, last: LastLine) -> Result<(), FsError> {
+    fn go_on(&mut self, file: &dyn ReadFile, last: LastLine, signer: &Signer) -> Result<(), FsError> {
         let end = file.len()?;
         let mut lines = Lines::new(file, self.offset, end);
         while let Some(line) = lines.next_line()? {
@@ -222,7 +229,7 @@ impl JournalReading {
                     let problem = JournalProblem::OutOfOrder(entry.seq());
                     self.faults.push(JournalFault { line: Some(self.line), problem });
                 }
-                ParsedLine::Record(entry) => self.take(entry),
+                ParsedLine::Record(entry) => self.take(entry, signer.is_signed(line.bytes)),
                 ParsedLine::Fault(problem) => {
                     self.faults.push(JournalFault { line: Some(self.line), problem })
                 }
@@ -231,7 +238,7 @@ impl JournalReading {
         Ok(())
     }
 
-    fn take(&mut self, entry: Entry) {
+    fn take(&mut self, entry: Entry, is_signed: bool) {
         let (seq, expected) = (entry.seq(), self.life.seq + 1);
         if expected < seq {
             let problem = JournalProblem::Missing { from: expected, to: seq - 1 };
@@ -241,7 +248,10 @@ impl JournalReading {
         match entry {
             Entry::Known(line) => {
                 self.last_at = self.last_at.max(Some(line.at));
-                self.life.apply(line.at, &line.record);
+                match is_signed {
+                    true => self.life.apply(line.at, &line.record),
+                    false => self.unsigned += 1,
+                }
             }
             Entry::Newer { .. } => self.life.newer += 1,
         }
@@ -254,16 +264,16 @@ impl JournalReading {
             && has(|problem| matches!(problem, JournalProblem::Repeated(_)))
     }
 
-    fn from_file(file: &LineFile<'_>) -> Result<JournalReading, FsError> {
+    fn from_file(file: &LineFile<'_>, signer: &Signer) -> Result<JournalReading, FsError> {
         let mut read = JournalReading::default();
         match file.open() {
             Ok(Some(opened)) => {
                 read.file = Some(opened.id()?);
-                read.go_on(&*opened, LastLine::Counts)?;
+                read.go_on(&*opened, LastLine::Counts, signer)?;
                 if read.has_shadowed() {
                     let (file, out_of_order) = (read.file, out_of_order(&*opened)?);
                     read = JournalReading { file, out_of_order, ..JournalReading::default() };
-                    read.go_on(&*opened, LastLine::Counts)?;
+                    read.go_on(&*opened, LastLine::Counts, signer)?;
                 }
             }
             Ok(None) => {}
@@ -276,19 +286,19 @@ impl JournalReading {
     }
 
     /// Reads the journal, starting from its cache if there is one.
-    fn with_cache(fs: &dyn Fs, files: &PrdFiles) -> Result<JournalReading, FsError> {
+    fn with_cache(fs: &dyn Fs, files: &PrdFiles, signer: &Signer) -> Result<JournalReading, FsError> {
         let (file, cache) = (LineFile::new(fs, files.folder(), "journal"), files.journal_cache());
         let opened = match file.open() {
             Ok(Some(opened)) if saved::SAVE_INTERVAL_BYTES <= opened.len()? => opened,
-            _ => return JournalReading::from_file(&file),
+            _ => return JournalReading::from_file(&file, signer),
         };
         let id = opened.id()?;
         let mut read = saved::recall(fs, &cache, &*opened, id)
             .unwrap_or_else(|| JournalReading { file: Some(id), ..JournalReading::default() });
         let known = read.offset;
-        read.go_on(&*opened, LastLine::Counts)?;
+        read.go_on(&*opened, LastLine::Counts, signer)?;
         if read.has_shadowed() {
-            return JournalReading::from_file(&file);
+            return JournalReading::from_file(&file, signer);
         }
         if saved::SAVE_INTERVAL_BYTES <= read.offset - known
             && let Err(error) = saved::keep(fs, &cache, &*opened, id, &read)
@@ -299,7 +309,7 @@ impl JournalReading {
     }
 
     /// Reads new lines. Returns false if the whole journal must be read again.
-    fn catch_up(&mut self, file: &LineFile<'_>, last: LastLine) -> Result<bool, FsError> {
+    fn catch_up(&mut self, file: &LineFile<'_>, last: LastLine, signer: &Signer) -> Result<bool, FsError> {
         let opened = match file.open() {
             Ok(Some(opened)) => opened,
             Ok(None) => return Ok(self.file.is_none()),
@@ -311,14 +321,14 @@ impl JournalReading {
         }
         if self.offset < opened.len()? {
             let known = self.faults.len();
-            self.go_on(&*opened, last)?;
+            self.go_on(&*opened, last, signer)?;
             return Ok(known == self.faults.len() || !self.has_shadowed());
         }
         Ok(true)
     }
 
     /// Returns the records of this version with a number greater than `seq`.
-    fn lines_after(&self, file: &LineFile<'_>, seq: u64) -> Result<Vec<Written>, FsError> {
+    fn lines_after(&self, file: &LineFile<'_>, seq: u64, signer: &Signer) -> Result<Vec<Written>, FsError> {
         let file = match file.open() {
             Ok(Some(file)) => file,
             Ok(None) => return Ok(Vec::new()),
@@ -335,6 +345,7 @@ impl JournalReading {
             }
             last = entry.seq();
             match entry {
+                Entry::Known(_) if !signer.is_signed(line.bytes) => {}
                 Entry::Known(line) if seq < last && last <= self.life.seq => found.push(*line),
                 Entry::Known(_) | Entry::Newer { .. } => {}
             }
@@ -350,6 +361,7 @@ impl JournalReading {
 /// A process's handle for reading and writing the journal of a PRD.
 pub struct PrdJournal {
     fs: Arc<dyn Fs>,
+    signer: Signer,
     clock: Arc<dyn Clock>,
     files: PrdFiles,
     lock_timeout: Duration,
@@ -370,6 +382,8 @@ pub struct JournalState {
     pub faults: Vec<JournalFault>,
     /// Whether the journal exists.
     pub exists: bool,
+    /// How many records have no effect, because this host has not signed them.
+    pub unsigned: u64,
     /// The file, and how many bytes of it were read.
     pub(crate) covered: Option<(FileId, u64)>,
 }
@@ -379,18 +393,20 @@ impl PrdJournal {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn read(fs: &dyn Fs, name: &PrdName) -> Result<JournalState, FsError> {
-        PrdJournal::read_at(fs, &PrdFiles::new(name))
+    pub fn read(fs: &dyn Fs, key: &Arc<WorkspaceKey>, name: &PrdName) -> Result<JournalState, FsError> {
+        PrdJournal::read_at(fs, key, &PrdFiles::new(name))
     }
 
     /// Reads the journal of these files, like [`PrdJournal::read`].
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn read_at(fs: &dyn Fs, files: &PrdFiles) -> Result<JournalState, FsError> {
-        let read = JournalReading::with_cache(fs, files)?;
+    pub fn read_at(fs: &dyn Fs, key: &Arc<WorkspaceKey>, files: &PrdFiles) -> Result<JournalState, FsError> {
+        require_untracked(fs, files)?;
+        let read = JournalReading::with_cache(fs, files, &Signer::new(key.clone(), files))?;
         let covered = read.file.map(|file| (file, read.offset));
-        Ok(JournalState { life: read.life, faults: read.faults, exists: read.file.is_some(), covered })
+        let JournalReading { life, faults, unsigned, .. } = read;
+        Ok(JournalState { life, faults, exists: read.file.is_some(), unsigned, covered })
     }
 
     /// Opens a journal for writing. Creates nothing before the first append.
@@ -399,11 +415,12 @@ impl PrdJournal {
     /// Fails on a disk error.
     pub fn open(
         fs: Arc<dyn Fs>,
+        key: &Arc<WorkspaceKey>,
         name: &PrdName,
         clock: Arc<dyn Clock>,
         lock_timeout: Duration,
     ) -> Result<PrdJournal, JournalError> {
-        PrdJournal::open_at(fs, PrdFiles::new(name), clock, lock_timeout)
+        PrdJournal::open_at(fs, key, PrdFiles::new(name), clock, lock_timeout)
     }
 
     /// Opens the journal of these files for writing, like [`PrdJournal::open`].
@@ -412,13 +429,17 @@ impl PrdJournal {
     /// Fails on a disk error.
     pub fn open_at(
         fs: Arc<dyn Fs>,
+        key: &Arc<WorkspaceKey>,
         files: PrdFiles,
         clock: Arc<dyn Clock>,
         lock_timeout: Duration,
     ) -> Result<PrdJournal, JournalError> {
-        let read = JournalReading::from_file(&LineFile::new(&*fs, files.folder(), "journal"))?;
+        require_untracked(&*fs, &files)?;
+        let signer = Signer::new(key.clone(), &files);
+        let read = JournalReading::from_file(&LineFile::new(&*fs, files.folder(), "journal"), &signer)?;
         Ok(PrdJournal {
             fs,
+            signer,
             clock,
             files,
             lock_timeout,
@@ -458,8 +479,8 @@ impl PrdJournal {
         let before = (self.read.file, self.read.offset);
         let (fs, files) = (self.fs.clone(), self.files.clone());
         let file = LineFile::new(&*fs, files.folder(), "journal");
-        if self.is_stale || !self.read.catch_up(&file, LastLine::IsBeingWritten)? {
-            self.read = JournalReading::from_file(&file)?;
+        if self.is_stale || !self.read.catch_up(&file, LastLine::IsBeingWritten, &self.signer)? {
+            self.read = JournalReading::from_file(&file, &self.signer)?;
             self.is_stale = false;
             self.require_acknowledged(&file)?;
         }
@@ -471,18 +492,24 @@ impl PrdJournal {
     /// # Errors
     /// Fails on a disk error.
     pub(crate) fn lines_after(&self, seq: u64) -> Result<Vec<Written>, FsError> {
-        self.read.lines_after(&LineFile::new(&*self.fs, self.files.folder(), "journal"), seq)
+        let file = LineFile::new(&*self.fs, self.files.folder(), "journal");
+        self.read.lines_after(&file, seq, &self.signer)
     }
 
     /// Reads a journal, with all records of this version.
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub(crate) fn read_lines(fs: &dyn Fs, name: &PrdName) -> Result<(Life, Vec<Written>), FsError> {
+    pub(crate) fn read_lines(
+        fs: &dyn Fs,
+        key: &Arc<WorkspaceKey>,
+        name: &PrdName,
+    ) -> Result<(Life, Vec<Written>), FsError> {
         let files = PrdFiles::new(name);
-        let file = LineFile::new(fs, files.folder(), "journal");
-        let read = JournalReading::from_file(&file)?;
-        let lines = read.lines_after(&file, 0)?;
+        require_untracked(fs, &files)?;
+        let (file, signer) = (LineFile::new(fs, files.folder(), "journal"), Signer::new(key.clone(), &files));
+        let read = JournalReading::from_file(&file, &signer)?;
+        let lines = read.lines_after(&file, 0, &signer)?;
         Ok((read.life, lines))
     }
 
@@ -516,8 +543,8 @@ impl PrdJournal {
         let holder = format!("{} {HOLDER}", std::process::id());
         let _lock = fs.lock(&files.journal_lock(), &holder, self.lock_timeout)?;
         let file = LineFile::new(&*fs, files.folder(), "journal");
-        if self.is_stale || !self.read.catch_up(&file, LastLine::Counts)? {
-            self.read = JournalReading::from_file(&file)?;
+        if self.is_stale || !self.read.catch_up(&file, LastLine::Counts, &self.signer)? {
+            self.read = JournalReading::from_file(&file, &self.signer)?;
             self.is_stale = false;
             self.require_acknowledged(&file)?;
         }
@@ -537,7 +564,7 @@ impl PrdJournal {
         let mut written = Vec::with_capacity(records.len());
         for record in records {
             let line = Written::new(self.read.life.seq + 1 + written.len() as u64, at, record);
-            bytes.push_str(&line.to_text().expect("records of this version are JSON"));
+            bytes.push_str(&self.signer.sign(&line.to_text().expect("records of this version are JSON"))?);
             bytes.push('\n');
             written.push(line);
         }
@@ -551,7 +578,7 @@ impl PrdJournal {
             self.read.file = file.open()?.map(|opened| opened.id()).transpose()?;
         }
         for line in &written {
-            self.read.take(Entry::Known(Box::new(line.clone())));
+            self.read.take(Entry::Known(Box::new(line.clone())), true);
         }
         let life = &self.read.life;
         self.acknowledged = (life.seq, life.service.as_ref().map(|service| service.id.clone()));
@@ -587,8 +614,16 @@ impl PrdJournal {
                 ParsedLine::Fault(_) => false,
             }
         })?;
-        self.read = JournalReading::from_file(file)?;
+        self.read = JournalReading::from_file(file, &self.signer)?;
         Ok(())
+    }
+}
+
+/// Refuses a journal that git tracks. Without a journal, nothing is read.
+fn require_untracked(fs: &dyn Fs, files: &PrdFiles) -> Result<(), FsError> {
+    match fs.exists(&files.journal())? {
+        true => brigade_fs::require_untracked(fs, files.journal().as_str()),
+        false => Ok(()),
     }
 }
 

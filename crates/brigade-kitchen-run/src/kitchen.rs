@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use brigade_core::{Clock, Timestamp};
 use brigade_exec::HostEnvironment;
-use brigade_fs::Fs;
+use brigade_fs::{Fs, WorkspaceKey};
 use brigade_kitchen::Tier;
 use brigade_redact::{Redactor, SecretValue, is_secret_name, looks_secret_value};
 use brigade_workspace::{WorkspaceContext, bound_values};
@@ -18,6 +18,8 @@ use crate::gather::Configuration;
 pub struct Kitchen<'a> {
     /// The files of the workspace.
     pub fs: Arc<dyn Fs>,
+    /// The key of this host, which signs the records of journals.
+    pub key: Arc<WorkspaceKey>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The environment variables of this process.
@@ -31,6 +33,7 @@ impl<'a> Kitchen<'a> {
     pub fn new(context: &'a WorkspaceContext) -> Kitchen<'a> {
         Kitchen {
             fs: context.fs.clone(),
+            key: context.key.clone(),
             clock: context.clock.clone(),
             environment: &context.environment,
             lock_timeout: context.timeout,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
+use brigade_core::{Dialect, Fingerprint, Json, Severity, Timestamp};
 use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Location, Lock, RelPath};
 use brigade_kitchen::life::{ForeignState, Life, Line, Record, TaskOutcome};
 use brigade_kitchen::prd::{ValidPrd, set_passes};
@@ -79,29 +79,57 @@ pub(crate) fn configured_path(fs: &dyn Fs, path: &str, prefix: Option<&PrdName>)
 /// The key for the directory of named logs.
 const LOG_DIR: &str = "worker_log_dir";
 
-/// Lists configured paths that are switched off because they are outside of the workspace or something else has the
-/// name. Returns the keys and the reasons.
-pub(crate) fn outside_paths(
+/// The key for the file with answers of a supervisor.
+const COMMAND_FILE: &str = "supervisor_cmd_file";
+
+/// Why such a file is refused at another place.
+const NOT_CLOSED: &str = "agents can write this path, and the file answers decisions; it belongs below \
+    `.brigade` now, for example at `.brigade/kitchen/command.json`";
+
+/// Lists configured paths that cannot be used: they are outside of the workspace, something else has the name, or agents
+/// could write the file. Returns the keys, whether nothing may start because of it, and the reasons.
+pub(crate) fn unusable_paths(
     fs: &dyn Fs,
     settings: &brigade_kitchen::config::Settings,
-) -> Vec<(&'static str, &'static str)> {
+) -> Vec<(&'static str, Severity, &'static str)> {
     let paths = [
         ("supervisor_status_file", &settings.supervisor_status_file),
         ("supervisor_events_file", &settings.supervisor_events_file),
-        ("supervisor_cmd_file", &settings.supervisor_cmd_file),
+        (COMMAND_FILE, &settings.supervisor_cmd_file),
         ("activity_log", &settings.activity_log),
         (LOG_DIR, &settings.worker_log_dir),
     ];
     let problem = |key: &str, path: &str| match configured_path(fs, path, None) {
         None if path.is_empty() => None,
         None => Some("the path leads out of the workspace, so the setting has no effect"),
+        Some(path) if key == COMMAND_FILE && !is_closed_to_agents(fs, &path, settings) => Some(NOT_CLOSED),
         Some(path) if key == LOG_DIR => {
             let is_taken = fs.metadata(&path).is_ok_and(|found| found.kind != FileKind::Directory);
             is_taken.then_some("a file has this name, so the setting has no effect; name a folder")
         }
         Some(_) => None,
     };
-    paths.into_iter().filter_map(|(key, path)| Some((key, problem(key, path)?))).collect()
+    let severity = |problem: &str| if problem == NOT_CLOSED { Severity::Error } else { Severity::Warning };
+    let row = |(key, path): (&'static str, &String)| {
+        let problem = problem(key, path)?;
+        Some((key, severity(problem), problem))
+    };
+    paths.into_iter().filter_map(row).collect()
+}
+
+/// Returns whether no worker and no agent can write a file: it is below `.brigade`, and not in a worktree, a lane or a
+/// volume.
+pub(crate) fn is_closed_to_agents(
+    fs: &dyn Fs,
+    path: &RelPath,
+    settings: &brigade_kitchen::config::Settings,
+) -> bool {
+    let is_in_worktree = match fs.resolve(&settings.worktree_path, None) {
+        Ok(Location::Inside(worktrees)) => path.as_path().starts_with(worktrees.as_path()),
+        Ok(Location::Outside(_)) | Err(_) => false,
+    };
+    let path = path.as_path();
+    path.starts_with(".brigade") && !path.starts_with(".brigade/tools") && !is_in_worktree
 }
 
 impl Targets {

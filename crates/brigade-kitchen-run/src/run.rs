@@ -499,7 +499,7 @@ pub(crate) fn run_order(order: StartOrder<'_>) -> Result<RunOutcome, StartError>
         Some(EndedBy::Cancel) if order.watch.stalled.load(Ordering::SeqCst) => RunEnd::Stalled,
         Some(EndedBy::Cancel) => RunEnd::Interrupted,
         Some(EndedBy::Itself) if exit_code == Some(0) && ended.problem.is_none() => RunEnd::Completed,
-        Some(EndedBy::Itself | EndedBy::Sink | EndedBy::Caller) => RunEnd::Failed,
+        Some(EndedBy::Itself | EndedBy::Sink | EndedBy::Caller | EndedBy::Idle) => RunEnd::Failed,
     };
     receipt.status = end;
     receipt.exit_code = exit_code;

@@ -17,7 +17,7 @@ mod steps;
 
 use std::sync::Arc;
 
-use brigade_core::{ErrorKind, codes};
+use brigade_core::{AgentFiles, ErrorKind, codes};
 use brigade_fs::{FsError, RelPath};
 use brigade_kitchen::approval::{Change, MissingProgramReason, changes};
 use brigade_kitchen::config::{Flags, Integrate, Settings, Switch};
@@ -27,6 +27,7 @@ use brigade_kitchen::service::ServiceReport;
 use brigade_kitchen::{PrdName, Tier};
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
+use brigade_redact::Redactor;
 use thiserror::Error;
 
 use crate::git::{Commits, GitOptions, GitPlace};
@@ -210,7 +211,8 @@ impl Kitchen<'_> {
         open: OpenPlace<'_>,
     ) -> Result<ServiceReport, ServeError> {
         let menu = ServedPrd::read(self, path).map_err(ServeError::Refused)?;
-        let journal = PrdJournal::open(self.fs.clone(), &menu.name, self.clock.clone(), self.lock_timeout)?;
+        let journal =
+            PrdJournal::open(self.fs.clone(), &self.key, &menu.name, self.clock.clone(), self.lock_timeout)?;
         let life = journal.life();
         if life.approval.as_ref().map(|approval| approval.fingerprint) != Some(menu.fingerprint) {
             let before = life.approval.as_ref().map(|approval| &approval.items);
@@ -259,18 +261,20 @@ impl Kitchen<'_> {
     /// Fails if the branch cannot be used.
     pub fn open_place(&self, order: &WorkplaceRequest<'_>) -> Result<Box<dyn Workplace>, PlaceError> {
         let settings = order.settings();
-        let in_place = || Box::new(InPlaceWorkplace::new(self.fs.clone(), order.own_files.to_vec()));
+        let in_place = || InPlaceWorkplace::new(self.fs.clone(), order.own_files.to_vec());
         let Some(branch) = order.branch().filter(|_| settings.worktrees == Switch::On) else {
-            return Ok(in_place());
+            return Ok(Box::new(in_place()));
         };
-        let options =
-            GitOptions { done: order.done.to_vec(), ..git_options(branch, settings, order.own_files) };
+        let policy = order.menu.policy.policy();
+        let options = GitOptions {
+            done: order.done.to_vec(),
+            agent_files: policy.map(|policy| policy.agent_files).unwrap_or_default(),
+            redactor: Redactor::new(&order.menu.secrets),
+            ..git_options(branch, settings, order.own_files)
+        };
         match GitPlace::open(self.fs.root(), self.environment, options) {
             Ok(place) => Ok(Box::new(place)),
-            Err(PlaceError::WithoutGit(why)) => {
-                tracing::info!(?why, "tasks are worked on in place");
-                Ok(in_place())
-            }
+            Err(PlaceError::WithoutGit(why)) => Ok(Box::new(in_place().noting(why.note()))),
             Err(error) => Err(error),
         }
     }
@@ -290,6 +294,8 @@ pub(crate) fn git_options(branch: &str, settings: &Settings, own_files: &[String
         default_branch: Some(settings.default_branch.clone()).filter(|branch| !branch.is_empty()),
         own_files: own_files.to_vec(),
         done: Vec::new(),
+        agent_files: AgentFiles::default(),
+        redactor: Redactor::new(&[]),
     }
 }
 

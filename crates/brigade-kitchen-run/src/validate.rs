@@ -51,6 +51,7 @@ impl Kitchen<'_> {
         let crew = self.crew(&configuration, prd.as_ref());
         report.refusals = crew.refusal_lines();
         if let Some(prd) = &prd {
+            report.notes.extend(self.in_place_note(&crew, prd));
             report.fingerprint = crew.ready().map(|ready| ready.execution(prd).fingerprint());
             report.approved = is_approved(life.approval.as_ref(), report.fingerprint);
         }

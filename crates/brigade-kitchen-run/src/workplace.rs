@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use brigade_core::RunId;
 use brigade_core::text::escape_blanks;
 use brigade_fs::FsError;
-use brigade_git::GitError;
+use brigade_git::{CommitRefusal, GitError};
 use brigade_kitchen::{PrdName, TaskId};
 use thiserror::Error;
 
@@ -156,8 +156,7 @@ impl fmt::Display for Marker {
 pub(crate) const CONFLICT: &str = "<<<<<<<";
 
 /// A conflict marker that Brigade wrote. Git adds the word `commit`.
-pub(crate) const OWN_CONFLICT: &str = "<<<<<<< commit";
-
+pub(crate) const OWN_CONFLICT: &str = "
 /// Markers of unfinished work. A finished task must not add lines with them.
 pub const MARKERS: [&str; 4] = ["TODO", "FIXME", "HACK", "XXX"];
 
@@ -266,6 +265,23 @@ pub enum PlaceError {
     /// The work contains nested repositories.
     #[error("these folders are nested git repositories and cannot be committed: {}", .0.join(", "))]
     Nested(Vec<String>),
+<<<<<<< HEAD
+    /// A commit changes a closed place, or adds a secret.
+    #[error(transparent)]
+    Refused(CommitRefusal),
+    /// Files that git does not track are where a commit adds some.
+    #[error("`{branch}` is checked out in `{folder}`, and git does not track `{file}` there, which would be overwritten; move it away")]
+    InTheWay {
+        /// The branch.
+        branch: String,
+        /// The directory of the checkout.
+        folder: String,
+        /// The file.
+        file: String,
+    },
+    /// The work has files that git would wait for, such as named pipes, or that are too large. Git was not run.
+    #[error("these files are named pipes, devices or too large for git: {}", .0.join(", "))]
+    NotForGit(Vec<String>),
     /// The branch was deleted.
     #[error("the branch `{0}` was deleted; the work is still in the worktree")]
     BranchGone(String),
@@ -427,6 +443,23 @@ pub trait Workplace: Send + Sync {
     /// Fails if git fails, or on a disk error.
     fn recall_moved(&self, _: &Place, _: &CommitId) -> Result<Option<Changes>, PlaceError> {
         Ok(None)
+    }
+
+    /// Makes the directory in which a reviewer of this work starts: the files of the commit that a person approved,
+    /// without anything of the work. Returns `None` in place, where there is no such commit.
+    ///
+    /// # Errors
+    /// Fails if git fails, or on a disk error.
+    fn begin_review(&self, _: &Place) -> Result<Option<Place>, PlaceError> {
+        Ok(None)
+    }
+
+    /// Removes the directory of a reviewer. Returns the files that it changed there.
+    ///
+    /// # Errors
+    /// Same as [`Workplace::begin_review`].
+    fn end_review(&self, _: &Place) -> Result<Vec<String>, PlaceError> {
+        Ok(Vec::new())
     }
 
     /// Returns a diff for the reviewer, limited to about this many bytes.

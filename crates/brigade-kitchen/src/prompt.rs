@@ -87,6 +87,8 @@ pub struct PlanningPromptInput<'a> {
 pub struct Evidence<'a> {
     /// The change.
     pub diff: &'a str,
+    /// The directory with the changed files.
+    pub folder: &'a str,
     /// The output of each command, labeled with its result.
     pub results: &'a [(String, String)],
     /// What the worker said about its work.
@@ -231,6 +233,7 @@ pub fn review(context: &Context<'_>, done: &Task, evidence: &Evidence<'_>) -> St
     if let Some(summary) = evidence.summary {
         writer.quoted("what the worker says", summary);
     }
+    writer.quoted("the directory of the work, to read", evidence.folder);
     writer.quoted("the change", evidence.diff);
     for (command, result) in evidence.results {
         writer.quoted("a command and how it ended", &format!("{command}\n{result}"));

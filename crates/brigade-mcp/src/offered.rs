@@ -5,6 +5,9 @@
 
 mod names;
 
+use brigade_catalog::Reads;
+use serde::{Deserialize, Serialize};
+
 pub use names::OfferedNames;
 
 /// What a server lists of one kind.
@@ -16,6 +19,26 @@ pub struct OfferSet {
     pub templates: Vec<OfferedResource>,
     /// Prompts.
     pub prompts: Vec<OfferedPrompt>,
+}
+
+impl OfferSet {
+    /// Returns a list of resources or prompts about which only URIs or names are known.
+    pub fn named<'n>(reads: Reads, names: impl IntoIterator<Item = &'n str>) -> OfferSet {
+        let names = names.into_iter().map(str::to_owned);
+        let resource = |uri| OfferedResource { uri, media_type: None, size: None };
+        match reads {
+            Reads::Resource => OfferSet { resources: names.map(resource).collect(), ..OfferSet::default() },
+            Reads::Prompt => OfferSet {
+                prompts: names.map(|name| OfferedPrompt { name, arguments: Vec::new() }).collect(),
+                ..OfferSet::default()
+            },
+        }
+    }
+
+    /// Returns whether nothing is listed.
+    pub fn is_empty(&self) -> bool {
+        self.resources.is_empty() && self.templates.is_empty() && self.prompts.is_empty()
+    }
 }
 
 /// A resource or a template of resources.
@@ -39,7 +62,7 @@ pub struct OfferedPrompt {
 }
 
 /// An argument of a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferedArgument {
     /// The name.
     pub name: String,

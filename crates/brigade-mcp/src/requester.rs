@@ -131,6 +131,11 @@ pub trait Requester: Send + Sync {
         self.client()
     }
 
+    /// Returns whether the client is proven to be one that a person uses, so that its replies may decide.
+    fn is_proven(&self) -> bool {
+        true
+    }
+
     /// Receives a log message.
     fn hear(&self, log: McpLog);
 

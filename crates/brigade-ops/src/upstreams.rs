@@ -192,28 +192,41 @@ impl Upstreams {
         self.find(context, config, tool, needed)
     }
 
-    /// Returns the server of an entry, to read its lists. Starts one if no kept server matches.
-    ///
-    /// # Errors
-    /// Fails on errors of files or of the server. A refused start is a result and not an error.
-    pub fn server_listing(
-        &self,
-        context: &WorkspaceContext,
-        config: &Config,
-        tool: &Tool,
-    ) -> Result<ServerLookup, Failure> {
-        let (start, _) = match plan_upstream(context, config, tool)? {
-            Gate::Passed(planned) => planned,
-            Gate::Refused(reasons) => return Ok(ServerLookup::Refused(reasons)),
+    /// Returns the server of an entry, to read its lists, if a verified call started it and it still runs. Starts none.
+    pub fn running(&self, context: &WorkspaceContext, tool: &Tool) -> Option<(Arc<KeptServer>, ServerHold)> {
+        let key = self.key(context, tool, context.caller.agent());
+        let slot = lock(&self.0.slots).get(&key)?.clone();
+        let kept = lock(&slot.0).clone().filter(|kept| kept.is_alive())?;
+        let hold = kept.server.hold()?;
+        Some((kept, hold))
+    }
+
+    /// Returns whether a server runs that the calls of an agent use. One that starts right now does not count.
+    pub fn serves(&self, server: &str, agent: &str) -> bool {
+        let is_it = |(key, slot): (&Key, &Arc<Slot>)| {
+            let is_its = key.agent.as_deref().is_none_or(|of| of == agent);
+            let kept = slot.0.try_lock().ok();
+            is_its
+                && kept.is_some_and(|kept| {
+                    kept.as_ref().is_some_and(|kept| kept.server_id == server && kept.is_alive())
+                })
         };
-        let undecided = || Failure::new(ErrorKind::Refused, "the policy did not decide on the server");
-        let needed = ServerNeed {
-            agent: context.caller.agent(),
-            terms: Terms::new(start.decision().ok_or_else(undecided)?, start.data()),
-            files: start.files(),
-            differs: &|from| from.differs_from_start(&*context.fs, &start),
-        };
-        self.find(context, config, tool, needed)
+        lock(&self.0.slots).iter().any(is_it)
+    }
+
+    /// Returns the key of the process for an entry and the calls of an agent.
+    fn key(&self, context: &WorkspaceContext, tool: &Tool, agent: Option<&str>) -> Key {
+        let settings = self.settings(server_id(tool));
+        let mut labels = tool.env_labels.clone();
+        labels.sort();
+        Key {
+            root: context.fs.root().to_owned(),
+            command: tool.command.clone().unwrap_or_default(),
+            cwd: tool.cwd.clone().filter(|cwd| cwd != "."),
+            labels,
+            agent: agent.filter(|_| settings.share == Share::Agent).map(str::to_owned),
+            sampling: settings.sampling,
+        }
     }
 
     fn find(
@@ -225,17 +238,7 @@ impl Upstreams {
     ) -> Result<ServerLookup, Failure> {
         let ServerNeed { agent, terms, files, differs } = needed;
         let settings = self.settings(server_id(tool));
-        let agent = agent.filter(|_| settings.share == Share::Agent);
-        let mut labels = tool.env_labels.clone();
-        labels.sort();
-        let key = Key {
-            root: context.fs.root().to_owned(),
-            command: tool.command.clone().unwrap_or_default(),
-            cwd: tool.cwd.clone().filter(|cwd| cwd != "."),
-            labels,
-            agent: agent.map(str::to_owned),
-            sampling: settings.sampling,
-        };
+        let key = self.key(context, tool, agent);
         let slot = lock(&self.0.slots).entry(key.clone()).or_default().clone();
         let mut held = lock(&slot.0);
         self.forget_ended();

@@ -1,14 +1,18 @@
 //! Paths that no policy opens for writing, and advice for writes that the sandbox refused.
 
+use brigade_core::{AgentFiles, ClosedPlace, GIT_FOLDER, STATE_FOLDER, closed_place};
+
 use crate::{GIT_EFFECT, WRITE_EFFECT};
 
 /// The directories of git and of Brigade. No path in one of them is opened by `write_paths`.
-pub const ALWAYS_CLOSED: [&str; 2] = [".brigade", ".git"];
+pub const ALWAYS_CLOSED: [&str; 2] = [STATE_FOLDER, GIT_FOLDER];
 
 /// Returns the closed directory that contains a path. The path is as written in a policy, or relative to the workspace.
 pub fn always_closed(path: &str) -> Option<&'static str> {
-    let parts = plain_parts(path);
-    ALWAYS_CLOSED.into_iter().find(|name| parts.contains(name))
+    match closed_place(&plain_parts(path).join("/"), AgentFiles::Open)? {
+        ClosedPlace::State => Some(STATE_FOLDER),
+        _ => Some(GIT_FOLDER),
+    }
 }
 
 /// Returns the parts of a path without `.` and `..`.

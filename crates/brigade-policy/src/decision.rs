@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::Seconds;
-use brigade_core::{Fingerprint, Label, NextStep, Place, Severity, reasons};
+use brigade_core::{AgentFiles, Fingerprint, Label, NextStep, Place, Severity, reasons};
 use serde::{Deserialize, Serialize};
 
 use crate::closed::{ALWAYS_CLOSED, always_closed};
@@ -78,6 +78,8 @@ pub struct SandboxRequest {
     pub observe: Observe,
     /// Which part of the workspace the run may read.
     pub reads: Reads,
+    /// Whether the run may change files by which agent programs and editors start programs.
+    pub agent_files: AgentFiles,
 }
 
 impl Grants {
@@ -105,6 +107,7 @@ impl SandboxRequest {
     pub fn share(&mut self, other: &SandboxRequest) {
         self.mode = self.mode.max(other.mode);
         self.reads = self.reads.max(other.reads);
+        self.agent_files = self.agent_files.max(other.agent_files);
         self.grants.add(&other.grants);
     }
 
@@ -237,6 +240,9 @@ impl Decision {
             }
             if grants.git_write {
                 fingerprint = fingerprint.truth("git_write", true);
+            }
+            if self.sandbox.agent_files == AgentFiles::Open {
+                fingerprint = fingerprint.text("agent_files", self.sandbox.agent_files.as_str());
             }
             if !grants.program_paths.is_empty() {
                 fingerprint = fingerprint.list("program_paths", &grants.program_paths);
@@ -446,6 +452,7 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
         },
         observe: observe.map_or_else(Observe::default, |observe| observe.value),
         reads,
+        agent_files: policy.agent_files,
     }
 }
 

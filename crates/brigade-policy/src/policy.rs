@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use brigade_catalog::{ApprovalMode, Family, Level, Seconds, ToolSource};
 use brigade_cmdline::Argv;
-use brigade_core::{ConfigIssue, Label, Place, Severity, words};
+use brigade_core::{AgentFiles, ConfigIssue, Label, Place, Severity, words};
 
 pub use kitchen::{KitchenGrants, KitchenRules, ShellUse};
 
@@ -316,6 +316,8 @@ pub struct Policy {
     pub outside_paths: Rule<String>,
     /// `[paths] readable_secrets`: patterns of files that built-in tools may read although they probably hold keys.
     pub readable_secrets: Rule<String>,
+    /// `[paths] agent_files`: whether agents may change files by which agent programs and editors start programs.
+    pub agent_files: AgentFiles,
     /// `[git] urls`: patterns of the repositories that built-in tools may reach.
     pub git_urls: Rule<String>,
     /// `[web] domains`: the hosts whose pages built-in tools may fetch.
@@ -336,6 +338,8 @@ pub struct Policy {
     pub limits_place: Option<Place>,
     /// The number of bytes kept of each output stream. The rest is only counted.
     pub max_output_bytes: Option<LocatedValue<u64>>,
+    /// The largest file that an approval binds, in bytes. Absent means the default.
+    pub max_bound_file: Option<LocatedValue<u64>>,
     /// What a crew of coding agents may do, `[kitchen]`.
     pub kitchen: KitchenRules,
     /// The rules that approve calls of agents, `[[auto_approve]]`, in file order.

@@ -160,6 +160,9 @@ pub struct PolicyRules {
     pub limits: Limits,
     /// The number of bytes kept of each output stream.
     pub max_output_bytes: Option<u64>,
+    /// The largest file that an approval binds, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bound_file: Option<u64>,
     /// What a crew of coding agents may do, if the policy has `[kitchen]`; absent keys have their defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kitchen: Option<KitchenGrants>,
@@ -338,6 +341,7 @@ impl Policy {
                 .map_or_else(UndeclaredCode::default, |rule| rule.value),
             limits: self.limits,
             max_output_bytes: self.max_output_bytes.as_ref().map(|bytes| bytes.value),
+            max_bound_file: self.max_bound_file.as_ref().map(|bytes| bytes.value),
             kitchen: self.kitchen.place.is_some().then(|| self.kitchen_grants()),
             allowed_levels: given(&self.allowed_levels, |level| level.as_str().to_owned()),
             allowed_sources: given(&self.allowed_sources, |source| source.as_str().to_owned()),

@@ -148,6 +148,7 @@ fn trial(program: &Path, python: &Path, end: End, index: usize, observe: bool) -
             kill_limit: Duration::from_secs(20),
         },
         output_cap: 1 << 20,
+        ..Control::default()
     };
     let mut sink = |_: Stream, bytes: &[u8]| {
         if end == End::Cancel && bytes.starts_with(b"ready") {

@@ -106,6 +106,11 @@ impl CancelToken {
         Ok(token)
     }
 
+    /// Returns the token of [`CancelToken::on_signals`], if this process has one.
+    pub fn of_signals() -> Option<CancelToken> {
+        HANDLER_TOKEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
     /// Triggers the token and records who cancelled it. Only the first name is kept.
     pub fn cancel_by(&self, who: impl Into<String>) {
         let _ = self.0.by.set(who.into());

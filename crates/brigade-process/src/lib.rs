@@ -59,6 +59,7 @@ mod launch;
 #[cfg(target_os = "linux")]
 mod tree;
 // A separate group, so that rustfmt keeps the modules in reading order.
+mod idle;
 mod keeper;
 mod observe;
 mod progress;
@@ -73,6 +74,7 @@ mod log_writer;
 mod piped;
 mod typed;
 // What a run may do.
+mod own_programs;
 mod sandbox;
 
 pub use ancestry::is_inside_run;
@@ -83,19 +85,20 @@ pub use host::{
     survive_file_size_limit, variables,
 };
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
-pub use listening::{OwnSocket, listener_of};
+pub use listening::{OwnSocket, PeerAddress, listener_of};
 pub use log_writer::{LogFile, Logs};
 pub use observe::{
     Attempt, Observation, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedUse,
 };
 pub use outcome::{CapturedBytes, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
+pub use own_programs::{OwnProgram, OwnPrograms};
 pub use piped::{Child, spawn_piped, spawn_piped_checked};
 pub use pipes::{NamedPipes, OpenPipes};
 pub use private::{Disposal, PrivateFolder};
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{
     ClosedWorkspace, Code, Enforcement, Extent, Installation, LocalSockets, Mode, Network, OpenedRepository,
-    ProgramOrigin, ProtectedEntries, ReplacedPath, Repositories, SandboxError, SandboxProfile, State,
+    ProgramOrigin, ProtectedEntries, ReplacedPath, Repositories, SandboxError, SandboxProfile, Search, State,
     Surroundings, WritableScope, installation_in, installation_of, is_only_of_root, json_files_in,
     shared_git, system_read_paths, without_links, without_links_below,
 };

@@ -1,8 +1,8 @@
-//! Opens sockets that only their user can connect to, and finds the process that listens on an address.
+//! Opens sockets that only their user can connect to, and finds the processes at the ends of sockets.
 
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -69,35 +69,126 @@ pub fn listener_of(address: &str) -> Option<String> {
         Ok(address) => listening(&address)?,
         Err(_) => local(address)?,
     };
+    let pid = holder_of(&inode)?;
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    Some(format!("process {pid} ({})", name.trim().escape_debug()))
+}
+
+/// Returns a process that has a socket open, if the system allows finding it.
+fn holder_of(inode: &str) -> Option<u32> {
     let wanted = format!("socket:[{inode}]");
-    for entry in fs::read_dir("/proc").ok()?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
-            continue;
-        };
-        let Ok(open) = fs::read_dir(entry.path().join("fd")) else { continue };
-        let holds = open
-            .flatten()
-            .any(|fd| fs::read_link(fd.path()).is_ok_and(|target| target.to_str() == Some(wanted.as_str())));
-        if holds {
-            let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-            return Some(format!("process {pid} ({})", name.trim().escape_debug()));
-        }
+    let pids = fs::read_dir("/proc").ok()?.flatten();
+    let mut pids: Vec<u32> = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    // Clients that connect often are young.
+    pids.sort_unstable_by_key(|pid| std::cmp::Reverse(*pid));
+    pids.into_iter().find(|pid| {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let mut targets = open.filter_map(|fd| fs::read_link(fd.path()).ok());
+        targets.any(|target| target.to_str() == Some(wanted.as_str()))
+    })
+}
+
+/// A socket in a table of the kernel.
+struct TableRow {
+    local: SocketAddr,
+    remote: SocketAddr,
+    is_listening: bool,
+    user: u32,
+    inode: String,
+}
+
+impl TableRow {
+    fn parse(line: &str) -> Option<TableRow> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some(TableRow {
+            local: table_address(words.get(1)?)?,
+            remote: table_address(words.get(2)?)?,
+            is_listening: *words.get(3)? == "0A",
+            user: words.get(7)?.parse().ok()?,
+            inode: (*words.get(9)?).to_owned(),
+        })
     }
-    None
+}
+
+/// Parses an address of a table: words of four bytes in the order of the machine, and the port.
+fn table_address(text: &str) -> Option<SocketAddr> {
+    let (address, port) = text.split_once(':')?;
+    let mut bytes = Vec::with_capacity(16);
+    for place in (0..address.len()).step_by(8) {
+        bytes.extend(u32::from_str_radix(address.get(place..place + 8)?, 16).ok()?.to_ne_bytes());
+    }
+    let address = match bytes.len() {
+        4 => IpAddr::from(<[u8; 4]>::try_from(bytes).ok()?),
+        16 => IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?),
+        _ => return None,
+    };
+    Some(SocketAddr::new(address.to_canonical(), u16::from_str_radix(port, 16).ok()?))
+}
+
+/// Finds a TCP socket of this network namespace.
+fn table_row(is_it: &dyn Fn(&TableRow) -> bool) -> Option<TableRow> {
+    ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|table| {
+        let table = fs::read_to_string(table).ok()?;
+        table.lines().skip(1).filter_map(TableRow::parse).find(|row| is_it(row))
+    })
 }
 
 /// Returns the inode of the socket that listens on a port of this machine.
 fn listening(address: &SocketAddr) -> Option<String> {
-    let port = format!(":{:04X}", address.port());
-    ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|table| {
-        let table = fs::read_to_string(table).ok()?;
-        table.lines().skip(1).find_map(|line| {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            // Local address, then the state (0A listens), then the inode.
-            (words.get(1)?.ends_with(&port) && *words.get(3)? == "0A")
-                .then(|| words.get(9).map(|inode| (*inode).to_owned()))?
-        })
-    })
+    let row = table_row(&|row| row.is_listening && row.local.port() == address.port())?;
+    Some(row.inode)
+}
+
+/// The other end of an accepted connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerAddress {
+    /// A TCP socket.
+    Tcp {
+        /// The address of this end.
+        own: SocketAddr,
+        /// The address of the other end.
+        peer: SocketAddr,
+    },
+    /// A Unix socket, with the process that connected it, if the kernel names one.
+    Unix(Option<u32>),
+}
+
+impl PeerAddress {
+    /// Returns whether a program of a run or runtime made the connection, unless `workspace` is in that run's private
+    /// directory. A connection of this machine whose process cannot be found counts as made by a run. Linux only;
+    /// elsewhere the answer is always no.
+    #[cfg(target_os = "linux")]
+    pub fn is_of_a_run(self, workspace: &Path) -> bool {
+        use crate::ancestry::is_of_a_run;
+
+        let (own, peer) = match self {
+            PeerAddress::Unix(pid) => return pid.is_none_or(|pid| is_of_a_run(pid, workspace)),
+            PeerAddress::Tcp { own, peer } => (own, peer),
+        };
+        let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+        let (own, peer) = (canonical(own), canonical(peer));
+        let row = table_row(&|row| row.local == peer && row.remote == own);
+        let me = rustix::process::geteuid();
+        match row {
+            // Runs have the user of their caller, who cannot look into processes of others.
+            Some(row) if !me.is_root() && row.user != me.as_raw() => false,
+            // A closed socket has the inode 0.
+            Some(row) => holder_of(&row.inode).is_none_or(|pid| is_of_a_run(pid, workspace)),
+            None => is_of_this_machine(peer.ip()),
+        }
+    }
+
+    /// Always returns false: this system has no way to find out.
+    #[cfg(not(target_os = "linux"))]
+    pub fn is_of_a_run(self, _: &Path) -> bool {
+        false
+    }
+}
+
+/// Returns whether an address belongs to this machine.
+#[cfg(target_os = "linux")]
+fn is_of_this_machine(address: IpAddr) -> bool {
+    address.is_loopback() || std::net::UdpSocket::bind((address, 0)).is_ok()
 }
 
 /// The flags of a Unix socket that listens.
@@ -117,6 +208,41 @@ fn local(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_of_the_tables_are_read() {
+        let check = |text: &str, expect: Option<&str>| {
+            let expect = expect.map(|text| text.parse::<SocketAddr>().unwrap());
+            assert_eq!(table_address(text), expect, "{text}");
+        };
+        if cfg!(target_endian = "little") {
+            check("0100007F:1F90", Some("127.0.0.1:8080"));
+            check("0000000000000000FFFF00000100007F:0001", Some("127.0.0.1:1"));
+            check("00000000000000000000000001000000:FFFF", Some("[::1]:65535"));
+        }
+        for broken in ["", ":1", "0100007F", "0100007:1F90", "0100007F:1FFFF", "0100007F0100007F:1"] {
+            check(broken, None);
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_process_of_a_connection_is_found() {
+        use std::net::{TcpListener, TcpStream};
+
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (accepted, peer) = listener.accept().unwrap();
+            let own = accepted.local_addr().unwrap();
+            let row = table_row(&|row| row.local == peer && row.remote == own).unwrap();
+            assert_eq!(holder_of(&row.inode), Some(std::process::id()));
+            // Nothing holds a socket that was closed at once, so its process is unknown.
+            drop(client);
+            assert!(PeerAddress::Tcp { own, peer }.is_of_a_run(Path::new("/")));
+        }
+        assert!(PeerAddress::Unix(None).is_of_a_run(Path::new("/")));
+    }
 
     #[test]
     fn each_refused_socket_has_its_error_kind() {

@@ -43,6 +43,8 @@ pub enum EndedBy {
     Itself,
     /// The timeout passed.
     Timeout,
+    /// Every process slept for the limit of [`Control::idle`](crate::Control::idle).
+    Idle,
     /// The [`CancelToken`](crate::CancelToken) was triggered.
     Cancel,
     /// The sink refused output.

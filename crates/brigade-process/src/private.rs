@@ -45,6 +45,11 @@ impl PrivateFolder {
         PrivateFolder::create_in(&std::env::temp_dir())
     }
 
+    /// Removes the directories of killed processes in the system's temporary directory.
+    pub fn remove_leftovers() {
+        sweep(&std::env::temp_dir());
+    }
+
     /// Like [`PrivateFolder::create`], in another directory.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::own_limits::OwnLimits;
 use crate::{Exit, ProcessIdentity, Spec, Usage};
 
 /// Returns whether a variable identifies a run: `BRIGADE_RUN_ID` or `BRIGADE_…_RUN_ID`.
-fn names_a_run(name: &str) -> bool {
+pub(crate) fn names_a_run(name: &str) -> bool {
     name.strip_prefix("BRIGADE_").is_some_and(|rest| rest == "RUN_ID" || rest.ends_with("_RUN_ID"))
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::idle::IdleWatch;
 use crate::keeper::{Keeper, METHOD, longest_end};
 use crate::launch::{Image, OnParentDeath, Streams, pipe, write_quietly};
 use crate::observe::ObservationMode;
@@ -92,8 +93,13 @@ impl Default for Ending {
 pub struct Control {
     /// The timeout of the main process; `None` for no limit.
     pub timeout: Option<Duration>,
+    /// How long all processes may sleep without using the processor; `None` for no limit. For programs that only wait
+    /// for their files. Only on Linux.
+    pub idle: Option<Duration>,
     /// Cancels the run.
     pub cancel: Option<CancelToken>,
+    /// How long the run may continue after the first request.
+    pub cancel_after: Duration,
     /// How to end the tree.
     pub ending: Ending,
     /// The maximum number of bytes of each stream for the sink. The rest is read, counted and dropped.
@@ -103,7 +109,14 @@ pub struct Control {
 impl Default for Control {
     /// No timeout, no cancel token, 16 MiB of each stream.
     fn default() -> Control {
-        Control { timeout: None, cancel: None, ending: Ending::default(), output_cap: 16 << 20 }
+        Control {
+            timeout: None,
+            idle: None,
+            cancel: None,
+            cancel_after: Duration::ZERO,
+            ending: Ending::default(),
+            output_cap: 16 << 20,
+        }
     }
 }
 
@@ -125,6 +138,8 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
     let mut running = RunningProgram {
         control,
         deadline: control.timeout.and_then(|timeout| started.checked_add(timeout)),
+        idle: control.idle.map(IdleWatch::new),
+        cancel_at: None,
         give_up: None,
         progress,
         ended_by: EndedBy::Itself,
@@ -179,6 +194,9 @@ enum EndUrgency {
 struct RunningProgram<'a> {
     control: &'a Control,
     deadline: Option<Instant>,
+    idle: Option<IdleWatch>,
+    /// When the first request takes effect.
+    cancel_at: Option<Instant>,
     /// When to give up on the keeper and end the tree without it.
     give_up: Option<Instant>,
     progress: Progress,
@@ -226,8 +244,12 @@ impl RunningProgram<'_> {
     /// Asks the keeper to end the tree on a timeout or a request.
     fn end_if_due(&mut self, keeper: &Keeper) {
         let requests = self.control.cancel.as_ref().map_or(0, CancelToken::requests);
+        if requests != 0 {
+            self.cancel_at.get_or_insert_with(|| Instant::now() + self.control.cancel_after);
+        }
         let wished = match requests {
             0 => EndUrgency::No,
+            1 if self.cancel_at.is_some_and(|at| Instant::now() < at) => EndUrgency::No,
             1 => EndUrgency::Politely,
             _ => EndUrgency::AtOnce,
         };
@@ -237,6 +259,12 @@ impl RunningProgram<'_> {
         let late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
         if late && self.ending == EndUrgency::No && !self.progress.exited {
             self.end(EndedBy::Timeout, EndUrgency::Politely, keeper);
+        }
+        if self.ending == EndUrgency::No
+            && !self.progress.exited
+            && self.idle.as_mut().is_some_and(|idle| idle.is_over(keeper.identity().pid()))
+        {
+            self.end(EndedBy::Idle, EndUrgency::AtOnce, keeper);
         }
         if self.give_up.is_some_and(|until| until <= Instant::now()) {
             keeper.kill();
@@ -263,7 +291,8 @@ impl RunningProgram<'_> {
     }
 
     fn wait(&self, keeper: &Keeper) -> io::Result<ReadyStreams> {
-        let fresh = self.control.cancel.as_ref().filter(|_| self.ending == EndUrgency::No);
+        let is_new = self.ending == EndUrgency::No && self.cancel_at.is_none();
+        let fresh = self.control.cancel.as_ref().filter(|_| is_new);
         let wanted = [
             (self.stdout.pipe.as_ref().map(AsFd::as_fd), PollFlags::IN),
             (self.stderr.pipe.as_ref().map(AsFd::as_fd), PollFlags::IN),
@@ -298,7 +327,10 @@ impl RunningProgram<'_> {
         let until = |moment: Instant| moment.saturating_duration_since(Instant::now());
         let left = match self.ending {
             EndUrgency::No if self.progress.exited => None,
-            EndUrgency::No => self.deadline.map(until),
+            EndUrgency::No => {
+                let look = self.idle.as_ref().map(IdleWatch::next_look);
+                self.deadline.into_iter().chain(look).chain(self.cancel_at).min().map(until)
+            }
             // A second request does not change the descriptor.
             EndUrgency::Politely if self.control.cancel.is_some() => Some(Duration::from_millis(20)),
             EndUrgency::Politely | EndUrgency::AtOnce => self.give_up.map(until),

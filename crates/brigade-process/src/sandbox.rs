@@ -50,6 +50,8 @@ mod platform;
 #[cfg(not(target_os = "linux"))]
 #[path = "sandbox/unix.rs"]
 mod platform;
+#[cfg(target_os = "linux")]
+mod private_files;
 mod repositories;
 mod repository;
 #[cfg(target_os = "linux")]
@@ -68,7 +70,7 @@ pub use kept::{
     without_links_below,
 };
 pub(crate) use platform::PreparedSandbox;
-pub use repositories::{Extent, Repositories, State};
+pub use repositories::{Extent, Repositories, Search, State};
 pub use repository::{OpenedRepository, ReplacedPath};
 
 /// Whether network sockets can be created.
@@ -167,6 +169,9 @@ pub struct SandboxProfile {
     /// entries of `write` below them. A missing path cannot be created. Each should be a direct entry of one of
     /// `write`, because without namespaces all its neighbours are granted one by one.
     pub deny_write: Vec<PathBuf>,
+    /// Missing paths directly in a writable directory that the run cannot create. Only where mounts can reserve them
+    /// and a keeper removes the reservation.
+    pub deny_new: Vec<PathBuf>,
     /// A directory of the workspace that another directory replaces for the run. Needs mount namespaces; without them
     /// the original stays. The run cannot create symbolic links.
     pub replaced: Option<ReplacedPath>,
@@ -221,6 +226,7 @@ impl SandboxProfile {
             read: Vec::new(),
             write: Vec::new(),
             deny_write: Vec::new(),
+            deny_new: Vec::new(),
             replaced: None,
             closed: None,
             network: Network::Denied,

@@ -252,7 +252,14 @@ mod tests {
 
     #[test]
     fn older_processes_are_not_children() {
-        let stat = |parent, start_time| Stat { state: b'S', parent, group: 1, session: 1, start_time };
+        let stat = |parent, start_time| Stat {
+            state: b'S',
+            parent,
+            group: 1,
+            session: 1,
+            processor_ticks: 0,
+            start_time,
+        };
         let entry = |pid, parent, start_time| Entry { pid, stat: stat(parent, start_time), member: false };
         let mut table =
             Table { entries: vec![entry(5, 1, 50), entry(6, 5, 60), entry(7, 5, 40), entry(8, 6, 60)] };

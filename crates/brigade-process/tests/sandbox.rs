@@ -61,6 +61,7 @@ impl Ground {
             read,
             write: vec![self.temporary.clone()],
             deny_write: vec![self.workspace.join(".git"), self.workspace.join(".brigade")],
+            deny_new: Vec::new(),
             ..SandboxProfile::nothing(Mode::Enforce)
         }
     }
@@ -260,6 +261,29 @@ fn secrets_of_the_machine_seem_empty_to_root() {
     let namespaces = ground.reading().check().unwrap().enforced.contains(&"attributes");
     if namespaces && rustix::process::geteuid().is_root() {
         assert_eq!(python_says(&ground, ground.reading(), "print(len(open('/etc/shadow').read()))"), "0");
+    }
+}
+
+#[test]
+fn no_file_gets_the_rights_of_its_owner() {
+    let ground = Ground::new();
+    for profile in versions(&ground.writing()) {
+        let capability = "bytes([1, 0, 0, 2]) + bytes(16)";
+        let attempts = [
+            "os.chmod('src', 0o2777)".to_owned(),
+            "os.fchmod(os.open('src/main.txt', os.O_RDONLY), 0o4755)".to_owned(),
+            "os.open('src/made', os.O_CREAT | os.O_WRONLY, 0o4755)".to_owned(),
+            "os.open('src', os.O_TMPFILE | os.O_RDWR, 0o2755)".to_owned(),
+            "os.mknod('src/node', 0o104755)".to_owned(),
+            format!("os.setxattr('src/main.txt', 'security.capability', {capability})"),
+        ];
+        check_blocked(&ground, profile.clone(), &attempts);
+        // Without `O_CREAT` the mode is not one, whatever it is.
+        python_says(
+            &ground,
+            profile,
+            "import os\nos.open('src/main.txt', os.O_RDONLY, 0o6755); os.chmod('src', 0o755)",
+        );
     }
 }
 

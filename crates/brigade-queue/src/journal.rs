@@ -9,16 +9,17 @@ mod layout;
 mod line;
 mod outcomes;
 mod receipts;
+mod recent;
 mod reconcile;
 mod snapshot;
 mod verify;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use brigade_call::Checkpoint;
 use brigade_core::Timestamp;
-use brigade_fs::{DeferredFs, Fs};
+use brigade_fs::{DeferredFs, Fs, FsError, WorkspaceKey};
 use brigade_journal::{BatchMark, Damage, Journal, LedgerEnd, State, Writer};
 
 pub use check::{Check, Compaction};
@@ -38,6 +39,9 @@ use receipts::LedgerPresence;
 /// It implements [`Store`]. The other methods concern only files: damage, compaction and the state of v0.30.
 pub struct JournalStore {
     journal: Arc<Journal>,
+    key: Arc<WorkspaceKey>,
+    /// Whether git tracks the journal, once that is known.
+    untracked: OnceLock<Result<(), FsError>>,
     holder: String,
     lock_timeout: Duration,
     known: Mutex<KnownFiles>,
@@ -55,12 +59,31 @@ struct KnownFiles {
 }
 
 impl JournalStore {
-    /// Opens the store of a workspace without accessing the disk.
+    /// Opens the store of a workspace without accessing the disk. Approvals count only if they were signed with the key.
     ///
     /// Processes that wait too long for the lock are shown `holder` and the time since when it is held.
-    pub fn new(fs: Arc<dyn Fs>, holder: impl Into<String>, lock_timeout: Duration) -> JournalStore {
-        let journal = kind::journal(fs);
-        JournalStore { journal, holder: holder.into(), lock_timeout, known: Mutex::default(), late: None }
+    pub fn new(
+        fs: Arc<dyn Fs>,
+        key: Arc<WorkspaceKey>,
+        holder: impl Into<String>,
+        lock_timeout: Duration,
+    ) -> JournalStore {
+        let journal = kind::journal(fs, key.clone());
+        let holder = holder.into();
+        JournalStore {
+            journal,
+            key,
+            untracked: OnceLock::new(),
+            holder,
+            lock_timeout,
+            known: Mutex::default(),
+            late: None,
+        }
+    }
+
+    /// Returns the key that signs approvals.
+    pub fn key(&self) -> &Arc<WorkspaceKey> {
+        &self.key
     }
 
     /// Sets the tree for [delayed syncs](Durability::Soon). The caller syncs it.
@@ -86,6 +109,7 @@ impl JournalStore {
                 return Ok(state.clone());
             }
         }
+        self.require_untracked()?;
         let state = Arc::new(self.journal.load()?);
         *known = KnownFiles { state: Some(state.clone()), ..KnownFiles::default() };
         Ok(state)
@@ -94,7 +118,15 @@ impl JournalStore {
     /// Reads the current state from the files, without using memory.
     fn read_anew(&self) -> Result<State, QueueError> {
         *self.known() = KnownFiles::default();
+        self.require_untracked()?;
         Ok(self.journal.load()?)
+    }
+
+    /// Refuses a journal that git tracks. Looks once.
+    fn require_untracked(&self) -> Result<(), QueueError> {
+        let file = self.journal.layout().journal();
+        let look = || brigade_fs::require_untracked(&**self.journal.fs(), file.as_str());
+        Ok(self.untracked.get_or_init(look).clone()?)
     }
 
     /// Checks that calls can be read, so that an unreadable journal is not mistaken for an empty queue.
@@ -111,6 +143,29 @@ impl JournalStore {
     /// Fails on a disk error.
     pub fn damage(&self) -> Result<Vec<Damage>, QueueError> {
         Ok(self.read_anew()?.damage()?)
+    }
+
+    /// Lists the calls that could run or resume if this host had signed their approvals, as they are stored.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn approved_elsewhere(&self) -> Result<Vec<StoredCall>, QueueError> {
+        snapshot::approved_elsewhere(&self.read_anew()?)
+    }
+
+    /// Signs the approvals of these calls, which a person was shown. Skips calls that have changed since.
+    ///
+    /// # Errors
+    /// Fails on a disk error. Then all or none are signed.
+    pub fn adopt(&self, shown: &[StoredCall], now: Timestamp) -> Result<Vec<StoredCall>, QueueError> {
+        *self.known() = KnownFiles::default();
+        let mut transaction = self.transaction(now, Durability::AtOnce)?;
+        transaction.prepare()?;
+        let mut calls = snapshot::approved_elsewhere(transaction.state())?;
+        calls.retain(|stored| shown.contains(stored));
+        calls.iter_mut().for_each(|stored| stored.revision += 1);
+        transaction.put(&mut calls)?;
+        Ok(calls)
     }
 
     /// Checks all files without changing them.
@@ -155,6 +210,7 @@ impl JournalStore {
             // A state that a reader still uses is not reused.
             known.state.and_then(Arc::into_inner)
         };
+        self.require_untracked()?;
         let mut writer = self.journal.lock_knowing(known, &holder, self.lock_timeout)?;
         match (late, &self.late) {
             (Some(late), _) => writer.write_late(late.clone()),
@@ -260,7 +316,11 @@ impl Transaction for JournalTransaction<'_> {
             sequence = Some(next);
         }
         let calls = &*calls;
-        let line = |place: usize, mark: Option<BatchMark>| calls[place].to_marked_line(mark);
+        // What a person or a rule approved counts on this host only.
+        let macs: Vec<Option<String>> =
+            calls.iter().map(|stored| stored.mac(&self.store.key)).collect::<Result<_, _>>()?;
+        let line =
+            |place: usize, mark: Option<BatchMark>| calls[place].to_marked_line(mark, macs[place].as_deref());
         let now = self.now;
         snapshot::forget(self.state(), calls);
         self.writer().append_batch(calls.len(), &line, now)?;

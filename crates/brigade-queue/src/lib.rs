@@ -35,6 +35,7 @@ mod memory;
 mod observed;
 mod outcome;
 mod queue;
+mod recent;
 mod report;
 mod running;
 mod store;
@@ -52,6 +53,7 @@ pub use meant::{OpenRun, ResolvedRun};
 pub use memory::MemoryStore;
 pub use outcome::Outcome;
 pub use queue::{CANDIDATES, Calls, FinishedRun, LockedQueue, Match, Queue, Review, View};
+pub use recent::{CallerUsage, RecentCalls, WaitingCalls};
 pub use report::{Answer, BrokenReceipt, LedgerFinding};
 pub use running::this_runner;
 pub use store::{

@@ -109,6 +109,16 @@ impl View<'_> {
         else {
             return Ok(None);
         };
+        // The latest run is usually recent, which costs the same however many there were.
+        if let (Some(request), Some(now)) = (&call.call_fingerprint, call.created_at)
+            && let Some(id) = self.last_run_of(&call.caller, request, now)?
+            && id != call.id
+            && let Some(stored) = self.call(&id)?
+            && stored.call.claim.is_some()
+            && stored.call.asks_the_same_as(call)
+        {
+            return Ok(Some(stored));
+        }
         let prefix = IdPrefix::new(&format!("call-{}", short.short()));
         let ids = self.candidates(Records::Calls, &prefix, MAX_COMPARED_CALLS + 1)?;
         let mut last: Option<StoredCall> = None;

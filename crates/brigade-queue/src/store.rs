@@ -15,6 +15,7 @@ use brigade_call::{
 use brigade_core::{CallId, CheckpointId, Fingerprint, Object, Timestamp, words};
 
 use crate::error::QueueError;
+use crate::recent::RecentCalls;
 
 /// A stored call, with what the queue records about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -299,7 +300,7 @@ impl CallRecord<'_> {
     pub(crate) fn into_stored(self) -> Option<StoredCall> {
         match self.0 {
             Form::Parsed(stored) => Some(stored),
-            Form::Line(line) => StoredCall::from_line(line, 0),
+            Form::Line(line) => StoredCall::from_line(line, 0, None),
         }
     }
 }
@@ -370,6 +371,21 @@ pub trait Snapshot: Send + Sync {
 
     /// Lists at most `limit` ids that start with a prefix, sorted.
     fn ids(&self, of: Records, prefix: &str, limit: usize) -> Result<Vec<String>, QueueError>;
+
+    /// Passes on the counters of the calls since a moment, in microseconds since 1970, and of those that wait for a
+    /// person. A store that can should count at a cost that does not grow with the history.
+    fn recent(&self, since: i64, question: &mut dyn FnMut(&mut RecentCalls)) -> Result<(), QueueError> {
+        let mut recent = RecentCalls::default();
+        recent.forget_before(since);
+        self.calls(&CallQuery::List { status: None, order: Order::Queued }, &mut |record| {
+            if let Some(stored) = record.into_stored() {
+                recent.note_stored(&stored);
+            }
+            ControlFlow::Continue(())
+        })?;
+        question(&mut recent);
+        Ok(())
+    }
 
     /// Counts records by stored status. Statuses without records are omitted.
     fn counts(&self, of: Records) -> Result<BTreeMap<String, u64>, QueueError>;

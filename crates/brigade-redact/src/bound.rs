@@ -51,7 +51,17 @@ impl Bound {
         for value in values {
             forms_of(value.expose(), &mut forms);
         }
-        let forms: Vec<Vec<u8>> = forms.into_iter().collect();
+        Bound::from_forms(forms.into_iter().collect())
+    }
+
+    /// Leaves out values that are too short to prove that a text has them.
+    pub(super) fn telling(&self) -> Option<Bound> {
+        let forms = self.forms.iter().map(|form| form.bytes.clone());
+        Bound::from_forms(forms.filter(|form| SHORTEST_TELLING <= form.len()).collect())
+    }
+
+    /// Prepares sorted forms.
+    fn from_forms(forms: Vec<Vec<u8>>) -> Option<Bound> {
         let (anchors, starts) = anchors(&forms);
         let longest = forms.iter().map(Vec::len).max()?;
         let kind = if anchors.iter().map(|anchor| anchor.len()).sum::<usize>() <= MOST_TABLED {

@@ -29,6 +29,9 @@ pub(crate) fn verify(
 ) -> Result<VerifiedStart, Vec<Objection>> {
     let found = directory.zip(Argv::parse(text).ok());
     let found = found.and_then(|(directory, argv)| {
+        if purpose == StartPurpose::Health && !argv.program().contains('/') {
+            return host.own_programs().find(argv.program()).found();
+        }
         find_program(argv.program(), &directory.path, Some(host.path_variable()), is_program)
     });
     plan_start(StartFacts {
@@ -53,6 +56,10 @@ pub(crate) fn spec(start: &VerifiedStart, host: &Host) -> Spec {
     let mut spec = Spec::new(Program::at(start.program()), start.directory());
     spec.argv = start.argv().words().iter().map(Into::into).collect();
     spec.environment = host.child_environment(start.bindings());
+    if start.purpose() == StartPurpose::Health {
+        let path = spec.environment.iter_mut().filter(|(name, _)| name == "PATH");
+        path.for_each(|(_, value)| *value = host.own_programs().path_variable().to_owned());
+    }
     spec
 }
 

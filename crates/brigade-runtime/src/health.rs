@@ -132,6 +132,7 @@ impl Supervisor<'_> {
             cancel: cancel.cloned(),
             ending: Ending { linger: Duration::ZERO, grace: GRACE, ..Ending::default() },
             output_cap: OUTPUT_CAP,
+            ..Control::default()
         };
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let mut sink = |stream: Stream, bytes: &[u8]| {
@@ -156,7 +157,7 @@ impl Supervisor<'_> {
             EndedBy::Itself | EndedBy::Sink | EndedBy::Caller if outcome.exit.success() => {
                 Probe::ok("the health command succeeded")
             }
-            EndedBy::Itself | EndedBy::Sink | EndedBy::Caller => {
+            EndedBy::Itself | EndedBy::Sink | EndedBy::Caller | EndedBy::Idle => {
                 let said = if stderr.is_empty() { stdout } else { stderr };
                 let text = String::from_utf8_lossy(&said).into_owned();
                 let excerpt = short(&self.host.redactor().redact_str(&text), MAX_EXCERPT_CHARS);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use brigade_call::VerifiedStart;
 use brigade_catalog::{Masks, Runtime};
 use brigade_core::Place;
-use brigade_process::{PrivateFolder, Spec};
+use brigade_process::{OwnPrograms, PrivateFolder, Spec};
 use brigade_redact::{Redactor, SecretValue};
 
 /// The variables that a runtime inherits; those whose names start with `LC_` too.
@@ -36,6 +36,8 @@ pub struct Host {
     pub pass: Vec<String>,
     /// The variables for the labels, by the policy.
     pub bindings: BTreeMap<String, String>,
+    /// Directories that agents can write. Health commands find no program there by its name.
+    pub writable: Vec<PathBuf>,
 }
 
 /// Puts health commands into the sandbox of the workspace's policy.
@@ -75,6 +77,11 @@ impl Host {
     /// Returns `PATH`, or the default search path.
     pub(crate) fn path_variable(&self) -> &OsStr {
         self.variable("PATH").unwrap_or(OsStr::new(DEFAULT_PATH))
+    }
+
+    /// Returns where health commands find programs: on `PATH`, outside of the directories that agents can write.
+    pub(crate) fn own_programs(&self) -> OwnPrograms {
+        OwnPrograms::new(Some(self.path_variable()), self.writable.iter().cloned())
     }
 
     /// Returns the variables for the labels of a runtime.

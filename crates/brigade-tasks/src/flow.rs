@@ -46,6 +46,7 @@ pub(crate) fn drive(hands: &TaskRunner<'_>, flow: &Flow) -> Result<(), Failure> 
     if !may {
         return Ok(());
     }
+    store.require_signed_flow(&flow.id)?;
     let Some(place) = desk.running.begin(&flow.id)? else { return Ok(()) };
     if !is_ours && !store.take_flow_over(flow, &gateway, desk.context.now())? {
         return Ok(());

@@ -206,6 +206,7 @@ impl Job {
             timeout: Some(ceiling.map_or(timeout, |ceiling| ceiling.min(timeout))),
             directory: &self.directory,
             own: Some(&self.directory),
+            reviewed: None,
             closed: &self.closed,
             max_log_bytes: MAX_LOG,
             named_log: None,

@@ -116,13 +116,12 @@ struct JudgeAnswer {
 }
 
 impl Judge {
-    /// Returns the judge that gateway.toml names. Returns `None` without a judge, or if git tracks the file: a cloned
-    /// repository must not start programs.
+    /// Returns the judge that gateway.toml names. Returns `None` without a judge.
     pub fn from_config(config: &Config, host: &FactHost<'_>) -> Option<Judge> {
         let gateway = config.gateway(host)?;
         let settings = gateway.judge.as_ref()?;
         let worker = gateway.workers.iter().find(|worker| worker.id == settings.worker)?.clone();
-        (!brigade_workspace::gateway_tracked(host)).then_some(Judge { worker, threshold: settings.threshold })
+        Some(Judge { worker, threshold: settings.threshold })
     }
 
     /// Asks the judge. A missing, late or unclear answer does not pass.
@@ -214,6 +213,7 @@ impl Judge {
             timeout: Some(JUDGE_TIMEOUT),
             directory: &directory,
             own: Some(&directory),
+            reviewed: None,
             closed: &[],
             max_log_bytes: MAX_LOG,
             named_log: None,

@@ -39,7 +39,7 @@
 //!     session: None,
 //!     sessions: None,
 //!     serves: false,
-//!     stores: Arc::new(Stores::new(Duration::from_secs(1))),
+//!     stores: Arc::new(Stores::new(Duration::from_secs(1), Arc::new(brigade_fs::WorkspaceKey::temporary()))),
 //!     running: Arc::new(RunningTasks::default()),
 //!     callers: Arc::new(NoCallers),
 //! };

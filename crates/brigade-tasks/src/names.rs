@@ -48,6 +48,8 @@ impl Names for NameResolver {
         let (caller, redactor) = (caller.as_record(), Redactor::new(&[]));
         let context = Context {
             environment: Some(host.environment),
+            guards: config.guards(host),
+            git_urls: config.git_urls(),
             files: files.fs(),
             root,
             ..Context::new(host.fs, &caller, host.clock, &redactor, &self.stores)

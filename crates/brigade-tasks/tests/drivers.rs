@@ -73,7 +73,10 @@ impl Site {
             session: None,
             sessions: None,
             serves: true,
-            stores: Arc::new(Stores::new(Duration::from_secs(10))),
+            stores: Arc::new(Stores::new(
+                Duration::from_secs(10),
+                Arc::new(brigade_fs::WorkspaceKey::temporary()),
+            )),
             running: Arc::new(RunningTasks::default()),
             callers: Arc::new(PanickingCallers),
         };

@@ -1,6 +1,7 @@
 //! The input and output types of tool functions.
 
 use std::ffi::OsStr;
+use std::path::Path;
 use std::sync::mpsc::Receiver;
 
 use brigade_access::builtin::Guards;
@@ -10,7 +11,7 @@ use brigade_core::json::to_json;
 use brigade_core::{Clock, Fingerprint, Json};
 use brigade_db::Stores;
 use brigade_db::volumes::Limits;
-use brigade_exec::HostEnvironment;
+use brigade_exec::{ClosedPlaces, HostEnvironment};
 use brigade_fs::Fs;
 use brigade_process::{CancelToken, Mode};
 use brigade_redact::Redactor;
@@ -128,6 +129,12 @@ impl<'a> Context<'a> {
     pub(crate) fn limits(&self) -> Result<&CallLimits, Failure> {
         let unread = || Failure::new(LimitViolation::CODE, "the profiles of the caller cannot be read");
         self.limits.as_ref().ok_or_else(unread)
+    }
+
+    /// Finds the places in a directory of files that no tool changes.
+    pub(crate) fn closed_places(&self, top: &Path) -> ClosedPlaces {
+        let none = HostEnvironment::default();
+        ClosedPlaces::find(top, self.environment.unwrap_or(&none), self.guards.agent_files)
     }
 
     /// Converts a path of `files` to a path of the workspace.

@@ -5,7 +5,7 @@ mod results;
 
 use std::path::PathBuf;
 
-use brigade_access::builtin::{PathUse, allowed_url, is_plain_name};
+use brigade_access::builtin::{PathProblem, PathUse, allowed_url, is_plain_name};
 use brigade_core::{Json, codes, reasons};
 use brigade_db::records::{Repository as Row, StoredRecord};
 use brigade_db::volumes::folder;
@@ -298,7 +298,16 @@ fn select_changes(
         // A path with a final slash is a nested repository.
         !path.ends_with('/') && is_chosen(&path) && context.guards.allows(&path, PathUse::Change)
     };
-    let meant: Vec<Vec<u8>> = standing.changed.into_iter().filter(is_meant).collect();
+    let is_of_agents = |path: &&Vec<u8>| {
+        let path = String::from_utf8_lossy(path);
+        let refusal = context.guards.refusal(&path, PathUse::Change);
+        is_chosen(&path) && matches!(refusal, Some(PathProblem::Closed(_)))
+    };
+    let closed: Vec<&[u8]> = standing.changed.iter().filter(is_of_agents).map(Vec::as_slice).collect();
+    let meant: Vec<Vec<u8>> = standing.changed.iter().filter(|path| is_meant(path)).cloned().collect();
+    if !closed.is_empty() || !meant.is_empty() {
+        repository.check_closed(context, closed.into_iter().chain(meant.iter().map(Vec::as_slice)))?;
+    }
     if args.binding_id == WORKSPACE {
         let limits = context.limits()?;
         meant.iter().try_for_each(|path| limits.check_path(&String::from_utf8_lossy(path)))?;
@@ -525,9 +534,7 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let paths = paths.words(["-r", "-z", "--name-status", "--no-renames", &old, &new]).run()?;
         let parts: Vec<&[u8]> = paths.parts().collect();
         let changes: Vec<(&[u8], &[u8])> = parts.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-        if bound.row.is_none() {
-            check_closed(context, &changes)?;
-        }
+        repository.check_closed(context, changes.iter().map(|(_, path)| *path))?;
         let paths: Vec<Vec<u8>> = changes.iter().map(|(_, path)| path.to_vec()).collect();
         repository.check_filters(&paths)?;
         repository.check_untracked(&changes)?;
@@ -550,21 +557,6 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         binding: binding(context, &bound, &standing),
         changed: is_changed,
     }))
-}
-
-/// Refuses changes of Brigade's state in the workspace. No approval allows them.
-fn check_closed(context: &Context<'_>, changes: &[(&[u8], &[u8])]) -> Result<(), Failure> {
-    let is_closed = |path: &str| context.guards.is_closed(path);
-    let mut paths = changes.iter().map(|(_, path)| String::from_utf8_lossy(path));
-    match paths.find(|path| is_closed(path)) {
-        Some(path) => {
-            let message = format!(
-                "the new commit changes `{path}`, which tools must not change; ask a person to pull it"
-            );
-            Err(Failure::new(reasons::PROTECTED_PATH, message))
-        }
-        None => Ok(()),
-    }
 }
 
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -637,6 +629,11 @@ pub(crate) fn pushed(
     named.add(format!("{} at {}", push.reference(), push.commit));
     let shown = format!("remote {} {}", push.remote, context.redactor.redact_str(&push.url));
     named.add_bytes(shown, push.url.as_bytes());
+    let refused = allowed_url(&push.url, &context.git_urls).err();
+    named.against = refused.map(|problem| {
+        let message = format!("$.remote: the address of `{}` cannot be pushed to: {problem}", push.remote);
+        Failure::new(problem, message)
+    });
     Ok(())
 }
 

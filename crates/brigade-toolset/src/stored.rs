@@ -77,7 +77,7 @@ pub(crate) mod testing {
         pub(crate) fn new() -> Bench {
             let folder = tempfile::tempdir().unwrap();
             let fs = DiskFs::open(folder.path()).unwrap();
-            let stores = Stores::new(Duration::from_secs(5));
+            let stores = Stores::new(Duration::from_secs(5), Arc::new(brigade_fs::WorkspaceKey::temporary()));
             Bench {
                 _folder: folder,
                 fs,

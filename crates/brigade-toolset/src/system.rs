@@ -197,6 +197,7 @@ fn sandbox(context: &Context<'_>) -> Result<Option<String>, String> {
         read: vec![context.fs.root().to_owned()],
         write: Vec::new(),
         deny_write: Vec::new(),
+        deny_new: Vec::new(),
         replaced: None,
         closed: None,
         network: Network::Denied,

@@ -13,7 +13,7 @@ use brigade_access::{
 use brigade_call::Caller;
 use brigade_catalog::{Family, Reads, Tool};
 use brigade_core::parallel::in_parts;
-use brigade_core::{ConfigIssue, Json, Place, Severity};
+use brigade_core::{ConfigIssue, Json, Place, Severity, codes};
 use brigade_fs::{Fs, FsError};
 use brigade_policy::approval::{ApprovalNeed, ArgumentCheck};
 use brigade_policy::{Blocker, RiskLevel, Standing};
@@ -46,15 +46,18 @@ pub fn read_profiles(fs: &dyn Fs) -> Result<Profiles, Vec<ConfigIssue>> {
     Profiles::parse(PROFILES, bytes_of(fs, PROFILES)?.as_deref())
 }
 
-/// Reads profiles.toml and gateway.toml. A file with an error is not used.
+/// Reads profiles.toml and gateway.toml. A file with an error is not used, and neither is a gateway.toml that git
+/// tracks.
 ///
 /// # Errors
 /// Returns all issues of both files.
 pub fn read_agents(fs: &dyn Fs) -> Result<AgentConfig, Vec<ConfigIssue>> {
     let profiles = read_profiles(fs);
     let known = profiles.as_ref().unwrap_or(Profiles::shipped());
-    let gateway =
-        bytes_of(fs, GATEWAY).and_then(|bytes| GatewayConfig::parse(GATEWAY, bytes.as_deref(), known));
+    let gateway = bytes_of(fs, GATEWAY).and_then(|bytes| {
+        let bytes = bytes.filter(|_| !gateway_tracked(fs));
+        GatewayConfig::parse(GATEWAY, bytes.as_deref(), known)
+    });
     match (profiles, gateway) {
         (Ok(profiles), Ok(gateway)) => {
             let profiles = match gateway.builtin.plan_memory_write {
@@ -66,6 +69,15 @@ pub fn read_agents(fs: &dyn Fs) -> Result<AgentConfig, Vec<ConfigIssue>> {
         // gateway.toml cannot be checked without the profiles.
         (Err(issues), _) | (Ok(_), Err(issues)) => Err(issues),
     }
+}
+
+/// Returns whether git tracks gateway.toml, which names agents and programs.
+pub(crate) fn gateway_tracked(fs: &dyn Fs) -> bool {
+    let error = brigade_fs::require_untracked(fs, GATEWAY).err();
+    if let Some(error) = &error {
+        tracing::warn!(code = codes::TRACKED_STATE.as_str(), "{error}");
+    }
+    error.is_some()
 }
 
 fn bytes_of(fs: &dyn Fs, file: &str) -> Result<Option<Vec<u8>>, Vec<ConfigIssue>> {
@@ -382,7 +394,7 @@ pub fn agent_tools(
     rights: Rights,
     names: NameStyle,
 ) -> Result<AgentTools, FsError> {
-    let policy_tracked = !config.policy.auto_approve().is_empty() && crate::tracked::policy_tracked(&host);
+    let policy_tracked = !config.policy.auto_approve().is_empty() && crate::policy_tracked(&host);
     let mut tools: Vec<AgentTool> = Vec::new();
     let mut absent = Vec::new();
     let offers: Vec<AgentOffer>;

@@ -119,7 +119,7 @@ pub fn approve(
         Ok(_) | Err(_) => (&[][..], plan.args().clone()),
     };
     // The call was planned some time after what the agent is shown was read.
-    let is_tracked = || matches!(rules, Rules::Again(_)) && crate::tracked::policy_tracked(host);
+    let is_tracked = || matches!(rules, Rules::Again(_)) && crate::policy_tracked(host);
     // A program that answers for a tool may have other effects than its row.
     let traits = ToolTraits { effects: &plan.contract().effects, ..ToolTraits::from_tool(target.entry) };
     let call = CallFacts {

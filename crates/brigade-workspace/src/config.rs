@@ -179,10 +179,14 @@ impl Config {
         Config { catalog, policy, claims, agents, offers, runtimes, web_framework: OnceLock::new() }
     }
 
-    /// Returns the offers of gateway.toml. Reads the file on first use. A file with an error offers nothing.
+    /// Returns the offers of gateway.toml. Reads the file on first use. A file with an error offers nothing, and neither
+    /// does one that git tracks: a clone brings it.
     pub fn offers(&self, host: &Host<'_>) -> &[Offer] {
         let all = |gateway: &GatewayConfig| Offer::all(&self.catalog, gateway);
-        self.offers.get_or_init(|| self.gateway(host).map(all).unwrap_or_default())
+        self.offers.get_or_init(|| {
+            let offers = self.gateway(host).map(all).unwrap_or_default();
+            if !offers.is_empty() && crate::agent_tools::gateway_tracked(host.fs) { Vec::new() } else { offers }
+        })
     }
 
     /// Returns the runtimes. Reads their files on first use. Empty if they cannot be read.
@@ -209,6 +213,7 @@ impl Config {
             readable: policy
                 .map(|policy| policy.readable_secrets.values().cloned().collect())
                 .unwrap_or_default(),
+            agent_files: policy.map(|policy| policy.agent_files).unwrap_or_default(),
         }
     }
 
@@ -466,16 +471,24 @@ pub fn read_catalog(fs: &dyn Fs) -> Result<Catalog, FsError> {
     Ok(catalog)
 }
 
+/// Returns whether git tracks the policy, so that none of its rules approves anything.
+pub fn policy_tracked(host: &Host<'_>) -> bool {
+    brigade_fs::is_tracked(host.fs, POLICY)
+}
+
 /// Reads the policy. An unreadable policy blocks all calls.
 pub fn read_policy(fs: &dyn Fs) -> PolicyState {
     match read_config(fs, POLICY) {
         Ok(bytes) => {
             let policy = PolicyState::parse(POLICY, Some(&bytes));
             tracing::debug!(bytes = bytes.len(), valid = policy.policy().is_some(), "read {POLICY}");
+            let most = policy.policy().and_then(|policy| policy.max_bound_file.as_ref());
+            fs.bound_file_limit().set(most.map(|most| most.value));
             policy
         }
         Err(error) if error.is_not_found() => {
             tracing::debug!("{POLICY} does not exist");
+            fs.bound_file_limit().set(None);
             PolicyState::parse(POLICY, None)
         }
         Err(error) => PolicyState::unreadable(POLICY, &error.kind.to_string()),

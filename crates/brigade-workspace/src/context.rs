@@ -12,7 +12,7 @@ use brigade_call::{Caller, Paths};
 use brigade_catalog::edit::OnExisting;
 use brigade_core::{Clock, ErrorKind, NeutralWords, StepFormatter, SystemClock, Timestamp, codes};
 use brigade_exec::HostEnvironment;
-use brigade_fs::Fs;
+use brigade_fs::{Fs, WorkspaceKey};
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
 use brigade_queue::{JournalStore, LocalHost, Queue, Store};
@@ -42,6 +42,8 @@ pub struct WorkspaceContext {
     pub digests: Arc<Digests>,
     /// Cached facts, for a process that makes many calls. `None` reads everything for each call.
     pub memory: Option<Arc<Memory>>,
+    /// The key of this host, which signs what approves, answers or resumes.
+    pub key: Arc<WorkspaceKey>,
     /// The journal of calls in the files.
     pub files_of_calls: Arc<JournalStore>,
     /// The store of calls, if it is not the journal.
@@ -60,12 +62,14 @@ pub trait TaskSessions: Send + Sync {
 }
 
 impl WorkspaceContext {
-    /// Creates a context for the command line, with these files, the system clock and no variables.
+    /// Creates a context for the command line, with these files, the system clock, no variables, and a key of its own.
     pub fn new(fs: Arc<dyn Fs>) -> WorkspaceContext {
         let timeout = Duration::from_secs(10);
         let holder = format!("process {}", std::process::id());
+        let key = Arc::new(WorkspaceKey::temporary());
         WorkspaceContext {
-            files_of_calls: Arc::new(JournalStore::new(fs.clone(), holder, timeout)),
+            files_of_calls: Arc::new(JournalStore::new(fs.clone(), key.clone(), holder, timeout)),
+            key,
             fs,
             files: None,
             clock: Arc::new(SystemClock),
@@ -180,6 +184,12 @@ impl WorkspaceContext {
     pub fn config_folder(&self) -> Result<PathBuf, Failure> {
         self.environment.config_folder().ok_or_else(|| no_home(&self.environment))
     }
+}
+
+/// Returns the key of this host for the files of a workspace on the disk.
+pub fn workspace_key(fs: &dyn Fs, environment: &HostEnvironment) -> Arc<WorkspaceKey> {
+    let directory = environment.state_folder().map(|folder| folder.join("brigade"));
+    Arc::new(WorkspaceKey::new(directory, fs.root()))
 }
 
 /// Returns the failure for a missing home directory.

@@ -71,6 +71,10 @@ fn is_worth_remembering(stamp: &FileStamp, now: Timestamp) -> bool {
 }
 
 impl KnownDigests for Host<'_> {
+    fn limit(&self) -> u64 {
+        self.fs.bound_file_limit().get()
+    }
+
     fn recall(&self, stamp: &FileStamp) -> Option<Fingerprint> {
         if !is_worth_remembering(stamp, self.clock.now()) {
             return None;

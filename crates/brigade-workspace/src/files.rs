@@ -3,17 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brigade_access::builtin::{Definition, definition};
+use brigade_access::builtin::{Definition, Guards, PathUse, definition, is_of_forge};
 use brigade_call::{DirectoryFact, FileFact, ProgramBinding, ProgramFact, SchemaFact};
 use brigade_catalog::Tool;
 use brigade_cmdline::{Argv, find_program};
-use brigade_core::{Dialect, Fingerprint, Json, JsonError};
+use brigade_core::{AgentFiles, Dialect, Fingerprint, Json, JsonError, closed_place};
 use brigade_exec::OpenedProgram;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath};
 use brigade_projection::{PathRefusal, SourceFacts, TargetFacts};
 use brigade_schema::Schema;
 
+use crate::config::read_policy;
 use crate::host::Host;
+use crate::own_programs::own_programs;
 use crate::searched_files::{SeenFiles, is_program};
 
 /// The maximum size of a schema, example or argument file.
@@ -164,6 +166,25 @@ impl ToolReader<'_> {
         self.read(self.tool.source_path.as_deref(), SOURCE_LIMIT)
     }
 
+    /// Reads the source for an agent, under the same rules as `fs.read`: nothing of git and Brigade, and no keys, also
+    /// by links.
+    pub fn source_for_agents(&self, guards: &Guards) -> EntryFile {
+        let Some(path) = self.tool.source_path.as_deref() else { return EntryFile::NotNamed };
+        let fs = self.host.fs;
+        let given = self.tool.directory_of_documents().map_or_else(|| PathBuf::from(path), |base| base.join(path));
+        let is_open = |path: &Path| path.to_str().is_some_and(|path| guards.allows(path, PathUse::Read));
+        let may_show = match fs.resolve(&given.to_string_lossy(), self.host.home()) {
+            Ok(Location::Inside(real)) => (path.starts_with('/') || is_open(Path::new(path))) && is_open(real.as_path()),
+            // Outside, only directories that the policy or the user's catalog opened are read.
+            Ok(Location::Outside(real)) => {
+                let is_closed = closed_place(&real.to_string_lossy(), AgentFiles::Open).is_some();
+                !is_closed && real.file_name().is_some_and(|name| is_open(Path::new(name)))
+            }
+            Err(_) => return self.source(),
+        };
+        if may_show { self.source() } else { EntryFile::Outside }
+    }
+
     /// Reads the schema of the arguments. For entries that Brigade makes, it is built in.
     pub fn input_schema(&self) -> EntryFile {
         match (self.tool.reads, self.row()) {
@@ -272,6 +293,12 @@ impl ToolReader<'_> {
     pub(crate) fn program_path(&self, argv: &Argv, directory: &Path) -> Option<PathBuf> {
         let path_variable = self.host.environment.get("PATH");
         let is_there = |path: &Path| is_program(self.host.fs, path);
+        // Brigade starts it for its own tools, and no entry of the catalog names it.
+        if is_of_forge(self.tool.id.as_str()) && !argv.program().contains('/') {
+            let policy = read_policy(self.host.fs);
+            let programs = own_programs(self.host.fs.root(), self.host.environment, &policy);
+            return programs.find(argv.program()).found();
+        }
         find_program(argv.program(), directory, path_variable, is_there)
             .or_else(|| brigade_itself(argv.program()))
     }
@@ -299,6 +326,9 @@ impl ToolReader<'_> {
                 };
                 let binding = ProgramBinding { path: shown, sha256: program.fingerprint() };
                 (Some(program), ProgramFact::Found(binding))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
+                (None, ProgramFact::Unreadable(error.to_string()))
             }
             Err(error) => (None, ProgramFact::Unreadable(error.kind().to_string())),
         }

@@ -59,6 +59,7 @@ pub mod load;
 mod memory;
 mod named;
 mod next_steps;
+mod own_programs;
 mod pin_of_call;
 mod places;
 mod plan;
@@ -73,7 +74,6 @@ mod source_lines;
 mod sources;
 mod tool;
 mod tool_visibility;
-mod tracked;
 mod user;
 mod visibility_check;
 
@@ -85,10 +85,10 @@ pub use approval::{CallRequest, Rules, ToolRequest, approve, explain_approval};
 pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
 pub use command::{command_only_reads, command_outside};
 pub use config::{
-    CATALOG, CONFIG_LIMIT, Config, PACKAGE, POLICY, TARGETS, errors_of, read_catalog, read_config,
-    read_policy, unreadable,
+    CATALOG, CONFIG_LIMIT, Config, PACKAGE, POLICY, TARGETS, errors_of, policy_tracked, read_catalog,
+    read_config, read_policy, unreadable,
 };
-pub use context::{TaskSessions, WorkspaceContext, no_home};
+pub use context::{TaskSessions, WorkspaceContext, no_home, workspace_key};
 pub use deferred_sync::{DeferredSync, SyncGuard};
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, EntryFile, ToolReader, compile_schema, parse_json};
@@ -97,6 +97,7 @@ pub use lane::{Files, KeptLane, LaneError};
 pub use learned_code::{LEARNED, LearnedCode, LearnedTool, is_code_of_run};
 pub use memory::Memory;
 pub use next_steps::ShownWords;
+pub use own_programs::{own_programs, writable_directories};
 pub use pin_of_call::PinOfCall;
 pub use places::{Places, ResolvedPath};
 pub use plan::{PlanInput, StartInput, errors_of_tool};
@@ -112,6 +113,5 @@ pub use source_lines::SourceFiles;
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
 pub use tool_visibility::ToolVisibility;
-pub use tracked::{gateway_tracked, policy_tracked};
 pub use user::{RUNTIMES, read_runtimes, read_user_catalog, read_user_runtimes, user_directory, why_unsafe};
 pub use visibility_check::look;

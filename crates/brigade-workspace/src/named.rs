@@ -33,6 +33,14 @@ pub(crate) enum NotBound {
     Unreadable(String),
     /// A path with another meaning in each process, such as `/proc/self/cwd/x.py`.
     OfProcess(String),
+    /// A file that is too large, and why.
+    TooLarge(String, String),
+}
+
+impl NotBound {
+    fn too_large(path: String, error: &FsError) -> NotBound {
+        NotBound::TooLarge(path, error.kind.to_string())
+    }
 }
 
 /// The files that a command names.
@@ -79,6 +87,10 @@ impl NamedFiles {
                     format!("`{}` may not be read, so an approval cannot bind it", escape_terminal(path)),
                     "check the owner and mode of the file and its directory",
                 ),
+                NotBound::TooLarge(path, why) => (
+                    format!("`{}` is not bound: {why}", escape_terminal(path)),
+                    "name a smaller file, or raise `max_bound_file` in the policy",
+                ),
                 NotBound::OfProcess(word) => (
                     format!("`{}` names another file in each process", escape_terminal(word)),
                     "name the file to run in `command`",
@@ -96,6 +108,15 @@ impl NamedFiles {
                 .hint("name fewer files, below the workspace")
         });
         missing.chain(self.not_bound.iter().map(blocker)).chain(refused).collect()
+    }
+}
+
+/// Returns whether a file may be bound, but not at its size or within the time.
+fn is_too_large(error: &FsError) -> bool {
+    match &error.kind {
+        FsErrorKind::TooLarge { .. } => true,
+        FsErrorKind::Other { kind, .. } => *kind == std::io::ErrorKind::TimedOut,
+        _ => false,
     }
 }
 
@@ -134,9 +155,13 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
             continue;
         }
         let name = path.strip_prefix(fs.root()).unwrap_or(path).to_string_lossy().into_owned();
-        // An unreadable file cannot be run, or only the system reads it.
-        if let Ok(fingerprint) = file_fingerprint(fs, &name) {
-            named.files.insert(name, fingerprint);
+        match file_fingerprint(fs, &name) {
+            Ok(fingerprint) => drop(named.files.insert(name, fingerprint)),
+            Err(error) if is_too_large(&error) => {
+                let _ = named.not_bound.insert(NotBound::too_large(name, &error));
+            }
+            // An unreadable file cannot be run, or only the system reads it.
+            Err(_) => {}
         }
     }
     for path in &reads.executed {
@@ -177,6 +202,10 @@ pub(crate) fn bind_learned(
                 place.insert(fingerprint);
             }
             Err(error) if error.is_not_found() || error.kind == FsErrorKind::Permission => {}
+            // A file that is bound as missing is a change.
+            Err(error) if is_too_large(&error) => {
+                facts.code.by.insert(place.key().clone(), BoundBy::Learned);
+            }
             Err(error) => return Err(error),
         }
     }
@@ -295,6 +324,9 @@ impl NamedFiles {
         let Entry::Vacant(place) = self.files.entry(name) else { return Ok(()) };
         match file_fingerprint(fs, place.key()) {
             Ok(fingerprint) => drop(place.insert(fingerprint)),
+            Err(error) if is_too_large(&error) => {
+                let _ = self.not_bound.insert(NotBound::too_large(place.into_key(), &error));
+            }
             // Interpreters cannot run files that may not be read.
             Err(_) if place.key().starts_with('/') => {}
             Err(error) if error.kind == FsErrorKind::Permission => {

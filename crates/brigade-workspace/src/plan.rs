@@ -370,6 +370,7 @@ fn closes(mode: SandboxMode) -> bool {
             read: Vec::new(),
             write: Vec::new(),
             deny_write: Vec::new(),
+            deny_new: Vec::new(),
             replaced: None,
             closed: None,
             network: Network::Denied,

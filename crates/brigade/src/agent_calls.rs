@@ -196,7 +196,9 @@ impl AgentCalls {
         let asked = |call: &Call| self.judged(shown, call);
         let is_judged = shown.callable(tool, &args).is_some_and(|target| target.need == ApprovalNeed::Judge);
         let judge = is_judged.then_some(&asked as &JudgeFn<'_>);
-        let terms = Terms { limits: &limits, rates: &rates, granted: &granted, covers: &covers, judge };
+        let waiting = shown.agent.limits;
+        let terms =
+            Terms { limits: &limits, waiting, rates: &rates, granted: &granted, covers: &covers, judge };
         match self.submit_request(tool, args, session, &terms, then) {
             Err(error) if memory_rules::is_secret(tool, &error) => {
                 Ok(RequestOutcome::Answered(memory_rules::rejection()).into())
@@ -484,35 +486,14 @@ impl AgentCalls {
         self.spent_in(&self.room.queue().read()?, window, LimitUnit::Output)
     }
 
-    /// Sums up what the agent asked for. Receipts are read only where their numbers are wanted.
+    /// Sums up what the agent asked for. Receipts are read only where their numbers are wanted, each of them once.
     fn spent_in(&self, view: &View<'_>, window: Duration, of: LimitUnit) -> Result<AgentUsage, Error> {
         let now = self.room.now();
-        let since = window_start(now, window);
+        let usage = view.caller_usage(&self.room.env.caller, now, window, of == LimitUnit::Output)?;
         let mut spent = AgentUsage::default();
-        let mut runs = Vec::new();
-        view.for_each_newest(&Which::All, &mut |stored| {
-            let call = stored.call;
-            if call.created_at.is_some_and(|at| at < since) {
-                return ControlFlow::Break(());
-            }
-            if call.caller == self.room.env.caller {
-                spent.calls += 1;
-                spent.oldest_at = call.created_at.or(spent.oldest_at);
-                if let Some((started, ended)) = call.started_at.zip(call.completed_at) {
-                    spent.seconds += ended.since(started).as_secs_f64();
-                }
-                runs.extend(call.claim.filter(|_| of == LimitUnit::Output).map(|claim| claim.run_id));
-            }
-            ControlFlow::Continue(())
-        })?;
-        spent.oldest = spent.oldest_at.map_or(spent.oldest, |at| now.since(at));
-        for run in runs {
-            if let Some(FoundReceipt::Good(stored)) = view.receipt(run.as_str())?
-                && let Some(output) = &stored.receipt.output
-            {
-                spent.output += output.stdout.bytes + output.stderr.bytes;
-            }
-        }
+        (spent.calls, spent.output, spent.oldest_at) = (usage.calls, usage.output, usage.oldest);
+        spent.seconds = Duration::from_micros(usage.micros).as_secs_f64();
+        spent.oldest = usage.oldest.map_or(spent.oldest, |at| now.since(at));
         Ok(spent)
     }
 
@@ -523,7 +504,8 @@ impl AgentCalls {
     pub fn source_text(&self, tool: &str) -> Result<Option<String>, Error> {
         let config = gather::config(&self.room)?;
         let tool = load::tool(&config.catalog, tool)?;
-        let source = FactReader::new(self.room.host(), &config).reader(tool).source();
+        let guards = config.guards(&self.room.host());
+        let source = FactReader::new(self.room.host(), &config).reader(tool).source_for_agents(&guards);
         Ok(source.bytes().map(|bytes| self.masked(&String::from_utf8_lossy(bytes))))
     }
 
@@ -569,26 +551,7 @@ impl AgentCalls {
 
 /// Counts the calls of all agents that a rule approved in the last hour. What cannot be counted is too much.
 pub(crate) fn approved_last_hour(view: &View<'_>, now: Timestamp, rule: &str) -> u64 {
-    let hour = window_start(now, Duration::from_secs(3600));
-    let did_approve = |call: &Call| call.approved_without_person().and_then(ApprovedBy::rule) == Some(rule);
-    asked_since(view, hour, &did_approve).map_or(u64::MAX, |calls| calls.len() as u64)
-}
-
-/// Returns when calls were asked for since a moment, newest first.
-pub(crate) fn asked_since(
-    view: &View<'_>,
-    since: Timestamp,
-    counts: &dyn Fn(&Call) -> bool,
-) -> Result<Vec<Timestamp>, Error> {
-    let mut times = Vec::new();
-    view.for_each_newest(&Which::All, &mut |stored| {
-        if stored.call.created_at.is_some_and(|at| at < since) {
-            return ControlFlow::Break(());
-        }
-        times.extend(stored.call.created_at.filter(|_| counts(&stored.call)));
-        ControlFlow::Continue(())
-    })?;
-    Ok(times)
+    view.approved_in_last_hour(rule, now).unwrap_or(u64::MAX)
 }
 
 /// Returns the names of all profiles that an agent has.
@@ -614,12 +577,6 @@ fn check_offer(shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error>
         faults.push(misfit(format!("$.{argument}"), format!("$.{argument}: there is no such {what}")));
     }
     Err(Error::new(ErrorKind::Refused, format!("`{tool}` has nothing to read")).because(faults))
-}
-
-/// Returns the moment that was a stretch of time ago.
-pub(crate) fn window_start(now: Timestamp, window: Duration) -> Timestamp {
-    let micros = i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
-    Timestamp::from_unix_micros(now.unix_micros().saturating_sub(micros))
 }
 
 mod asking;

@@ -2,14 +2,14 @@
 
 use brigade_access::builtin::{PathProblem, definition, relative};
 use brigade_access::{LimitExceeded, LimitViolation, MINUTE, ToolTraits};
-use brigade_call::{Call, CallSession};
-use brigade_core::{Json, Timestamp};
+use brigade_call::CallSession;
+use brigade_core::{Json, RunId, Timestamp};
 use brigade_ops::{Error, ErrorKind};
 use brigade_policy::Blocker;
 use brigade_queue::{FoundReceipt, View};
 use brigade_workspace::{AgentTools, command_outside, real_paths};
 
-use crate::agent_calls::{AgentCalls, asked_since, window_start};
+use crate::agent_calls::AgentCalls;
 use crate::memory_rules;
 
 /// Returns the reason against an argument of a built-in tool that is a path out of the workspace.
@@ -36,7 +36,7 @@ impl AgentCalls {
         let Some(callable) = shown.callable(tool, args) else { return Ok(None) };
         for (profile, most) in shown.rights.rates(&ToolTraits::from_tool(callable.entry)) {
             let calls = match view {
-                Some(view) => self.requests_in_last_minute(tool, view)?,
+                Some(view) => self.requests_in_last_minute(tool, view, most)?,
                 None => self.direct_call_times(tool)?,
             };
             if let Some(over) = LimitExceeded::of_minute(profile, most, &calls, self.room.now()) {
@@ -87,27 +87,35 @@ impl AgentCalls {
         Ok(())
     }
 
-    /// Returns when the agent used a tool in the last minute, newest first. What was refused, or remembered nothing,
-    /// does not count.
-    fn requests_in_last_minute(&self, tool: &str, view: &View<'_>) -> Result<Vec<Timestamp>, Error> {
+    /// Returns when the agent used a tool in the last minute, newest first, but not more calls than are allowed. What
+    /// was refused, or remembered nothing, does not count.
+    fn requests_in_last_minute(
+        &self,
+        tool: &str,
+        view: &View<'_>,
+        most: u64,
+    ) -> Result<Vec<Timestamp>, Error> {
         let room = &*self.room;
-        let did = |call: &Call| {
-            let run = call.claim.as_ref().filter(|_| memory_rules::may_be_rejected(tool));
-            let receipt = run.and_then(|claim| view.receipt(claim.run_id.as_str()).ok().flatten());
+        let may_be_rejected = memory_rules::may_be_rejected(tool);
+        let limit = if may_be_rejected { usize::MAX } else { usize::try_from(most).unwrap_or(usize::MAX) };
+        let did = |run: &Option<RunId>| {
+            let run = run.as_ref().filter(|_| may_be_rejected);
+            let receipt = run.and_then(|run| view.receipt(run.as_str()).ok().flatten());
             let receipt = receipt.and_then(FoundReceipt::good);
             !receipt.is_some_and(|stored| memory_rules::is_rejected(&stored.receipt))
         };
-        let counts = |call: &Call| call.caller == room.env.caller && call.tool_id == tool && did(call);
-        asked_since(view, window_start(room.now(), MINUTE), &counts)
+        let requests = view.requests_of_tool(&room.env.caller, tool, (room.now(), MINUTE), limit)?;
+        Ok(requests.into_iter().filter(|(_, run)| did(run)).map(|(at, _)| at).collect())
     }
 
     /// Returns the same of a tool whose calls are not queued: what it left in the store.
     #[cfg(feature = "builtin")]
     fn direct_call_times(&self, tool: &str) -> Result<Vec<Timestamp>, Error> {
         const ASK: &str = "ask.user";
+        let since = self.room.now().unix_micros().saturating_sub(60_000_000);
         let agent = self.room.env.caller.agent().filter(|_| tool == ASK);
         match agent.zip(self.room.stores.reading(&*self.room.fs)?) {
-            Some((agent, store)) => Ok(store.questions_since(agent, window_start(self.room.now(), MINUTE))?),
+            Some((agent, store)) => Ok(store.questions_since(agent, Timestamp::from_unix_micros(since))?),
             None => Ok(Vec::new()),
         }
     }

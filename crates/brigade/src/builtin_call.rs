@@ -221,7 +221,10 @@ impl BuiltinInvocation<'_> {
     #[cfg(feature = "builtin")]
     fn form_asker(&self) -> Option<Box<brigade_toolset::FormAsker<'_>>> {
         let client = self.room.env.requester.as_ref();
-        let client = client.filter(|client| client.capabilities().get("elicitation").is_some())?;
+        let asks = |client: &&std::sync::Arc<dyn brigade_mcp::Requester>| {
+            client.is_proven() && client.capabilities().get("elicitation").is_some()
+        };
+        let client = client.filter(asks)?;
         Some(Box::new(move |params: Json| {
             let (send, replies) = std::sync::mpsc::channel();
             let (key, kind) = (self.id.to_owned(), QuestionKind::Elicitation);

@@ -281,9 +281,7 @@ impl FurtherCalls for DelegatedCalls {
         }
         match self.calls().ask(&shown, tool, args).map_err(failed)? {
             RequestOutcome::Stored { call, .. } => Ok(row(&call)),
-            RequestOutcome::Over(LimitExceeded { what, .. }) => {
-                Err(Failure::new(reasons::RATE_LIMITED, what))
-            }
+            RequestOutcome::Over(LimitExceeded { code, what, .. }) => Err(Failure::new(code, what)),
             // Its answer needs no call, so none is named.
             RequestOutcome::Answered(done) => {
                 let message = "it was refused before it became a call";

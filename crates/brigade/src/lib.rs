@@ -158,8 +158,8 @@ pub use brigade_policy::{
     PolicyDecision, PolicyRules, RiskLevel, SandboxMode, SourceLine, Standing,
 };
 pub use brigade_process::{
-    CancelSignal, CancelToken, NamedPipes, OwnSocket, ProcessIdentity, Stream as OutputStream, TypedLine,
-    leave_no_core_file, listener_of, local_offset_minutes, read_typed_line, survive_file_size_limit,
+    CancelSignal, CancelToken, NamedPipes, OwnSocket, PeerAddress, ProcessIdentity, Stream as OutputStream,
+    TypedLine, leave_no_core_file, listener_of, local_offset_minutes, read_typed_line, survive_file_size_limit,
 };
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
 pub use brigade_redact as redact;

@@ -4,10 +4,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use brigade_call::Paths;
-use brigade_fs::Fs;
+use brigade_fs::{Fs, WorkspaceKey};
 use brigade_ops::{Calls, Checkpoints};
 use brigade_queue::JournalStore;
-use brigade_workspace::{DeferredSync, Digests, Memory, WorkspaceContext};
+use brigade_workspace::{DeferredSync, Digests, Memory, WorkspaceContext, workspace_key};
 
 use crate::env::Env;
 
@@ -40,11 +40,15 @@ impl WorkspaceInner {
     pub(crate) fn new(fs: Arc<dyn Fs>, env: Env) -> WorkspaceInner {
         let holder = format!("process {}", std::process::id());
         let late = Arc::new(DeferredSync::new(fs.clone()));
-        let files_of_calls = JournalStore::new(fs.clone(), holder, env.lock_timeout);
+        let key = match &env.files {
+            Some(_) => Arc::new(WorkspaceKey::for_given_files()),
+            None => workspace_key(&*fs, &env.environment),
+        };
+        let files_of_calls = JournalStore::new(fs.clone(), key, holder, env.lock_timeout);
         let files_of_calls = Arc::new(files_of_calls.with_late(late.files().clone()));
         let memory = Arc::default();
         #[cfg(feature = "builtin")]
-        let stores = Arc::new(brigade_db::Stores::new(env.lock_timeout));
+        let stores = Arc::new(brigade_db::Stores::new(env.lock_timeout, files_of_calls.key().clone()));
         let context = WorkspaceContext {
             #[cfg(feature = "builtin")]
             names: Some(Arc::new(brigade_tasks::NameResolver::new(stores.clone()))),
@@ -111,6 +115,7 @@ fn context(
     let remembers = env.upstreams.is_some() && env.files.is_none();
     WorkspaceContext {
         fs,
+        key: files_of_calls.key().clone(),
         files: env.files.clone(),
         clock: env.clock.clone(),
         environment: env.environment.clone(),

@@ -168,14 +168,14 @@ fn the_ceilings_of_the_policy_are_budgets_too() {
 #[test]
 fn a_supervisor_answers_by_its_file() {
     let settings = "max_iterations = 1\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
-        supervisor_cmd_file = \"brigade/command.json\"\nsupervisor_cmd_poll_interval = 1\nsupervisor_cmd_timeout = 0";
+        supervisor_cmd_file = \".brigade/kitchen/command.json\"\nsupervisor_cmd_poll_interval = 1\nsupervisor_cmd_timeout = 0";
     let rules = json!([{"attempt": 1, "do": [{"print": "no"}]}]);
     let service = Service::new(settings, &[task("US-001", &[])], &rules);
     service.approve(PRD);
     let child = start(&service, &[]);
-    let path = |name: &str| service.site.workspace.path().join("brigade").join(name);
+    let path = |name: &str| service.site.workspace.path().join(".brigade/kitchen").join(name);
     let asked = until("a decision", || {
-        let text = fs::read_to_string(path("events.jsonl")).ok()?;
+        let text = fs::read_to_string(service.site.workspace.path().join("brigade/events.jsonl")).ok()?;
         let found = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         found.into_iter().find(|event| event["event"] == "decision_needed")
     });
@@ -211,19 +211,19 @@ fn a_supervisor_answers_by_its_file() {
 
 #[test]
 fn without_an_answer_in_time_the_task_stays_undecided() {
-    let settings = "max_iterations = 1\nsupervisor_cmd_file = \"brigade/command.json\"\nsupervisor_cmd_timeout = 1\n\
+    let settings = "max_iterations = 1\nsupervisor_cmd_file = \".brigade/kitchen/command.json\"\nsupervisor_cmd_timeout = 1\n\
         supervisor_prd_scoped = true";
     let rules = json!([{"task": "US-001", "do": [{"print": "no"}]}]);
     let service = Service::new(settings, &[task("US-001", &[]), task("US-002", &[])], &rules);
     // The command file of another PRD is ignored.
-    service.site.workspace.write("brigade/command.json", "{}");
+    service.site.workspace.write(".brigade/kitchen/command.json", "{}");
     let report = service.serve(30, &[]);
     assert_eq!(
         (&report["done"], report["decisions"].as_array().unwrap().len()),
         (&json!(1), 1),
         "{report:#}"
     );
-    assert_eq!(service.site.workspace.read_text("brigade/command.json"), "{}");
+    assert_eq!(service.site.workspace.read_text(".brigade/kitchen/command.json"), "{}");
 }
 
 #[test]

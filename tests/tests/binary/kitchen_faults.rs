@@ -115,7 +115,7 @@ fn names_of_folders_of_the_kitchen_name_no_prd() {
 #[test]
 fn obstacles_at_written_paths_stop_nothing() {
     let config = "supervisor_status_file = \"brigade/status.json\"\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
-        activity_log = \"brigade/activity.log\"\nworker_log_dir = \"brigade/logs\"\nsupervisor_cmd_file = \"brigade/command.json\"";
+        activity_log = \"brigade/activity.log\"\nworker_log_dir = \"brigade/logs\"\nsupervisor_cmd_file = \".brigade/kitchen/command.json\"";
     let steps = json!([{"learning": "new"}, {"backlog": "later"}, {"write": "{task}.txt", "text": "x"}, {"tag": "COMPLETE"}]);
     let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], config, steps);
     let workspace = &crew.site.workspace;

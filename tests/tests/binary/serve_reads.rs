@@ -129,13 +129,66 @@ fn error(client: &mut Client, method: &str, params: Value) -> Value {
     answer["error"].clone()
 }
 
+/// Reads a resource of each server, which starts the servers. A list starts none.
+#[track_caller]
+fn start(client: &mut Client, reads: &[(&str, &str)]) {
+    for (server, uri) in reads {
+        let result = client.call("resource.read", json!({"server": server, "uri": uri}));
+        assert_stands(&result, "completed", "");
+    }
+}
+
+/// The read that starts the server `files`.
+const STARTS_FILES: &[(&str, &str)] = &[("files", "file:///docs/a.md")];
+
+#[test]
+fn a_list_starts_no_server() {
+    let exact = FILES.replace("\"file:///docs/**\"", "\"file:///docs/b.md\", \"file:///docs/*\"");
+    let offers = ServersSite::new(&exact, READS);
+    let site = &offers.site;
+    let lists = |client: &mut Client| {
+        let found = (uris(client), prompts(client));
+        rows(client, "resources/templates/list", "resourceTemplates");
+        client.names();
+        found
+    };
+    let mut client = Client::connect(site, "local");
+    // The catalog only says what is written out.
+    assert_eq!(lists(&mut client), (vec!["file:///docs/b.md".to_owned()], Vec::new()));
+    assert_eq!(offers.starts(), 0);
+    start(&mut client, STARTS_FILES);
+    let both = ["file:///docs/a.md", "file:///docs/b.md"].map(str::to_owned).to_vec();
+    let all = (both, vec!["review-code".to_owned()]);
+    assert_eq!((lists(&mut client), offers.starts()), (all.clone(), 1));
+    drop(client);
+    // Another gateway shows the last list, with the arguments of prompts.
+    let mut client = Client::connect(site, "local");
+    assert_eq!((lists(&mut client), offers.starts()), (all, 1));
+    let prompt = rows(&mut client, "prompts/list", "prompts");
+    assert_eq!(prompt[0]["arguments"][0], json!({"name": "code", "required": true}));
+    // A gateway.toml that git tracks offers nothing.
+    let git = |words: &[&str]| {
+        let command =
+            std::process::Command::new("git").current_dir(site.workspace.path()).args(words).output();
+        assert!(command.expect("git runs").status.success(), "{words:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["add", "-f", GATEWAY]);
+    drop(client);
+    let mut client = Client::connect(site, "local");
+    assert_eq!(lists(&mut client), (Vec::new(), Vec::new()));
+    let args = json!({"server": "files", "uri": "file:///docs/a.md"});
+    assert_eq!(client.refused("tools/call", json!({"name": "resource.read", "arguments": args})), -32602);
+    assert_eq!(offers.starts(), 1);
+}
+
 #[test]
 fn only_reviewed_matching_resources_are_listed() {
     let offers = ServersSite::new(FILES, READS);
     let mut client = Client::connect(&offers.site, "local");
     let tools = client.names();
     assert!(["prompt.get", "resource.read"].iter().all(|id| tools.contains(&(*id).to_owned())), "{tools:?}");
-    assert!(!offers.site.workspace.exists("started"), "no server is started before it is needed");
+    start(&mut client, STARTS_FILES);
     assert_eq!(uris(&mut client), ["file:///docs/a.md", "file:///docs/b.md"]);
     let templates = names(&rows(&mut client, "resources/templates/list", "resourceTemplates"), "uriTemplate");
     assert!(templates.contains(&"file:///docs/{name}".to_owned()), "{templates:?}");
@@ -241,7 +294,8 @@ fn hidden_resources_do_not_exist_for_an_agent() {
     let nothing = error(&mut ann, "prompts/get", json!({"name": "nothing"}));
     assert_eq!((&hidden, &hidden["code"]), (&nothing, &json!(-32602)));
     // Another agent sees the resource.
-    assert_eq!(uris(&mut Client::connect(&offers.site, "local")).len(), 2);
+    let tools = Client::connect(&offers.site, "local").names();
+    assert!(tools.iter().any(|id| id == "resource.read"), "{tools:?}");
     assert_eq!(offers.reads(), "");
 }
 
@@ -282,11 +336,13 @@ fn clashing_resources_are_neither_listed_nor_read() {
     );
     site.workspace.write("own.md", "our own text\n");
     let mut client = Client::connect(site, "local");
+    start(&mut client, &[STARTS_FILES[0], ("more", "file:///docs/d.md")]);
+    let reads = offers.reads();
     assert_eq!(uris(&mut client), ["file:///docs/a.md", "file:///docs/d.md"]);
     assert_eq!(prompts(&mut client), ["review-free", "review-code", "review-text"]);
     assert_eq!(client.refused("resources/read", json!({"uri": "file:///docs/b.md"})), -32002);
     assert_eq!(client.refused("prompts/get", json!({"name": "review-own"})), -32602);
-    assert_eq!(offers.reads(), "");
+    assert_eq!(offers.reads(), reads);
     assert_eq!(read(&mut client, "file:///docs/d.md")["contents"][0]["text"], "delta");
     let free = client.ask("prompts/get", json!({"name": "review-free"}));
     assert_eq!(free["result"]["messages"][0]["content"]["text"], "our own text\n", "{free:#}");
@@ -423,6 +479,7 @@ fn clients_are_notified_about_changed_offers() {
     let wanted = json!({"notifications": {"promptsListChanged": true}});
     stateless.send("subscriptions/listen", late(wanted, json!({})));
     stateless.heard("notifications/subscriptions/acknowledged");
+    start(&mut client, STARTS_FILES);
     assert_eq!(uris(&mut client).len(), 2);
     offers.site.workspace.replace(GATEWAY, "file:///docs/**", "file:///secret/**");
     client.heard("notifications/resources/list_changed");
@@ -440,6 +497,7 @@ fn clients_are_notified_about_changed_offers() {
 fn a_kept_server_provides_lists_and_changes() {
     let offers = ServersSite::new(FILES, READS);
     let mut client = Client::connect(&offers.site, "local");
+    start(&mut client, STARTS_FILES);
     assert_eq!(uris(&mut client).len(), 2);
     assert_eq!(prompts(&mut client), ["review-code"]);
     read(&mut client, "file:///docs/a.md");
@@ -451,7 +509,7 @@ fn a_kept_server_provides_lists_and_changes() {
     stateless.heard("notifications/subscriptions/acknowledged");
     // It uses another server process, and only gets notifications of that one.
     let listed = stateless.ask("resources/list", late(json!({}), json!({})));
-    assert_eq!(offers.starts(), 2, "{listed:#}");
+    assert_eq!(offers.starts(), 1, "{listed:#}");
     let add = json!({"uri": "file:///docs/add"});
     for (client, params) in [(&mut client, add.clone()), (&mut stateless, late(add, json!({})))] {
         let answer = client.ask("resources/read", params);

@@ -2,7 +2,7 @@
 
 use brigade_core::codes::ErrorCode;
 use brigade_core::json::from_json;
-use brigade_core::{Json, reasons};
+use brigade_core::{Json, closed_place, reasons};
 use brigade_policy::Blocker;
 
 use super::{Definition, Guards, PathProblem, PathUse, relative};
@@ -80,6 +80,12 @@ pub fn refused_arguments(
             if text("path").is_some_and(leads_out) {
                 let of = if row.id == "execution.file" { "execution" } else { "volume" };
                 refusals.add(PathProblem::Outside.code(), "path", format!("the path leads out of the {of}"));
+            }
+            let changes = matches!(row.id, "file.delete" | "file.mkdir" | "file.write");
+            let closed = text("path").and_then(|path| closed_place(path, guards.agent_files));
+            if let Some(place) = closed.filter(|_| changes) {
+                let problem = PathProblem::Closed(place);
+                refusals.add(problem.code(), "path", problem.to_string());
             }
         }
         _ => {}

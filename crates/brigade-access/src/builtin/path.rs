@@ -1,7 +1,7 @@
 //! Decides which paths built-in tools may use, from the text of a path only.
 
 use brigade_core::codes::{self, Code, ErrorCode};
-use brigade_core::{Glob, reasons};
+use brigade_core::{AgentFiles, ClosedPlace, Glob, closed_place, reasons};
 use brigade_policy::Blocker;
 use thiserror::Error;
 
@@ -9,9 +9,6 @@ use super::Definition;
 
 /// The name under which agents in containers know the workspace.
 pub const WORKSPACE: &str = "/workspace";
-
-/// Directories that no built-in tool opens: those of git and Brigade.
-const CLOSED_FOLDERS: &[&str] = &[".git", ".brigade"];
 
 /// Patterns of files that probably hold keys.
 const KEYS: &[&str] = &[".env*", "*.pem", "id_*", "*.key", ".netrc"];
@@ -23,6 +20,8 @@ pub struct Guards {
     pub protected: Vec<String>,
     /// Patterns of such files that may be read: `readable_secrets` of policy.toml.
     pub readable: Vec<String>,
+    /// Whether files by which agent programs and editors start programs may be changed: `agent_files` of policy.toml.
+    pub agent_files: AgentFiles,
 }
 
 /// What a tool does with a path.
@@ -45,6 +44,9 @@ pub enum PathProblem {
     /// It belongs to git or Brigade, or probably holds keys.
     #[error("the path is protected: it belongs to git or Brigade, or looks like it holds keys")]
     Protected,
+    /// No built-in tool changes it.
+    #[error("the path is closed: it {}", .0.reason())]
+    Closed(ClosedPlace),
 }
 
 impl Code for PathProblem {
@@ -58,7 +60,7 @@ impl PathProblem {
     pub fn code(self) -> ErrorCode {
         match self {
             PathProblem::Outside => codes::PATH_OUTSIDE,
-            PathProblem::Protected => reasons::PROTECTED_PATH,
+            PathProblem::Protected | PathProblem::Closed(_) => reasons::PROTECTED_PATH,
         }
     }
 
@@ -75,6 +77,7 @@ impl PathProblem {
             PathProblem::Protected => {
                 "a person may name it under `readable_secrets` in [paths] of .brigade/tools/policy.toml"
             }
+            PathProblem::Closed(place) => place.hint(),
         }
     }
 }
@@ -129,25 +132,27 @@ impl Guards {
     /// Fails if it leads out or is protected. Links are checked when it is opened.
     pub fn check(&self, path: &str, root: &str, usage: PathUse) -> Result<String, PathProblem> {
         let path = relative(path, root).ok_or(PathProblem::Outside)?;
-        if self.allows(&path, usage) { Ok(path) } else { Err(PathProblem::Protected) }
+        self.refusal(&path, usage).map_or(Ok(path), Err)
     }
 
     /// Returns whether a path relative to the workspace is open.
     pub fn allows(&self, path: &str, usage: PathUse) -> bool {
-        if self.is_closed(path) {
-            return false;
-        }
-        match usage {
-            PathUse::Change => !self.looks_secret(path),
-            // Each file that a search finds is checked by its own path, too.
-            PathUse::Search | PathUse::Read => !self.looks_secret(path) || matches(&self.readable, path),
-        }
+        self.refusal(path, usage).is_none()
     }
 
-    /// Returns whether a path relative to the workspace is in a directory that no setting opens.
-    pub fn is_closed(&self, path: &str) -> bool {
-        let is_closed = |name: &str| CLOSED_FOLDERS.iter().any(|closed| name.eq_ignore_ascii_case(closed));
-        path.split('/').any(is_closed)
+    /// Returns why a path relative to the workspace is refused.
+    pub fn refusal(&self, path: &str, usage: PathUse) -> Option<PathProblem> {
+        let closed = closed_place(path, self.agent_files);
+        match (usage, closed) {
+            (_, Some(ClosedPlace::State | ClosedPlace::Git)) => Some(PathProblem::Protected),
+            (PathUse::Change, Some(place)) => Some(PathProblem::Closed(place)),
+            (PathUse::Change, None) => self.looks_secret(path).then_some(PathProblem::Protected),
+            // Each file that a search finds is checked by its own path, too.
+            (PathUse::Search | PathUse::Read, _) => {
+                let is_closed = self.looks_secret(path) && !matches(&self.readable, path);
+                is_closed.then_some(PathProblem::Protected)
+            }
+        }
     }
 
     /// Returns whether a file, or a directory above it, has a name of files that hold keys.
@@ -180,6 +185,7 @@ mod tests {
         let guards = Guards {
             protected: vec!["secrets/**".to_owned(), "*.kdbx".to_owned()],
             readable: vec!["config/.env.example".to_owned()],
+            ..Guards::default()
         };
         assert_eq!(guards.check(path, "/home/me/work", usage), expect.map(str::to_owned), "{path}");
     }
@@ -235,6 +241,16 @@ mod tests {
         check("config/.env.example", Read, Ok("config/.env.example"));
         check("config/.env.example", Change, Err(PathProblem::Protected));
         check(".gitignore", Change, Ok(".gitignore"));
+        for path in [".mcp.json", "a/.claude/settings.json", ".g\u{200b}it/x"] {
+            let is_agents = !path.contains("it/x");
+            let refusal = if is_agents {
+                PathProblem::Closed(ClosedPlace::AgentFile)
+            } else {
+                PathProblem::Protected
+            };
+            check(path, Change, Err(refusal));
+            check(path, Read, if is_agents { Ok(path) } else { Err(refusal) });
+        }
         check("keys/readme.md", Read, Ok("keys/readme.md"));
         check("environment.rs", Read, Ok("environment.rs"));
     }

@@ -35,8 +35,15 @@ const VOLUMES: &[&str] = &["max_count", "max_bytes", "max_file_bytes"];
 const HTTP: &[&str] = &["allowed_origins", "public"];
 const AGENT: &[&str] = &["name", "token_sha256", "profiles", "confirm", "confirm_risk", "identity", "limits"];
 const BUILTIN: &[&str] = &["plan_memory_write", "protected"];
-const LIMITS: &[&str] =
-    &["calls_per_minute", "calls_per_hour", "seconds_per_hour", "output_per_hour", "concurrent"];
+const LIMITS: &[&str] = &[
+    "calls_per_minute",
+    "calls_per_hour",
+    "seconds_per_hour",
+    "output_per_hour",
+    "concurrent",
+    "pending",
+    "pending_bytes",
+];
 const WEB: &[&str] = &["search"];
 const SEARCH: &[&str] = &["command", "folder"];
 const JUDGE: &[&str] = &["worker", "threshold"];
@@ -332,6 +339,8 @@ fn limits(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> AgentLimit
             "seconds_per_hour" => limits.seconds_per_hour = count(reader),
             "output_per_hour" => limits.output_per_hour = reader.size(&field, value).map(|size| size.value),
             "concurrent" => set(&mut limits.concurrent, reader.count(&field, value)),
+            "pending" => set(&mut limits.pending, reader.count(&field, value)),
+            "pending_bytes" => set(&mut limits.pending_bytes, reader.size(&field, value)),
             _ => reader.unknown_member(key, &prefix, LIMITS, TOP_LEVEL_KEYS),
         }
     }

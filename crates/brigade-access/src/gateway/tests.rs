@@ -44,6 +44,8 @@ calls_per_hour = 1000
 seconds_per_hour = 1800
 output_per_hour = "64MiB"
 concurrent = 2
+pending = 5
+pending_bytes = "1MiB"
 [[upstream]]
 id = "files"
 keep = 10
@@ -63,6 +65,7 @@ sampling = true
     assert_eq!((agent.confirm, agent.confirm_risk), (Confirm::Elicitation, RiskLevel::Medium));
     assert_eq!(agent.profiles.len(), 3);
     assert_eq!((agent.limits.output_per_hour, agent.limits.concurrent), (Some(64 << 20), 2));
+    assert_eq!((agent.limits.pending, agent.limits.pending_bytes), (5, 1 << 20));
     let files = config.upstream("files");
     assert_eq!((files.keep, files.share, files.sampling), (10, Share::Workspace, true));
     assert!(files.resources[0].matches("file:///srv/docs/a/b"));

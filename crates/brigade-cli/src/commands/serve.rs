@@ -93,7 +93,6 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
         return in_task(arguments, directory);
     }
     let workspace = session.workspace()?;
-    workspace.require_outside_run()?;
     let stop = session.cancel()?;
     let config = workspace.agents().config()?;
     let mut wanted = Serve::new(Transport::Stdio);

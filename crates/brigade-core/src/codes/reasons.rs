@@ -13,6 +13,7 @@ table! {
     STORED = "stored": "The record of the call holds a reason that has no code.";
     RATE_LIMITED = "rate_limited": "The agent reached a limit of calls. It may call again later.";
     BUDGET_EXHAUSTED = "budget_exhausted": "The agent used up its budget of run time or output. It may call again later.";
+    TOO_MANY_PENDING = "too_many_pending": "As many calls of the agent as its limits allow wait for a person already.";
     OUTSIDE_CONTEXT = "outside_context": "The profiles of the agent do not allow the call.";
     NOT_AVAILABLE_HERE = "not_available_here": "The tool needs something that is missing here.";
     MEMORY_SEARCH_FIRST = "memory_search_first": "The session must search the memories before such a call.";
@@ -48,7 +49,7 @@ table! {
     CODE_NOT_BOUND = "code_not_bound": "An approval cannot bind code that the command leads to.";
     UNDECLARED_CODE = "undeclared_code": "The command chooses its code itself, and the entry declares none.";
     MISSING_CWD = "missing_cwd": "`cwd` is not a directory in the workspace.";
-    PROTECTED_PATH = "protected_path": "The path belongs to git or Brigade, or looks like it holds keys.";
+    PROTECTED_PATH = "protected_path": "The path is closed to agents: it belongs to git or Brigade, starts programs, or looks like it holds keys.";
     PROJECTION = "projection": "A projection of the tool is not up to date.";
 
     // The arguments.

@@ -161,10 +161,10 @@ impl Kitchen<'_> {
         };
         let Some(name) = named else {
             let found = self.prd(search, lints)?;
-            let recorded = PrdJournal::read(&*self.fs, &found.name)?;
+            let recorded = PrdJournal::read(&*self.fs, &self.key, &found.name)?;
             return Ok((found, recorded));
         };
-        let read = || PrdJournal::read(&*self.fs, &name);
+        let read = || PrdJournal::read(&*self.fs, &self.key, &name);
         let (found, recorded) = std::thread::scope(|scope| {
             let journal = std::thread::Builder::new().spawn_scoped(scope, read);
             let found = self.prd(search, lints);
@@ -286,7 +286,7 @@ impl Kitchen<'_> {
 
     /// Returns the life of a PRD. A PRD without a journal has not started.
     pub(crate) fn life(&self, name: &PrdName) -> Result<Life, FsError> {
-        Ok(PrdJournal::read(&*self.fs, name)?.life)
+        Ok(PrdJournal::read(&*self.fs, &self.key, name)?.life)
     }
 
     /// Returns whether the state file next to a PRD names a task that runs or waits. Another program may have written

@@ -11,6 +11,7 @@ use brigade_kitchen::show::View;
 use brigade_policy::Failure;
 
 use super::{Configuration, Crew, PrdSearch};
+use crate::git::InPlaceReason;
 use crate::journal::seen::Source;
 use crate::journal::{JournalFault, JournalState};
 use crate::kitchen::Kitchen;
@@ -152,10 +153,17 @@ impl Kitchen<'_> {
         Ok(PrdFacts { life, exists, faults, foreign_state, state_problem })
     }
 
+    /// Returns a note if the tasks of a PRD with a branch are worked on in place.
+    pub(crate) fn in_place_note(&self, crew: &Crew, prd: &ValidPrd) -> Option<String> {
+        let has_branch = prd.branch_name.is_some() && crew.settings.worktrees == Switch::On;
+        has_branch.then(|| InPlaceReason::from_files(&*self.fs)).flatten().map(InPlaceReason::note)
+    }
+
     /// Returns the kind of workplace for the tasks of a PRD.
     fn workplace_of(&self, crew: &Crew, prd: &ValidPrd) -> Result<Workplace, Failure> {
         let has_branch = prd.branch_name.is_some() && crew.settings.worktrees == Switch::On;
-        Ok(if has_branch && self.fs.exists(&RelPath::from_static(".git"))? {
+        let can_branch = || InPlaceReason::from_files(&*self.fs) != Some(InPlaceReason::NoCommit);
+        Ok(if has_branch && self.fs.exists(&RelPath::from_static(".git"))? && can_branch() {
             Workplace::Worktrees
         } else {
             Workplace::InPlace

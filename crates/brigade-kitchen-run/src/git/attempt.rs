@@ -5,13 +5,17 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use brigade_core::RunId;
-use brigade_fs::Fs as _;
+use brigade_fs::{DiskFs, Fs as _};
 
-use super::changes::DiffReader;
-use super::task_dir::{TaskDir, child_path, is_directory, is_file_or_link, missing_folder, remove_any};
+use super::changes::FoundChanges;
+use super::task_dir::{
+    TaskDir, child_path, is_directory, is_file_or_link, is_huge, missing_folder, remove_any,
+};
 use super::{Commits, GitPlace};
 use crate::workplace::{Changes, CommitId, Guard, Place, PlaceError, RestoreOutcome, TaskCommit, shown_path};
-use brigade_git::{GitDirectories, GitError, one_line};
+use brigade_git::{
+    CommitCheck, GitDirectories, GitError, PATCH_ARGUMENTS, PatchReader, one_line, special_files,
+};
 
 /// The trailer that names the task.
 pub(super) const TASK_TRAILER: &str = "Brigade-Task";
@@ -67,6 +71,7 @@ impl GitPlace {
 
     /// Finds the changes in a worktree since a commit.
     pub(super) fn changes(&self, dir: &TaskDir, base: &CommitId) -> Result<Changes, PlaceError> {
+        self.remove_special_files(dir)?;
         let sight = self.folders.sight(&self.repository, dir)?;
         let git = &self.repository.git;
         // A killed git may have left the lock. Only Brigade's git uses this index.
@@ -93,6 +98,14 @@ impl GitPlace {
         changed.retain(|path| !gone.contains(path));
         let is_there = |path: &&[u8]| is_file_or_link(&dir.tree_path, path);
         changed.extend(forced.split(|byte| *byte == 0).filter(|path| !path.is_empty()).filter(is_there));
+        let huge: Vec<String> = changed
+            .iter()
+            .filter(|path| is_huge(&dir.tree_path, path))
+            .map(|path| shown_path(path))
+            .collect();
+        if !huge.is_empty() {
+            return Err(PlaceError::NotForGit(huge));
+        }
         if !gone.is_empty() {
             let order = git.order("update-index").seeing(&sight).words(["--force-remove", "-z", "--stdin"]);
             order.input(join_paths(gone)).run()?;
@@ -112,6 +125,17 @@ impl GitPlace {
         changes.head = self.folders.workers_head(dir)?.filter(|head| head != base);
         self.folders.note_look(dir, base, tree.as_str())?;
         Ok(changes)
+    }
+
+    /// Removes files that git would wait for. Fails if there were some.
+    pub(super) fn remove_special_files(&self, dir: &TaskDir) -> Result<(), PlaceError> {
+        let tree = DiskFs::open(&dir.tree_path)?;
+        let special = special_files(&tree);
+        special.iter().try_for_each(|path| remove_any(&tree, path))?;
+        match special.is_empty() {
+            true => Ok(()),
+            false => Err(PlaceError::NotForGit(special.iter().map(ToString::to_string).collect())),
+        }
     }
 
     pub(super) fn recall_look(&self, place: &Place, tree: &str) -> Result<Option<Changes>, PlaceError> {
@@ -172,17 +196,17 @@ impl GitPlace {
         from: &str,
         to: &str,
     ) -> Result<Changes, PlaceError> {
-        let mut reader = DiffReader::default();
+        let mut reader = PatchReader::new(FoundChanges::default());
         let order = self.repository.git.order("diff-tree").seeing(sight);
-        let order = order.words(["-r", "--raw", "-p", "--unified=0", "--full-index"]).words(PLAIN);
-        let order = order.words(["--find-renames", from, to, "--"]);
+        let order = order.words(PATCH_ARGUMENTS);
+        let order = order.words(["--ignore-submodules=none", "--find-renames", from, to, "--"]);
         order
             .stream(&mut |bytes| {
                 reader.take(bytes);
                 Ok(())
             })?
             .succeeded()?;
-        let DiffReader { mut files, nested, markers, .. } = reader;
+        let FoundChanges { mut files, nested, markers } = reader.sink;
         files.sort();
         Ok(Changes { tree: to.to_owned(), files, markers, nested, head: None })
     }
@@ -226,6 +250,7 @@ impl GitPlace {
         let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         let base = base_of(place)?;
         let sight = self.folders.sight(&self.repository, &dir)?;
+        self.check_commit(&sight, Some(&dir.tree_path), (&base, &changes.tree))?;
         let (parent, squashed) = match (&changes.head, self.options.commits) {
             (Some(head), Commits::Keep) => match self.take_commits(&dir, &sight, &base, head)? {
                 CommitsOutcome::Kept => (head.clone(), None),
@@ -318,11 +343,22 @@ impl GitPlace {
                 "they are not based on the commit that the task started from",
             ));
         }
+        let order = git.order("rev-list").seeing(sight).words([head.as_str(), "--not", base.as_str()]);
+        let answer = order.run()?;
+        let (places, redactor) = (self.closed_places(Some(&dir.tree_path)), &self.options.redactor);
+        let check = CommitCheck { places: &places, redactor: Some(redactor) };
+        if check.commits(git.order("diff-tree").seeing(sight), answer.text()?.lines())?.is_some() {
+            return Ok(CommitsOutcome::Refused("one of them changes a closed place or adds a secret"));
+        }
+        let refusals = redactor.for_refusals();
         for commit in commits {
             let text = String::from_utf8_lossy(commit);
             let (parents, message) = text.split_once('\n').unwrap_or((&text, ""));
             if parents.split_whitespace().count() != 1 {
                 return Ok(CommitsOutcome::Refused("one of them is a merge"));
+            }
+            if refusals.redact_str(message) != message {
+                return Ok(CommitsOutcome::Refused("the message of one of them holds a secret"));
             }
             // Otherwise a worker could claim that a task is integrated.
             let is_ours = |line: &str| {

@@ -13,7 +13,7 @@ use brigade_fs::{FileMode, Fs as _, FsError, RelPath};
 use super::GitPlace;
 use super::repository::{Checkout, unsafe_name};
 use crate::workplace::{CommitId, PlaceError};
-use brigade_git::GitDirectories;
+use brigade_git::{GitDirectories, untracked_in_the_way};
 
 /// The maximum number of files that a message names.
 const MAX_NAMED: usize = 5;
@@ -87,7 +87,8 @@ impl GitPlace {
         for checkout in checkouts {
             self.require_clean(checkout, branch)?;
             self.require_no_filter(checkout, branch, old, new)?;
-            // Checks whether untracked files would be overwritten.
+            self.require_free(checkout, branch, old, new)?;
+            // Checks whether git would refuse.
             let order = self.in_checkout("read-tree", checkout);
             let answer = order.words(["-n", "-m", "-u", old.as_str(), new.as_str()]).ask()?;
             if answer.code != Some(0) {
@@ -120,6 +121,33 @@ impl GitPlace {
         }
         self.folders.kitchen.remove(&path)?;
         Ok(true)
+    }
+
+    /// Fails if a file that git does not track, ignored or not, is where a new file would be.
+    fn require_free(
+        &self,
+        checkout: &Checkout,
+        branch: &str,
+        old: &CommitId,
+        new: &CommitId,
+    ) -> Result<(), PlaceError> {
+        let order = self.repository.git.order("diff-tree").seeing(&self.repository.sight());
+        let order = order.words(["-r", "-z", "--name-status", "--no-renames"]);
+        let answer = order.words([old.as_str(), new.as_str(), "--"]).run()?;
+        let parts: Vec<&[u8]> = answer.parts().collect();
+        let changes: Vec<(&[u8], &[u8])> = parts.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        let mut holds_untracked = |path: &[u8]| {
+            let order = self.in_checkout("ls-files", checkout).words(["--others", "-z", "--"]);
+            Ok(order.word(OsStr::from_bytes(path)).run()?.parts().next().is_some())
+        };
+        let Some(path) = untracked_in_the_way(&checkout.top, &changes, &mut holds_untracked)? else {
+            return Ok(());
+        };
+        Err(PlaceError::InTheWay {
+            branch: branch.to_owned(),
+            folder: checkout.top.to_string_lossy().into_owned(),
+            file: crate::workplace::shown_path(path),
+        })
     }
 
     /// Fails if a changed file needs a filter of the user.

@@ -47,6 +47,9 @@ impl GitPlace {
             };
             return Ok(Integration::Moved { place: Box::new(place.clone()), changes: Box::new(changes) });
         }
+        if made_on.as_ref() != Some(&base) {
+            self.check_commit(&sight, Some(&dir.tree_path), (&base, commit.as_str()))?;
+        }
         self.hand_over(&sight, &commit, &base)?;
         let name = format!("refs/heads/{branch}");
         let reason = format!("brigade: {}", place.name.prd.shown(&place.name.task));
@@ -204,6 +207,10 @@ impl GitPlace {
         }
         self.require_done(&tip)?;
         self.take_guard(place)?;
+        match self.remove_special_files(&dir) {
+            Ok(()) | Err(PlaceError::NotForGit(_)) => {}
+            Err(error) => return Err(error),
+        }
         if !self.changes(&dir, &base)?.is_empty() {
             return Ok(None);
         }

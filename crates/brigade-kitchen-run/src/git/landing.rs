@@ -51,6 +51,7 @@ impl GitPlace {
             let message = format!("Merge branch '{branch}' into {into}\n");
             self.commit_tree(&self.repository.sight(), &tree, &[&to, &from], &message)?
         };
+        self.check_commit(&self.repository.sight(), None, (&to, new.as_str()))?;
         let reason = format!("brigade: merge {branch}");
         let checkouts = self.repository.checkouts_of(&into)?;
         let has_moved = match checkouts.is_empty() {

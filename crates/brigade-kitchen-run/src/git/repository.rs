@@ -48,9 +48,37 @@ impl std::fmt::Display for InPlaceReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             InPlaceReason::NoProgram => "git is not there",
-            InPlaceReason::NoRepository => "the workspace is in no git repository",
-            InPlaceReason::NoCommit => "the git repository has no commit",
+            InPlaceReason::NoRepository => {
+                "the workspace is in no git repository; `git init` and a first commit change that"
+            }
+            InPlaceReason::NoCommit => "the git repository has no commit; a first commit changes that",
         })
+    }
+}
+
+impl InPlaceReason {
+    /// Returns the note for people about work in place.
+    pub(crate) fn note(self) -> String {
+        format!("the tasks are worked on in place, one at a time and without a branch: {self}")
+    }
+
+    /// Finds the reason from the files of the repository, without starting git. Returns `None` if there is a commit, or
+    /// only git can tell.
+    pub(crate) fn from_files(fs: &dyn Fs) -> Option<InPlaceReason> {
+        let root = fs.root();
+        let Some(git) =
+            root.ancestors().map(|path| path.join(".git")).find(|git| fs.metadata_outside(git).is_ok())
+        else {
+            return Some(InPlaceReason::NoRepository);
+        };
+        let read = |name: &str| fs.read_outside(&git.join(name), MAX_REFS_BYTES).ok();
+        let head = String::from_utf8(read("HEAD")?).ok()?;
+        let branch = head.trim().strip_prefix("ref: ")?;
+        let config = String::from_utf8_lossy(&read("config")?).to_ascii_lowercase();
+        let packed = read("packed-refs").unwrap_or_default();
+        let is_packed = String::from_utf8_lossy(&packed).lines().any(|line| line.ends_with(branch));
+        let has_commit = is_packed || config.contains("refstorage") || read(branch).is_some();
+        (!has_commit).then_some(InPlaceReason::NoCommit)
     }
 }
 
@@ -103,7 +131,7 @@ impl Repository {
             prefix,
             git_dir,
             common: DiskFs::open(&common)?,
-            places_of_user: Settings::places_of_user(host)
+            places_of_user: host.git_settings()
                 .into_iter()
                 .chain(settings.included(host))
                 .collect(),
@@ -356,6 +384,9 @@ fn user_excludes(fs: &dyn Fs, settings: &Settings, host: &HostEnvironment) -> Op
     };
     fs.read_outside(&path, MAX_EXCLUDES_BYTES).ok()
 }
+
+/// The maximum size of a file with refs or settings.
+const MAX_REFS_BYTES: u64 = 64 << 20;
 
 /// The maximum size of a file with a commit id.
 const MAX_ID_BYTES: u64 = 256;

@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps};
 
 use super::GitPlace;
 use super::repository::unsafe_name;
-use super::task_dir::{TaskDir, child_path, remove_any};
+use super::task_dir::{REVIEW, TaskDir, child_path, remove_any};
 use crate::workplace::{CommitId, PlaceError};
 
 /// The prefix of spare worktrees. It cannot occur in a task id.
@@ -88,7 +88,7 @@ impl GitPlace {
         Err(error.into())
     }
 
-    /// Removes the spare worktrees of a PRD. Those that cannot be removed are kept.
+    /// Removes the spare worktrees of a PRD, and what a killed reviewer left. Those that cannot be removed are kept.
     pub(super) fn drop_spares(&self, prd: &PrdName) -> Result<(), PlaceError> {
         let folder = prd.as_str().parse().map_err(|_| unsafe_name(prd.as_str()))?;
         for stuck in self.named(&folder, STUCK)? {
@@ -96,7 +96,7 @@ impl GitPlace {
                 tracing::warn!(%error, "a worktree of a task that is done cannot be removed");
             }
         }
-        for spare in self.named(&folder, SPARE)? {
+        for spare in self.named(&folder, SPARE)?.into_iter().chain(self.named(&folder, REVIEW)?) {
             self.discard(&spare)?;
         }
         Ok(())

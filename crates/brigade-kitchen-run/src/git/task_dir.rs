@@ -34,6 +34,9 @@ const MAX_COPY_BYTES: u64 = 1 << 30;
 /// The maximum size of a file with refs.
 const MAX_REFS_BYTES: u64 = 64 << 20;
 
+/// The prefix of the folders of reviewers. It cannot occur in a task id.
+pub(crate) const REVIEW: &str = "+review-";
+
 /// The folders of all tasks.
 #[derive(Debug)]
 pub(crate) struct Folders {
@@ -64,6 +67,21 @@ impl Folders {
         let our_path = self.kitchen.root().join(ours.as_path());
         let tree_path = self.worktrees.root().join(tree.as_path());
         Ok(TaskDir { ours, tree, our_path, tree_path })
+    }
+
+    /// Returns the folders of the reviewer of a task.
+    pub(crate) fn of_review(task: TaskDir) -> Result<TaskDir, FsError> {
+        let beside = |path: &RelPath| child_path(&path.parent(), &format!("{REVIEW}{}", path.name()));
+        let named = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            path.with_file_name(format!("{REVIEW}{name}"))
+        };
+        Ok(TaskDir {
+            ours: beside(&task.ours)?,
+            tree: beside(&task.tree)?,
+            our_path: named(&task.our_path),
+            tree_path: named(&task.tree_path),
+        })
     }
 
     /// Returns the boot id when the folders were completed; `None` if they are incomplete.
@@ -448,6 +466,15 @@ pub(crate) fn is_file_or_link(root: &Path, path: &[u8]) -> bool {
         matches!(FileType::from_raw_mode(stat.st_mode), FileType::RegularFile | FileType::Symlink)
     })
 }
+
+/// Returns whether a file in a worktree is larger than what Brigade lets git read.
+pub(crate) fn is_huge(root: &Path, path: &[u8]) -> bool {
+    let stat = rustix::fs::lstat(root.join(OsStr::from_bytes(path)));
+    stat.is_ok_and(|stat| i64::try_from(MAX_WORK_FILE_BYTES).is_ok_and(|most| most < stat.st_size))
+}
+
+/// The maximum size of a file that an attempt may leave for the commit.
+const MAX_WORK_FILE_BYTES: u64 = 1 << 30;
 
 /// Returns whether a path in a worktree is a directory.
 pub(crate) fn is_directory(root: &Path, path: &[u8]) -> bool {

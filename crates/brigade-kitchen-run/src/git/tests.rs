@@ -6,6 +6,7 @@
     reason = "tests make repositories and look at them"
 )]
 
+mod closed;
 mod cost;
 mod done;
 mod faults;
@@ -43,6 +44,8 @@ impl Bench {
                 default_branch: None,
                 own_files: vec!["brigade".to_owned()],
                 done: Vec::new(),
+                agent_files: AgentFiles::Closed,
+                redactor: Redactor::new(&[]),
             },
             folder,
         };

@@ -266,13 +266,12 @@ impl Walk<'_> {
             Ok(file) => file,
             Err(error) if error.is_not_found() => return Ok(None),
             // This user cannot read it, so its times show whether it changed.
-            Err(error) if error.kind == FsErrorKind::Permission => {
-                let (modified, changed) = times(stat);
-                let stamp = format!("unreadable {} {modified} {changed}", stat.st_size);
-                return Ok(Some((Fingerprint::of_bytes(stamp.as_bytes()), Vec::new())));
-            }
+            Err(error) if error.kind == FsErrorKind::Permission => return Ok(Some(by_times(stat))),
             Err(error) => return Err(error.into()),
         };
+        if self.fs.bound_file_limit().get() < file.len()? {
+            return Ok(Some(by_times(stat)));
+        }
         let mut all = brigade_core::FingerprintStream::new();
         let mut text = Vec::new();
         let (mut offset, mut buffer) = (0u64, vec![0; 256 << 10]);
@@ -292,6 +291,13 @@ impl Walk<'_> {
             if is_text { marked_lines(&text).map(|(_, line, _)| short(line)).collect() } else { Vec::new() };
         Ok(Some((all.finish(), markers)))
     }
+}
+
+/// Returns what stands for the content of a file that is not read.
+fn by_times(stat: &Stat) -> (Fingerprint, Vec<String>) {
+    let (modified, changed) = times(stat);
+    let stamp = format!("not read {} {modified} {changed}", stat.st_size);
+    (Fingerprint::of_bytes(stamp.as_bytes()), Vec::new())
 }
 
 /// Lists the lines with markers: line number, line, marker.

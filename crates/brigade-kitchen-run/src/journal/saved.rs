@@ -29,6 +29,7 @@ pub(super) fn recall(
         && covered_numbers(journal, id, offset).ok()? == [offset, device, inode, samples];
     Some(JournalReading {
         life: is_its.then(|| Life::from_bytes(body)).flatten()?,
+        unsigned: 0,
         faults: Vec::new(),
         file: Some(id),
         offset,
@@ -47,7 +48,8 @@ pub(super) fn keep(
     id: FileId,
     read: &JournalReading,
 ) -> Result<(), FsError> {
-    let is_whole = read.faults.is_empty() && read.life.newer == 0 && !read.is_unterminated;
+    let is_whole =
+        read.faults.is_empty() && read.life.newer == 0 && read.unsigned == 0 && !read.is_unterminated;
     let (Some(last_at), true) = (read.last_at, is_whole) else { return Ok(()) };
     let Some(body) = read.life.to_bytes() else { return Ok(()) };
     let [offset, device, inode, samples] = covered_numbers(journal, id, read.offset)?;

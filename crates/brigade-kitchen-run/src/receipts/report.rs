@@ -146,7 +146,7 @@ impl Kitchen<'_> {
         chained: &HashSet<String>,
         known: &[ReceiptFinding],
     ) -> Result<Vec<ReceiptFinding>, FsError> {
-        let (life, lines) = PrdJournal::read_lines(&*self.fs, name)?;
+        let (life, lines) = PrdJournal::read_lines(&*self.fs, &self.key, name)?;
         let mut lost = Vec::new();
         let mut look = |run: &RunId, what: &dyn Fn() -> String| {
             let run = run.to_string();

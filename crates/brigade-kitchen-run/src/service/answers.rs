@@ -22,7 +22,7 @@ use serde::Deserialize;
 use super::ServeError;
 use super::floor::{JobKind, JobSubject, Message, PRD_WAITS, ServiceLoop, Stop, StopRule};
 use super::job::ExecutiveRun;
-use crate::projections::configured_path;
+use crate::projections::{configured_path, is_closed_to_agents};
 
 /// The maximum size of a command file.
 const MAX_COMMAND: u64 = 64 << 10;
@@ -60,7 +60,8 @@ impl<'e> ServiceLoop<'e> {
 
     fn command_file(&self) -> Option<RelPath> {
         let prefix = self.settings.supervisor_prd_scoped.then_some(&self.menu.name);
-        configured_path(&*self.host.fs, &self.settings.supervisor_cmd_file, prefix)
+        let path = configured_path(&*self.host.fs, &self.settings.supervisor_cmd_file, prefix)?;
+        is_closed_to_agents(&*self.host.fs, &path, &self.settings).then_some(path)
     }
 
     /// Returns whether a supervisor may still answer a decision.

@@ -19,7 +19,7 @@ use brigade_kitchen::life::{
 use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::{Event, EventLine, View, worker_log};
 use brigade_kitchen::{TaskId, Tier};
-use brigade_process::{CancelToken, random_bytes};
+use brigade_process::{CancelToken, PrivateFolder, random_bytes};
 
 use super::job::{CheckStep, ExecutiveRun, JobContext, JobEvent, TaskWork, Work};
 use super::menu::{FileStamps, ServedPrd};
@@ -229,7 +229,7 @@ impl<'e> ServiceLoop<'e> {
     pub(super) fn serve(mut self) -> Result<ServiceReport, ServeError> {
         let is_over = Arc::new(AtomicBool::new(false));
         self.listen(&is_over);
-        self.menu.warnings.iter().for_each(|warning| self.warn(warning));
+        self.menu.warnings.iter().chain(&self.workplace.notes()).for_each(|warning| self.warn(warning));
         let served = self.begin_service().and_then(|()| {
             thread::scope(|scope| {
                 let worked = self.work(scope);
@@ -272,6 +272,7 @@ impl<'e> ServiceLoop<'e> {
     }
 
     fn begin_service(&mut self) -> Result<(), ServeError> {
+        PrivateFolder::remove_leftovers();
         Receipts::new(&*self.host.fs).mend(&*self.host.clock)?;
         let mut records = Vec::new();
         let life = self.journal.life();

@@ -1,6 +1,6 @@
 //! Jobs of a service: each does one step of one task in a thread.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -215,6 +215,7 @@ impl<'e> JobContext<'e> {
             timeout,
             directory: what.place.map_or(root, |place| &place.folder),
             own: what.place.and_then(|place| place.root.as_deref()),
+            reviewed: what.reviewed,
             closed: &closed,
             max_log_bytes: self.settings.max_log_bytes.0,
             named_log: what.named_log,
@@ -280,6 +281,7 @@ impl<'e> JobContext<'e> {
                     number: work.number,
                     timeout: self.settings.timeout(work.tier).map(Duration::from_secs),
                     place: Some(place),
+                    reviewed: None,
                     named_log: work.named_log.clone(),
                 };
                 let mut attempted = self.start(what, watch, &|context| prompt::work(context, task, life))?;
@@ -292,12 +294,18 @@ impl<'e> JobContext<'e> {
         let changes = match self.workplace.look(place, &guard) {
             Ok(changes) => changes,
             // Changes of git settings make the attempt fail. Git was not run.
-            Err(error @ (PlaceError::Tampered { .. } | PlaceError::Gone(_))) => {
+            Err(error @ (PlaceError::Tampered { .. } | PlaceError::Gone(_) | PlaceError::NotForGit(_))) => {
                 spoiled = Some((Miss::Git, error.to_string()));
                 Changes::default()
             }
             Err(error) => return Err(error.into()),
         };
+        if spoiled.is_none()
+            && let Some((path, tier)) = self.changed_start(place, &changes)
+        {
+            let reason = format!("it changed `{path}`, which the command of the {tier} tier names");
+            spoiled = Some((Miss::Git, reason));
+        }
         // Without a committed change, verification must not depend on files that only the worktree has.
         let is_ignoring = |file: &ChangedFile| file.path.rsplit('/').next() == Some(".gitignore");
         if spoiled.is_none() && changes.nested.is_empty() && changes.files.iter().all(is_ignoring) {
@@ -328,6 +336,28 @@ impl<'e> JobContext<'e> {
             said,
         };
         Ok((hold(told.said.summary.clone()), JobEvent::Attempt(Box::new(told))))
+    }
+
+    /// Returns a changed file that the command of a tier names, and the tier. A later worker or reviewer would run it.
+    fn changed_start(&self, place: &Place, changes: &Changes) -> Option<(String, Tier)> {
+        let below = place.root.as_ref().and_then(|root| place.folder.strip_prefix(root).ok());
+        let changed: Vec<&Path> = changes
+            .files
+            .iter()
+            .filter_map(|file| Path::new(&file.path).strip_prefix(below.unwrap_or(Path::new(""))).ok())
+            .collect();
+        let root = self.host.fs.root();
+        Tier::ALL.into_iter().find_map(|tier| {
+            let cook = self.menu.cook(tier)?;
+            let named = cook.command.words().iter().flat_map(|word| word.split('='));
+            let named = named.map(|word| {
+                let path = Path::new(word);
+                let parts = path.strip_prefix(root).unwrap_or(path).components();
+                parts.filter(|part| *part != Component::CurDir).collect::<PathBuf>()
+            });
+            let found = named.into_iter().find(|word| changed.iter().any(|path| path == word))?;
+            Some((found.to_string_lossy().into_owned(), tier))
+        })
     }
 
     fn command(
@@ -469,32 +499,48 @@ impl<'e> JobContext<'e> {
             }
             CheckStep::Review => {
                 let diff = self.workplace.patch(&hold.place, &hold.changes, PATCH_LIMIT)?;
+                let folder = hold.place.folder.to_string_lossy();
                 let evidence = prompt::Evidence {
                     diff: &diff,
+                    folder: &folder,
                     results: &hold.results,
                     summary: hold.summary.as_deref(),
                 };
                 // Verification may have left files. They are not committed, and not the reviewer's fault.
                 let before = self.workplace.look(&hold.place, &hold.guard).ok();
-                let what = Start::reader(Role::Review, Some(task), Some(&hold.place), READER_TIMEOUT);
-                let attempted =
-                    self.start(what, watch, &|context| prompt::review(context, task, &evidence))?;
-                let mut read = ExecutiveRun::new(&attempted, read_review(&attempted.evidence()));
+                let desk = self.workplace.begin_review(&hold.place)?;
+                let at = desk.as_ref().unwrap_or(&hold.place);
+                let reader = Start::reader(Role::Review, Some(task), Some(at), READER_TIMEOUT);
+                let what = Start { reviewed: desk.as_ref().map(|_| hold.place.folder.as_path()), ..reader };
+                let attempted = self.start(what, watch, &|context| prompt::review(context, task, &evidence));
                 // A reviewer must not change anything.
+                let mut left =
+                    desk.as_ref().map_or(Ok(Vec::new()), |desk| self.workplace.end_review(desk))?;
+                let attempted = attempted?;
+                let mut read = ExecutiveRun::new(&attempted, read_review(&attempted.evidence()));
                 let put_back = before
                     .map(|before| self.workplace.put_back(&hold.place, &hold.guard, &hold.changes, &before));
+                let (mut is_known, mut is_restored) = (true, true);
                 match put_back.transpose()? {
                     Some(RestoreOutcome::Unchanged) => {}
-                    None => read.verdict = None,
-                    Some(RestoreOutcome::Done(files)) => {
-                        (read.verdict, read.remark) = (None, Some(changed_by_reviewer(&files)));
-                    }
+                    None => is_known = false,
+                    Some(RestoreOutcome::Done(files)) => left.extend(files),
                     Some(RestoreOutcome::Stays(files)) => {
-                        // The current files were never verified, even if the review was interrupted.
-                        let reason = changed_by_reviewer(&files);
-                        read.verdict = Some(ReviewVerdict { pass: false, reason: Some(reason) });
-                        read.interrupted = false;
+                        left.extend(files);
+                        is_restored = false;
                     }
+                }
+                read.remark = (!left.is_empty()).then(|| changed_by_reviewer(&left));
+                // A clear FAIL counts in any case.
+                let passes = read.verdict.as_ref().is_none_or(|verdict| verdict.pass);
+                if !is_restored {
+                    // The current files were never verified, even if the review was interrupted.
+                    if passes {
+                        read.verdict = Some(ReviewVerdict { pass: false, reason: read.remark.clone() });
+                    }
+                    read.interrupted = false;
+                } else if passes && (!is_known || !left.is_empty()) {
+                    read.verdict = None;
                 }
                 Ok(JobEvent::Reviewed(read))
             }
@@ -509,7 +555,7 @@ impl<'e> JobContext<'e> {
                     hold.made = Some(made.clone());
                     Ok(JobEvent::Committed(made))
                 }
-                Err(error @ (PlaceError::Nested(_) | PlaceError::Tampered { .. })) => {
+                Err(error @ (PlaceError::Nested(_) | PlaceError::Refused(_) | PlaceError::Tampered { .. })) => {
                     Ok(JobEvent::Refused(error.to_string()))
                 }
                 Err(error) => Err(error.into()),
@@ -606,6 +652,8 @@ struct Start<'a> {
     number: u64,
     timeout: Option<Duration>,
     place: Option<&'a Place>,
+    /// The directory of the work to review, if the reviewer starts elsewhere.
+    reviewed: Option<&'a Path>,
     named_log: Option<brigade_fs::RelPath>,
 }
 
@@ -613,7 +661,7 @@ impl<'a> Start<'a> {
     /// Makes the work of a reading role of the executive, which must not change anything.
     fn reader(role: Role, task: Option<&'a Task>, place: Option<&'a Place>, timeout: Duration) -> Start<'a> {
         let (tier, timeout) = (Tier::Executive, Some(timeout));
-        Start { role, tier, run: None, task, number: 1, timeout, place, named_log: None }
+        Start { role, tier, run: None, task, number: 1, timeout, place, reviewed: None, named_log: None }
     }
 }
 

@@ -290,6 +290,10 @@ impl<'e> ServiceLoop<'e> {
             Some((miss, reason)) => (AttemptEnd::Iteration, None, Some(reason), Some(miss)),
             None => (judged.how, judged.signal, judged.reason.or(said.reason), judged.miss),
         };
+        if ending == Ending::UnknownLimit && how == AttemptEnd::Interrupted {
+            let shown = self.menu.name.shown(&task.id);
+            self.pause(format!("{shown}: {}", reason.as_deref().unwrap_or_default()), true);
+        }
         let until = match &ending {
             Ending::Limit(limit) if how == AttemptEnd::Limit => Some(self.limit_until(tier, limit.until)),
             _ => None,
@@ -371,7 +375,9 @@ impl<'e> ServiceLoop<'e> {
                     PlaceError::Tampered { .. }
                     | PlaceError::Gone(_)
                     | PlaceError::Lost(_)
-                    | PlaceError::Nested(_),
+                    | PlaceError::Nested(_)
+                    | PlaceError::Refused(_)
+                    | PlaceError::NotForGit(_),
                 ),
             ) => {
                 let task = task.id.clone();

@@ -28,7 +28,7 @@ use std::sync::Mutex;
 
 use brigade_core::SystemClock;
 use brigade_exec::HostEnvironment;
-use brigade_fs::{DiskFs, Fs};
+use brigade_fs::{DiskFs, Fs, WorkspaceKey};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::life::{Answer, AnsweredBy, Decision, Life, Line, Record, TaskOutcome};
 use brigade_kitchen::service::Outcome;
@@ -36,6 +36,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::receipts::{Receipts, RunKind};
+
+fn key() -> Arc<WorkspaceKey> {
+    Arc::new(WorkspaceKey::for_given_files())
+}
 
 /// A workspace with a PRD and a worker that is a shell script.
 struct World {
@@ -134,7 +138,13 @@ impl World {
 
     fn kitchen(&self) -> Kitchen<'_> {
         let lock_timeout = Duration::from_secs(60);
-        Kitchen { fs: self.fs(), clock: Arc::new(SystemClock), environment: &self.environment, lock_timeout }
+        Kitchen {
+            fs: self.fs(),
+            key: key(),
+            clock: Arc::new(SystemClock),
+            environment: &self.environment,
+            lock_timeout,
+        }
     }
 
     fn prd(&self) -> RelPath {
@@ -143,7 +153,7 @@ impl World {
 
     fn journal(&self) -> PrdJournal {
         let name = "prd-a".parse().unwrap();
-        PrdJournal::open(self.fs(), &name, Arc::new(SystemClock), Duration::from_secs(60)).unwrap()
+        PrdJournal::open(self.fs(), &key(), &name, Arc::new(SystemClock), Duration::from_secs(60)).unwrap()
     }
 
     fn approve(&self) {
@@ -430,7 +440,7 @@ fn the_executive_answers_questions_about_scope() {
 
 #[test]
 fn a_supervisor_answers_only_by_a_valid_file() {
-    let config = "max_iterations = 1\nsupervisor_cmd_file = \"brigade/cmd.json\"\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
+    let config = "max_iterations = 1\nsupervisor_cmd_file = \".brigade/kitchen/cmd.json\"\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
         supervisor_cmd_poll_interval = 1\nsupervisor_cmd_timeout = 0";
     let world =
         World::new(&tasks(&[("a", "true", &[])]), config, "[ $n = 1 ] && exit 0\necho x > a.txt\ndone_");
@@ -441,21 +451,21 @@ fn a_supervisor_answers_only_by_a_valid_file() {
         fn recorded(&self, _: &PrdName, line: &Line, _: &Life) {
             if let Record::DecisionAsked { decision } = &line.record {
                 *self.1.lock().unwrap() = Some(decision.id.to_string());
-                let path = self.0.folder.join("work/brigade/cmd.json");
+                let path = self.0.folder.join("work/.brigade/kitchen/cmd.json");
                 fs::write(path, format!("{{\"decision\":\"{}\",\"action\":\"pass\"}}", decision.id)).unwrap();
             }
         }
         fn running(&self, _: &ServiceView) {
-            let refused = self.0.folder.join("work/brigade/cmd.json.refused");
+            let refused = self.0.folder.join("work/.brigade/kitchen/cmd.json.refused");
             if let Some(id) = self.1.lock().unwrap().take_if(|_| refused.exists()) {
-                let path = self.0.folder.join("work/brigade/cmd.json");
+                let path = self.0.folder.join("work/.brigade/kitchen/cmd.json");
                 fs::write(path, format!("{{\"decision\":\"{id}\",\"action\":\"retry\"}}")).unwrap();
             }
         }
     }
     let report = world.try_serve(&ServiceOptions::default(), &Supervisor(&world, Mutex::new(None))).unwrap();
     assert_eq!(report.outcome, Outcome::Complete);
-    assert!(world.folder.join("work/brigade/cmd.json.done").exists());
+    assert!(world.folder.join("work/.brigade/kitchen/cmd.json.done").exists());
     let events = fs::read_to_string(world.folder.join("work/brigade/events.jsonl")).unwrap();
     assert!(events.contains("\"command_refused\"") && events.contains("\"by\":\"supervisor\""), "{events}");
 }

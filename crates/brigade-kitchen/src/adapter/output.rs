@@ -1,10 +1,14 @@
 //! Reads what a worker program printed: answer, cost, tokens, and whether its provider's limit is reached.
 
+use std::sync::LazyLock;
+
 use brigade_core::json::Dialect;
 use brigade_core::{Json, Timestamp};
+use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use super::limit::{Limit, reset_time};
+use super::table::pattern;
 use super::{Adapter, Source};
 
 /// The output of an attempt.
@@ -61,6 +65,15 @@ const UNKNOWN: [&str; 9] = [
     "invalid option",
 ];
 
+/// Words about limits in texts that no known message matches.
+static MENTION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"\b(?:limits?|limited|quotas?|throttl\w+|overload\w*|at capacity|out of credits|allowance|429|529)\b")
+        .expect("a pattern of ours compiles")
+});
+
+/// How much of the end of a text is searched for such words.
+const MENTION_BYTES: usize = 600;
+
 /// A longer answer may mention limits because the task is about them.
 const SHORT_ANSWER: usize = 600;
 
@@ -86,7 +99,10 @@ impl Adapter {
         // Without an answer, the reason of a failure is on standard output.
         let printed = String::from_utf8_lossy(tail(output.stdout));
         let places = [answer, failed.then_some(&*stderr), (failed && text.is_none()).then_some(&*printed)];
-        let limit = places.into_iter().flatten().find_map(|text| self.limit(text, now, local_offset_minutes));
+        let texts = || places.into_iter().flatten();
+        let limit = texts().find_map(|text| self.limit(text, now, local_offset_minutes));
+        let mentions = || failed && texts().any(|text| MENTION.is_match(last_lines(text)));
+        let limit = limit.or_else(|| mentions().then_some(Limit { until: None, is_known: false }));
         let cost_usd = cost.filter(|cost| cost.is_finite() && 0.0 <= *cost);
         let said = [&*stderr, &*printed].into_iter().filter(|_| !output.succeeded);
         let unknown_flag = said.flat_map(str::lines).find_map(|line| self.unknown_flag(line));
@@ -116,7 +132,7 @@ impl Adapter {
         let captures = self.limit.patterns().iter().find_map(|pattern| pattern.captures(text))?;
         let reset =
             captures.name("reset").and_then(|reset| reset_time(reset.as_str(), now, local_offset_minutes));
-        Some(Limit { until: reset })
+        Some(Limit { until: reset, is_known: true })
     }
 
     fn sources(&self) -> impl Iterator<Item = &Source> {
@@ -132,6 +148,13 @@ impl Adapter {
     fn is_lines(&self) -> bool {
         self.sources().any(|source| matches!(source, Source::Lines { .. }))
     }
+}
+
+/// Returns the end of a text, where a program says why it failed.
+fn last_lines(text: &str) -> &str {
+    let from = text.len().saturating_sub(MENTION_BYTES);
+    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    &text[from..]
 }
 
 /// Returns the end of an output, where programs report why they failed.

@@ -6,6 +6,7 @@
 use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
 
 use super::{Adapter, FlagMatch, PromptWay, SkipFlag, Source};
 
@@ -17,20 +18,38 @@ pub(super) fn plain() -> &'static Adapter {
     TABLE.last().expect("`plain` is the last row")
 }
 
-/// Messages of providers about a reached limit, with the time if they name one.
-const LIMITS: &[&str] = &[
-    r"usage limit reached\|(?P<reset>\d{10,13})",
-    r"hit your (?:\w+ )*limit\b.{0,40}?\bresets? (?:at )?(?P<reset>[^\n.]{1,60})",
-    r"(?:usage|session|rate|weekly|quota) limit\b.{0,120}?(?:try again|resets?|retry) (?P<reset>(?:in|at|after) [^\n.]{1,60})",
-    r"(?:quota|rate limit).{0,160}?retry in (?P<reset>[0-9.]+ ?(?:ms|s|m|h)\w*)",
-    r"hit your (?:\w+ )*limit\b",
-    r"(?:usage|session|weekly) limit (?:was |has been |is )?(?:reached|exceeded)",
-    r"(?:quota exceeded|RESOURCE_EXHAUSTED|rate_limit_exceeded|insufficient_quota|too many requests)",
-];
+/// The messages of providers about a reached limit.
+const LIMITS: &str = include_str!("limits.toml");
+
+/// The known limits of providers.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KnownLimits {
+    limit: Vec<KnownLimit>,
+}
+
+/// A message about a reached limit.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KnownLimit {
+    pattern: String,
+    /// Texts, each with the end of the limit; empty if it is not known.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the tests read the examples"))]
+    pub(super) examples: Vec<(String, String)>,
+}
+
+impl KnownLimits {
+    /// Reads the data file.
+    pub(super) fn read() -> Vec<KnownLimit> {
+        toml::from_str::<KnownLimits>(LIMITS).expect("the data file is valid").limit
+    }
+}
 
 /// Compiled on first use, because most commands search no output.
-static COMPILED: LazyLock<Vec<Regex>> =
-    LazyLock::new(|| LIMITS.iter().filter_map(|text| pattern(text)).collect());
+static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let compile = |limit: KnownLimit| pattern(&limit.pattern).expect("a pattern of ours compiles");
+    KnownLimits::read().into_iter().map(compile).collect()
+});
 
 const CLAUDE_SKIPS: &[SkipFlag] = &[
     is_there(&["--dangerously-skip-permissions"]),
@@ -78,10 +97,10 @@ impl LimitPatterns {
         }
     }
 
-    /// Returns the patterns as text.
+    /// Returns the patterns of a user's adapter as text, which an approval covers.
     pub fn texts(&self) -> Vec<String> {
         match self {
-            LimitPatterns::Ours => words(LIMITS),
+            LimitPatterns::Ours => Vec::new(),
             LimitPatterns::Of(patterns) => {
                 patterns.iter().map(|pattern| pattern.as_str().to_owned()).collect()
             }

@@ -64,6 +64,9 @@ pub struct ValidationReport {
     pub config_issues: Vec<ErrorLine>,
     /// Other reasons why nothing would be started for it.
     pub refusals: Vec<ErrorLine>,
+    /// What a person should know before the start, such as that tasks are worked on in place.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 impl Report for ValidationReport {
@@ -144,6 +147,7 @@ pub fn validation(path: &str, taken: PrdOrigin, reading: &PrdReading) -> Validat
         waves: waves(&graph, |_| true).into_iter().map(ids).collect(),
         config_issues: Vec::new(),
         refusals: Vec::new(),
+        notes: Vec::new(),
     }
 }
 

@@ -185,7 +185,7 @@ settings! {
     supervisor_status_file: String = String::new(), "SUPERVISOR_STATUS_FILE", "supervisor_status_file", free;
     /// Events file for supervisors; empty for none
     supervisor_events_file: String = String::new(), "SUPERVISOR_EVENTS_FILE", "supervisor_events_file", free;
-    /// Command file that answers decisions; empty for none
+    /// Command file that answers decisions, below `.brigade`; empty for none
     supervisor_cmd_file: String = String::new(), "SUPERVISOR_CMD_FILE", "supervisor_cmd_file", free;
     /// Seconds between two looks at the command file
     supervisor_cmd_poll_interval: u64 = 2, "SUPERVISOR_CMD_POLL_INTERVAL", "supervisor_cmd_poll_interval", free, Rule::Range(1, 3600);

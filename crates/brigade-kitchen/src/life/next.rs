@@ -281,6 +281,11 @@ pub fn judge(
         }
         Ending::Iteration(reason) => claim(reason.to_string()),
         Ending::Limit(_) => judged(AttemptEnd::Limit, None, None, None),
+        Ending::UnknownLimit => {
+            let reason = "needs attention: the output of the worker mentions a limit in words that are not known; see \
+                          its log, and start the service again when the limit is over";
+            judged(AttemptEnd::Interrupted, None, Some(reason.to_owned()), None)
+        }
         Ending::TimeLimit => judged(AttemptEnd::TimeLimit, None, None, None),
         Ending::Stalled => {
             let reason = Some("the worker printed nothing for too long".to_owned());

@@ -74,7 +74,7 @@ fn prompts(text: &str) -> Vec<String> {
         command(false, CommandResult::Failed),
     ];
     let results = [(owned(), owned())];
-    let evidence = Evidence { diff: text, results: &results, summary: Some(text) };
+    let evidence = Evidence { diff: text, folder: text, results: &results, summary: Some(text) };
     let life = failed(Feedback::Attempt(owned(), None), text);
     let mut all: Vec<String> =
         feedbacks.into_iter().map(|feedback| work(&context, task, &failed(feedback, text))).collect();

@@ -61,6 +61,8 @@ pub enum Ending {
     Iteration(Iteration),
     /// The provider's limit is reached. This does not count as a failure of the task.
     Limit(Limit),
+    /// The output mentions a limit in unknown words, so a person must look. This does not count as a failure either.
+    UnknownLimit,
     /// The time limit ended it.
     TimeLimit,
     /// It printed nothing for too long.
@@ -171,7 +173,7 @@ pub fn classify_ending(evidence: &Evidence<'_>) -> (Ending, AttemptNotes) {
             let ending = signal_ending(evidence, result.map(|file| file.map(|work| work.signal)), &tags);
             match (evidence.limit, ending) {
                 (Some(limit), Ending::Iteration(Iteration::NoSignal | Iteration::Failed(_))) => {
-                    Ending::Limit(limit)
+                    if limit.is_known { Ending::Limit(limit) } else { Ending::UnknownLimit }
                 }
                 (_, ending) => ending,
             }

@@ -189,10 +189,10 @@ fn a_result_file_that_does_not_count_never_completes() {
 
 #[test]
 fn a_limit_counts_only_when_nothing_was_said() {
-    let limit = Some(Limit { until: None });
+    let limit = Some(Limit { until: None, is_known: true });
     let ending = |exit, answer| classify_ending(&Evidence { exit, limit, ..evidence(answer) }).0;
-    assert_eq!(ending(Exit::Code(1), "limit"), Ending::Limit(Limit { until: None }));
-    assert_eq!(ending(Exit::Code(1), COMPLETE), Ending::Limit(Limit { until: None }));
+    assert_eq!(ending(Exit::Code(1), "limit"), Ending::Limit(Limit { until: None, is_known: true }));
+    assert_eq!(ending(Exit::Code(1), COMPLETE), Ending::Limit(Limit { until: None, is_known: true }));
     assert_eq!(
         ending(Exit::Code(0), COMPLETE),
         Ending::Said { signal: Signal::Complete, by: SignalSource::Tag }

@@ -332,7 +332,7 @@ pub fn missing_verdict_reason(evidence: &Evidence<'_>) -> String {
     if let Some(Err(fault)) = evidence.result.read(evidence.nonce) {
         return fault.to_string();
     }
-    match (evidence.exit, evidence.limit) {
+    match (evidence.exit, evidence.limit.filter(|limit| limit.is_known)) {
         (_, Some(limit)) => match limit.until {
             Some(until) => format!("the limit of the provider is reached until {until}"),
             None => "the limit of the provider is reached".to_owned(),

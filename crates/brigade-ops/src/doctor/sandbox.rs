@@ -25,6 +25,7 @@ pub(crate) fn sandbox_gaps(root: &Path, state: &PolicyState) -> Option<Vec<Strin
         read: vec![root.to_owned()],
         write: vec![root.to_owned()],
         deny_write: vec![root.join(".brigade"), root.join(".git")],
+        deny_new: Vec::new(),
         replaced: None,
         closed: None,
         network: Network::Denied,

@@ -10,7 +10,7 @@ use brigade_fs::{FsError, Location};
 use brigade_policy::{Blocker, Decision, Failure, Fault, PolicyState, SandboxMode, decide_health};
 use brigade_process::{PrivateFolder, Spec};
 use brigade_runtime::{Checks, HealthSandbox, RuntimeFacts, Supervisor};
-use brigade_workspace::{Host, RUNTIMES, bound_values, masks, read_runtimes};
+use brigade_workspace::{Host, RUNTIMES, bound_values, masks, read_runtimes, writable_directories};
 
 use crate::doctor::error::UpkeepError;
 use crate::doctor::site::Site;
@@ -99,7 +99,7 @@ impl HealthSandbox for RuntimeHost<'_> {
         grants.program_paths = installed.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         // The working directory, which `[paths] outside` may permit.
         grants.read_paths.push(start.directory().to_string_lossy().into_owned());
-        let made = confine_start(&decision, self.host.fs.root(), self.host.home());
+        let made = confine_start(&decision, self.host.fs.root(), self.host.environment);
         let (temporary, sandbox) = made.map_err(|error| format!("no private temporary folder: {error}"))?;
         spec.sandbox = sandbox;
         spec.private = Some(temporary.disposal());
@@ -128,8 +128,17 @@ pub fn machine_of<'a>(host: Host<'a>, policy: &PolicyState) -> Result<RuntimeHos
         bindings.map(|(label, variable)| (label.to_string(), variable.value.to_string())).collect();
     let pass = policy.policy().map(|policy| policy.pass.values()).into_iter().flatten();
     let pass = pass.map(ToString::to_string).collect();
-    let runtimes =
-        brigade_runtime::Host { environment, outside, refuses_inline_code, secrets, masks, pass, bindings };
+    let writable = writable_directories(host.fs.root(), host.home(), policy);
+    let runtimes = brigade_runtime::Host {
+        environment,
+        outside,
+        refuses_inline_code,
+        secrets,
+        masks,
+        pass,
+        bindings,
+        writable,
+    };
     Ok(RuntimeHost { host, runtimes, health: decide_health(policy) })
 }
 

@@ -285,7 +285,8 @@ fn effects_become_grants() {
             mode: SandboxMode::BestEffort,
             grants: grants.clone(),
             observe: Observe::Changed,
-            reads: Reads::Workspace
+            reads: Reads::Workspace,
+            agent_files: AgentFiles::Closed,
         }
     );
     tool.effects = vec!["local-write".to_owned()];
@@ -423,6 +424,7 @@ const TYPES: &[(&str, &[&str])] = &[
     ("allowed_runtimes", &["list"]),
     ("env_bindings", &[]),
     ("max_output_bytes", &["number", "string"]),
+    ("max_bound_file", &["number", "string"]),
     ("sandbox", &["table"]),
     ("sandbox.mode", &["string"]),
     ("sandbox.read_paths", &["list"]),

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use brigade_catalog::{ApprovalMode, Family, Level, Seconds, ToolSource, misspelt_effect};
 use brigade_cmdline::{Argv, is_dangerous_variable};
-use brigade_core::{Label, Place, Severity, closest};
+use brigade_core::{AgentFiles, Label, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -28,6 +28,7 @@ const TOP_LEVEL_KEYS: &[&str] = &[
     "allowed_runtimes",
     "env_bindings",
     "max_output_bytes",
+    "max_bound_file",
     "sandbox",
     "paths",
     "git",
@@ -101,6 +102,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 env_bindings(reader, value, policy);
             }
             "max_output_bytes" => policy.max_output_bytes = reader.size("max_output_bytes", value),
+            "max_bound_file" => policy.max_bound_file = reader.size("max_bound_file", value),
             "sandbox" => sandbox(reader, place, value, policy),
             "paths" => {
                 for (key, value) in reader.table("paths", value).into_iter().flatten() {
@@ -114,10 +116,14 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             let place = reader.place(&key.span());
                             policy.readable_secrets = texts(reader, "paths.readable_secrets", place, value);
                         }
+                        "agent_files" => {
+                            let word = reader.word("paths.agent_files", value, AgentFiles::ALL, AgentFiles::as_str);
+                            policy.agent_files = word.map_or_else(AgentFiles::default, |word| word.value);
+                        }
                         _ => reader.unknown_member(
                             key,
                             "paths.",
-                            &["outside", "readable_secrets"],
+                            &["agent_files", "outside", "readable_secrets"],
                             TOP_LEVEL_KEYS,
                         ),
                     }

@@ -14,6 +14,8 @@ pub(crate) struct Stat {
     pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) session: i32,
+    /// The processor time that it has used.
+    pub(crate) processor_ticks: u64,
     pub(crate) start_time: u64,
 }
 
@@ -35,9 +37,12 @@ pub(crate) fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     let parent = i32::try_from(number()?).ok()?;
     let group = i32::try_from(number()?).ok()?;
     let session = i32::try_from(number()?).ok()?;
-    // Fields 7 to 21 are skipped without parsing, because some kernels have values larger than i64.
-    let start_time = std::str::from_utf8(fields.nth(15)?).ok()?.parse().ok()?;
-    Some(Stat { state, parent, group, session, start_time })
+    // Fields between these are skipped without parsing, because some kernels have values larger than i64.
+    let mut number_after =
+        |skipped| -> Option<u64> { std::str::from_utf8(fields.nth(skipped)?).ok()?.parse().ok() };
+    let processor_ticks = number_after(7)?.saturating_add(number_after(0)?);
+    let start_time = number_after(6)?;
+    Some(Stat { state, parent, group, session, processor_ticks, start_time })
 }
 
 /// Reads the state of one process; `NotFound` if it does not exist.
@@ -103,7 +108,8 @@ mod tests {
     #[test]
     fn fields_count_from_the_last_bracket() {
         let tail = b"S 7 8 9 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4242 99 100";
-        let expect = Stat { state: b'S', parent: 7, group: 8, session: 9, start_time: 4242 };
+        let expect =
+            Stat { state: b'S', parent: 7, group: 8, session: 9, processor_ticks: 11, start_time: 4242 };
         for name in [&b"12 (sh) "[..], b"12 (a) b) R 1 (x) ", b"12 (\xff\n) "] {
             check(&[name, tail].concat(), Some(expect));
         }

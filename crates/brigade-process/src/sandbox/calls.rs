@@ -108,8 +108,9 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWNET) as u32 as u64;
 
 /// Capabilities that a program of a privileged user loses: those that change the machine instead of the user's files.
-const DROPPED_CAPABILITIES: [libc::c_ulong; 26] = [
+const DROPPED_CAPABILITIES: [libc::c_ulong; 28] = [
     2,  // DAC_READ_SEARCH
+    4,  // FSETID
     9,  // LINUX_IMMUTABLE
     11, // NET_BROADCAST
     12, // NET_ADMIN
@@ -128,6 +129,7 @@ const DROPPED_CAPABILITIES: [libc::c_ulong; 26] = [
     27, // MKNOD
     29, // AUDIT_WRITE
     30, // AUDIT_CONTROL
+    31, // SETFCAP
     32, // MAC_OVERRIDE
     33, // MAC_ADMIN
     34, // SYSLOG
@@ -242,21 +244,53 @@ pub(super) fn filters(
         refused.insert(libc::SYS_symlinkat, Vec::new());
     }
 
-    // These take their flags in memory, which a filter cannot read. Programs fall back when the calls seem not to
-    // exist.
-    let mut unknown: Rules = [(libc::SYS_clone3, Vec::new())].into();
+    for (call, mode, flags) in MODES {
+        for bit in [libc::S_ISUID, libc::S_ISGID].map(u64::from) {
+            let sets = when(*mode, SeccompCmpOp::MaskedEq(bit), bit)?;
+            for creates in CREATING.iter().take(if flags.is_some() { CREATING.len() } else { 1 }) {
+                let creates =
+                    flags.map(|at| when(at, SeccompCmpOp::MaskedEq(*creates), *creates)).transpose()?;
+                let conditions = [Some(sets.clone()), creates].into_iter().flatten().collect();
+                refused.entry(*call).or_default().push(rule(conditions)?);
+            }
+        }
+    }
+
+    // These take their flags and modes in memory, which a filter cannot read. Programs fall back when the calls seem not
+    // to exist.
+    let unknown: Rules = [(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())].into();
     if landlock < 3 {
         // This kernel has no truncate right, so a read-only file could be emptied.
         refused.insert(libc::SYS_truncate, Vec::new());
         let empties = (libc::O_TRUNC | libc::O_ACCMODE) as u64;
         for (call, flags) in OPENING {
             let condition = when(*flags, SeccompCmpOp::MaskedEq(empties), libc::O_TRUNC as u64)?;
-            refused.insert(*call, vec![rule(vec![condition])?]);
+            refused.entry(*call).or_default().push(rule(vec![condition])?);
         }
-        unknown.insert(libc::SYS_openat2, Vec::new());
     }
     Ok(vec![compile(unknown, libc::ENOSYS)?, compile(refused, libc::EPERM)?])
 }
+
+/// The flags with which opening a file creates one.
+const CREATING: [u64; 2] = [libc::O_CREAT as u64, (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64];
+
+/// Calls that set the mode of a file, which argument has the mode, and which has the flags, if only some flags do so. No
+/// run makes a file that runs with the rights of its owner or group.
+const MODES: &[(libc::c_long, u8, Option<u8>)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1, None),
+    (libc::SYS_fchmod, 1, None),
+    (libc::SYS_fchmodat, 2, None),
+    (libc::SYS_fchmodat2, 2, None),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1, None),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 2, Some(1)),
+    (libc::SYS_openat, 3, Some(2)),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1, None),
+    (libc::SYS_mknodat, 2, None),
+];
 
 /// Calls that open files, and which argument has their flags.
 const OPENING: &[(libc::c_long, u8)] = &[

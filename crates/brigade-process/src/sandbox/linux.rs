@@ -121,7 +121,8 @@ fn build(
             ))?;
         }
         if keeping == PlaceholderCleanup::Keeper {
-            *placeholders = mounts::make_placeholders(mounts::protected(profile));
+            let kept = mounts::protected(profile).chain(mounts::reserved(profile));
+            *placeholders = mounts::make_placeholders(kept);
         }
         let gone = mounts::protected(profile).find(|path| path.symlink_metadata().is_err());
         match gone.filter(|_| keeping != PlaceholderCleanup::Asking) {

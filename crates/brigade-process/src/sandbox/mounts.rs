@@ -20,10 +20,11 @@ use crate::launch::{fork_into, last_errno, reap_code};
 use super::beneath::PreparedPath;
 use super::cover::Cover;
 use super::files::is_beneath;
+use super::private_files;
 use super::{SandboxError, SandboxProfile};
 
-/// The mode of a placeholder, by which other runs recognize it.
-const PLACEHOLDER_MODE: u32 = 0o510;
+/// The mode of a placeholder, by which other runs recognize it. The user can put files there meanwhile.
+const PLACEHOLDER_MODE: u32 = 0o710;
 
 /// `MOUNT_ATTR_NOSYMFOLLOW`.
 const NO_LINKS: u64 = 0x0020_0000;
@@ -41,17 +42,6 @@ enum Kind {
 /// permitted.
 const CONFIGURATION: [&str; 4] =
     [".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"];
-
-/// Secrets of the machine among the paths that every program may read. Only a privileged user could read them.
-const SECRETS: [&str; 7] = [
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/ssh/ssh_host_ecdsa_key",
-    "/etc/ssh/ssh_host_ed25519_key",
-    "/etc/ssh/ssh_host_rsa_key",
-];
 
 /// The kind of a path in the new view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,6 +98,15 @@ pub(super) fn protected(profile: &SandboxProfile) -> impl Iterator<Item = &Path>
         profile.write.iter().any(|write| path.starts_with(write) && write.exists() && *path != write)
     };
     profile.deny_write.iter().filter(within).map(PathBuf::as_path)
+}
+
+/// The paths that only a placeholder protects: those of [`SandboxProfile::deny_new`] whose directory is writable.
+pub(super) fn reserved(profile: &SandboxProfile) -> impl Iterator<Item = &Path> {
+    let is_open = |path: &&PathBuf| {
+        let is_closed = profile.deny_write.iter().any(|denied| path.starts_with(denied));
+        !is_closed && path.parent().is_some_and(|folder| profile.write.iter().any(|write| folder.starts_with(write)))
+    };
+    profile.deny_new.iter().filter(is_open).map(PathBuf::as_path)
 }
 
 /// The files of [`CONFIGURATION`] that exist and may not be read.
@@ -177,15 +176,15 @@ impl Mounts {
             let view = if is_read_only(path) { View::ReadOnly } else { View::Writable };
             places.push((path.clone(), view));
         }
-        places.extend(
-            protected(profile).filter(|path| path.exists()).map(|path| (path.to_owned(), View::ReadOnly)),
-        );
+        let kept = protected(profile).chain(reserved(profile));
+        places.extend(kept.filter(|path| path.exists()).map(|path| (path.to_owned(), View::ReadOnly)));
         if let Some(home) = home {
             places.extend(closed_configuration(profile, home).map(|path| (path, View::Empty)));
         }
         if rustix::process::geteuid().is_root() {
-            let secrets = SECRETS.iter().map(PathBuf::from).filter(|path| path.is_file());
-            places.extend(secrets.map(|path| (path, View::Empty)));
+            let named: Vec<&PathBuf> = profile.read.iter().chain(&profile.write).collect();
+            let closed = private_files::closed_to_others(profile.workspace.as_deref(), &named);
+            places.extend(closed.into_iter().map(|path| (path, View::Empty)));
         }
         let workspace = profile.workspace.as_deref().filter(|_| refuses_links);
         if let Some(workspace) = workspace.filter(|path| !places.iter().any(|(place, _)| place == path)) {

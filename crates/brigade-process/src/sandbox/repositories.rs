@@ -5,14 +5,19 @@
 //! * the directory that `core.hooksPath` names,
 //! * a bare repository, which is found by its entries,
 //! * a nested workspace, whose state has rules that the next command there would trust,
-//! * the targets of links in all these directories, and the files that settings include.
+//! * the files that settings include, and files of the workspace that other settings name,
+//! * files by which agent programs and editors start programs,
+//! * the targets of links in all these.
 //!
-//! The search sees the files as they are before a run.
+//! The search sees the files as they are before a run. Where it ends early, the rest is closed.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
+
+use brigade_core::{AgentFiles, ClosedPlace, GIT_FOLDER, closed_place, missing_agent_files};
 
 use crate::regular::first_bytes;
 
@@ -20,13 +25,19 @@ use super::kept::{ProtectedEntries, named};
 use super::settings::{MAX_SETTINGS_BYTES, Settings, value_of};
 
 /// The maximum number of searched directories.
-const MAX_FOLDERS: usize = 10_000;
+const MAX_FOLDERS: usize = 50_000;
 
 /// The maximum number of links on one path.
 const MAX_LINKS: usize = 40;
 
 /// The maximum number of closed paths.
 const MAX_PLACES: usize = 2_048;
+
+/// The maximum number of entries of all searched directories.
+const MAX_ALL_ENTRIES: usize = 1_000_000;
+
+/// The maximum number of directories that were not searched and are closed one by one.
+const MAX_UNSEARCHED: usize = 256;
 
 /// Names of directories with very many entries. People do not keep a repository to work in there.
 const PASSED_OVER: &[&str] =
@@ -37,6 +48,9 @@ const MAX_ENTRIES: usize = 10_000;
 
 /// Directories of git with very many entries, from which it executes nothing and reads no settings.
 const DATA_OF_GIT: &[&str] = &["lfs", "logs", "objects"];
+
+/// Directories of agent programs with very many entries.
+const DATA_OF_AGENTS: &[&str] = &["node_modules"];
 
 /// Directories of git from which it executes files or reads settings.
 const PARTS_OF_GIT: &[&str] = &["hooks", "info", "modules", "worktrees"];
@@ -51,8 +65,25 @@ pub struct Repositories {
     pub closed: BTreeSet<PathBuf>,
     /// The directories on the path to them, which may be written but not moved.
     pub pinned: BTreeSet<PathBuf>,
+    /// Missing files directly in the workspace that no run may create.
+    pub missing: BTreeSet<PathBuf>,
     /// Whether the search was complete.
     pub extent: Extent,
+}
+
+/// What is searched.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// The workspace.
+    pub workspace: &'a Path,
+    /// The home directory of the user.
+    pub home: Option<&'a Path>,
+    /// The files with the user's own settings of git.
+    pub settings: &'a [PathBuf],
+    /// Where the caller keeps its state.
+    pub state: State<'a>,
+    /// Whether files by which agent programs and editors start programs stay open.
+    pub agent_files: AgentFiles,
 }
 
 /// How much of a workspace was searched.
@@ -61,7 +92,7 @@ pub enum Extent {
     /// All of it.
     #[default]
     Whole,
-    /// A part, because the workspace has more directories than can be searched before each run.
+    /// A part, because the workspace has more directories than can be searched before each run. The rest is closed.
     Part,
 }
 
@@ -97,33 +128,49 @@ impl Data<'_> {
 }
 
 impl Repositories {
-    /// Finds repositories, directories of hooks and other workspaces below a workspace; `home` has git's own settings.
-    pub fn find(workspace: &Path, home: Option<&Path>, state: State<'_>) -> Repositories {
-        let mut found = Repositories::of_itself(workspace, home, state);
-        let State { entry: state, data } = state;
-        let settings = Settings::new(home);
+    /// Finds repositories, directories of hooks, agent files and other workspaces below a workspace.
+    pub fn find(search: Search<'_>) -> Repositories {
+        let Search { workspace, home, settings, state: State { entry: state, data }, agent_files } = search;
+        let settings = Settings::new(home, settings);
+        let mut found = Repositories::default();
+        found.hooks(workspace, workspace, &settings);
+        found.links(workspace, &workspace.join(state), Data::Named(data));
         let mut seen = BTreeSet::new();
         for repository in listed(workspace) {
             found.repository(workspace, &repository, &settings, &mut seen);
         }
         let mut folders = VecDeque::from([workspace.to_owned()]);
-        let mut looked = 0usize;
+        let (mut looked, mut entries) = (0usize, 0usize);
         while let Some(folder) = folders.pop_front() {
             looked += 1;
-            if MAX_FOLDERS < looked || MAX_PLACES < found.closed.len() {
-                found.extent = Extent::Part;
+            if MAX_FOLDERS < looked || MAX_PLACES < found.closed.len() || MAX_ALL_ENTRIES < entries {
+                folders.push_front(folder);
+                found.close_rest(workspace, folders.into());
                 break;
             }
+            let listed = match fs::read_dir(&folder) {
+                Ok(listed) => listed,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                // A run may make its directory readable again.
+                Err(_) => {
+                    found.close_rest(workspace, vec![folder]);
+                    continue;
+                }
+            };
             let mut parts = 0;
             let mut below = Vec::new();
-            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            for entry in listed.flatten() {
+                entries += 1;
                 let name = entry.file_name();
                 parts += usize::from(name.to_str().is_some_and(|name| BARE.contains(&name)));
-                if name == ".git" && folder != workspace {
+                if name == GIT_FOLDER && folder != workspace {
                     found.repository(workspace, &folder, &settings, &mut seen);
                 } else if name == state && folder != workspace {
-                    found.close_entry(workspace, &folder, state);
+                    found.close(workspace, &entry.path());
                     found.links(workspace, &entry.path(), Data::Named(data));
+                } else if is_agent_file(workspace, &folder, &name, agent_files) {
+                    found.close(workspace, &entry.path());
+                    found.links(workspace, &entry.path(), Data::Named(DATA_OF_AGENTS));
                 } else if entry.file_type().is_ok_and(|kind| kind.is_dir())
                     && !name.to_str().is_some_and(|name| PASSED_OVER.contains(&name))
                 {
@@ -144,15 +191,34 @@ impl Repositories {
             }
             folders.extend(below);
         }
+        if agent_files == AgentFiles::Closed {
+            let missing = missing_agent_files().map(|path| workspace.join(path)).filter(|path| {
+                let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir());
+                path.symlink_metadata().is_err() && path.parent().is_some_and(is_folder)
+            });
+            found.missing = missing.collect();
+        }
         found
     }
 
-    /// Searches only the workspace's own repository and state, for the targets of their links and settings.
-    pub fn of_itself(workspace: &Path, home: Option<&Path>, state: State<'_>) -> Repositories {
-        let mut found = Repositories::default();
-        found.hooks(workspace, workspace, &Settings::new(home));
-        found.links(workspace, &workspace.join(state.entry), Data::Named(state.data));
-        found
+    /// Closes directories that were not searched. If they are many, the directories that contain them are closed
+    /// instead.
+    fn close_rest(&mut self, workspace: &Path, folders: Vec<PathBuf>) {
+        self.extent = Extent::Part;
+        let mut rest: BTreeSet<PathBuf> = folders.into_iter().collect();
+        let depth = |path: &PathBuf| path.components().count();
+        while MAX_UNSEARCHED < rest.len() {
+            let deepest = rest.iter().map(depth).max().unwrap_or_default();
+            let above = |path: PathBuf| match path.parent() {
+                Some(parent) if depth(&path) == deepest && path != workspace => parent.to_owned(),
+                _ => path,
+            };
+            rest = rest.into_iter().map(above).collect();
+        }
+        if rest.contains(workspace) {
+            self.closed.insert(workspace.to_owned());
+        }
+        rest.iter().for_each(|folder| self.close(workspace, folder));
     }
 
     /// Closes the entries by which a repository is found, and its hooks.
@@ -167,7 +233,7 @@ impl Repositories {
         if folder == workspace || !seen.insert(folder.to_owned()) || git.symlink_metadata().is_err() {
             return;
         }
-        self.close_entry(workspace, folder, ".git");
+        self.close(workspace, &git);
         self.hooks(workspace, folder, settings);
         if let Some(target) = named(&git, b"gitdir:") {
             let target = folder.join(target);
@@ -176,11 +242,6 @@ impl Repositories {
                 self.close(workspace, &target.join(shared));
             }
         }
-    }
-
-    /// Closes an entry of a directory.
-    fn close_entry(&mut self, workspace: &Path, folder: &Path, name: &str) {
-        self.close(workspace, &folder.join(name));
     }
 
     /// Closes what links in git's directory lead to, the settings that its settings include, and the directory that
@@ -208,6 +269,11 @@ impl Repositories {
         let read = settings.with(files);
         for file in &read.included {
             self.close_led_to(workspace, file);
+        }
+        // Git starts programs in the directory of the files.
+        let named = read.words.iter().map(|word| base.join(word));
+        for file in named.filter(|path| path.is_file()) {
+            self.close(workspace, &file);
         }
         for path in read.hooks {
             let mut folder = base.join(path);
@@ -253,8 +319,8 @@ impl Repositories {
                 }
             }
             if entries.next().is_some() || MAX_FOLDERS < seen.len() || MAX_PLACES < self.closed.len() {
-                self.extent = Extent::Part;
-                return;
+                // The links that are left may lead anywhere.
+                return self.close_rest(workspace, vec![workspace.to_owned()]);
             }
         }
     }
@@ -328,6 +394,13 @@ impl Repositories {
     }
 }
 
+/// Returns whether agent programs or editors start programs by an entry of a directory.
+fn is_agent_file(workspace: &Path, folder: &Path, name: &OsStr, agent_files: AgentFiles) -> bool {
+    let above = folder.file_name().filter(|_| folder != workspace).unwrap_or_default();
+    let path = Path::new(above).join(name);
+    path.to_str().is_some_and(|path| closed_place(path, agent_files) == Some(ClosedPlace::AgentFile))
+}
+
 /// Returns whether a path is the workspace or a directory above it.
 fn is_workspace(workspace: &Path, path: &Path) -> bool {
     let real = path.canonicalize();
@@ -394,6 +467,12 @@ mod tests {
 
     const STATE: State<'_> = State { entry: ".state", data: &["data"] };
 
+    fn search(workspace: &Path, agent_files: AgentFiles) -> Search<'_> {
+        let home = workspace.parent();
+        let own = home.map(|home| home.join(".gitconfig")).into_iter().collect::<Vec<_>>();
+        Search { workspace, home, settings: own.leak(), state: STATE, agent_files }
+    }
+
     /// Checks which paths of a workspace are closed and pinned.
     #[track_caller]
     fn check(set_up: impl Fn(&Path), closed: &[&str], pinned: &[&str]) {
@@ -402,7 +481,7 @@ mod tests {
         fs::create_dir_all(workspace.join(".git")).unwrap();
         fs::create_dir_all(workspace.join("deep/er")).unwrap();
         set_up(&workspace);
-        let found = Repositories::find(&workspace, Some(folder.path()), STATE);
+        let found = Repositories::find(search(&workspace, AgentFiles::Closed));
         let paths = |names: &[&str]| names.iter().map(|name| workspace.join(name)).collect::<BTreeSet<_>>();
         assert_eq!((found.closed, found.pinned), (paths(closed), paths(pinned)));
     }
@@ -557,6 +636,68 @@ mod tests {
         let marked = "\u{feff}[core]\nx = a\\\n[other]\nhooksPath = \"deep/\\\ner\"\n";
         check(both(include, "settings", marked), &["settings", "deep/er"], &["deep"]);
         check(both("[include]\npath = ../gone\n", "settings", ""), &[], &[]);
+    }
+
+    #[test]
+    fn files_that_settings_name_are_closed() {
+        let config = |text: &'static str| {
+            move |workspace: &Path| {
+                write(".git/config", text)(workspace);
+                write("deep/run.sh", "")(workspace);
+            }
+        };
+        check(config("[core]\nfsmonitor = deep/run.sh\n"), &["deep/run.sh"], &["deep"]);
+        check(config("[alias]\nx = \"!sh deep/run.sh -v\"\n"), &["deep/run.sh"], &["deep"]);
+        check(config("[filter \"x\"]\nclean = deep/run.sh %f\n"), &["deep/run.sh"], &["deep"]);
+        check(config("[user]\nname = deep\n"), &[], &[]);
+    }
+
+    #[test]
+    fn agent_files_are_closed_or_reserved() {
+        let set_up = |workspace: &Path| {
+            write(".mcp.json", "{}")(workspace);
+            fs::create_dir_all(workspace.join("deep/.vscode")).unwrap();
+            fs::create_dir_all(workspace.join(".github/workflows")).unwrap();
+            symlink("../er/tasks.json", workspace.join("deep/.vscode/tasks.json")).unwrap();
+            write("deep/er/tasks.json", "{}")(workspace);
+        };
+        check(
+            set_up,
+            &[".mcp.json", "deep/.vscode", "deep/er/tasks.json"],
+            &["deep", "deep/er"],
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("workspace");
+        fs::create_dir_all(workspace.join("deep/er")).unwrap();
+        set_up(&workspace);
+        let found = Repositories::find(search(&workspace, AgentFiles::Closed));
+        let is_missing = |path: &str| found.missing.contains(&workspace.join(path));
+        assert!(is_missing(".claude") && is_missing(".github/copilot") && !is_missing(".mcp.json"));
+        assert!(!is_missing(".clinerules/hooks") && !is_missing("opencode.json"));
+        let open = Repositories::find(search(&workspace, AgentFiles::Open));
+        assert_eq!(open, Repositories::default());
+    }
+
+    #[test]
+    fn what_was_not_searched_is_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path();
+        let mut found = Repositories::default();
+        let many = |at: &str, count: usize| {
+            (0..count).map(|name| workspace.join(at).join(name.to_string())).collect::<Vec<_>>()
+        };
+        fs::create_dir_all(workspace.join("a/b")).unwrap();
+        fs::create_dir_all(workspace.join("c/d")).unwrap();
+        let rest = [many("a/b", MAX_UNSEARCHED + 1), vec![workspace.join("c/d")]].concat();
+        found.close_rest(workspace, rest);
+        let closed = |found: &Repositories| {
+            let inside = found.closed.iter().filter_map(|path| path.strip_prefix(workspace).ok());
+            inside.map(|path| path.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!((closed(&found), found.extent), (vec!["a/b".to_owned(), "c/d".to_owned()], Extent::Part));
+        let mut found = Repositories::default();
+        found.close_rest(workspace, many("", MAX_UNSEARCHED + 1));
+        assert_eq!(closed(&found), [""]);
     }
 
     #[test]

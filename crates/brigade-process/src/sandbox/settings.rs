@@ -23,13 +23,14 @@ pub(super) struct NamedPaths {
     pub(super) hooks: Vec<PathBuf>,
     /// The settings files that they include, under any condition.
     pub(super) included: Vec<PathBuf>,
+    /// Words of all other values, which may name programs and files: those of filters, aliases, monitors and the like.
+    pub(super) words: Vec<String>,
 }
 
 impl<'a> Settings<'a> {
-    pub(super) fn new(home: Option<&'a Path>) -> Settings<'a> {
-        let own =
-            home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
-        Settings { home, files: [PathBuf::from("/etc/gitconfig")].into_iter().chain(own).collect() }
+    /// `own` are the settings files of the user.
+    pub(super) fn new(home: Option<&'a Path>, own: &[PathBuf]) -> Settings<'a> {
+        Settings { home, files: [PathBuf::from("/etc/gitconfig")].iter().chain(own).cloned().collect() }
     }
 
     /// Reads these files and those of a repository.
@@ -45,6 +46,11 @@ impl<'a> Settings<'a> {
     fn read(&self, file: &Path, depth: usize, read: &mut NamedPaths) {
         let text = first_bytes(file, MAX_SETTINGS_BYTES).unwrap_or_default();
         for (section, value) in paths_in(&String::from_utf8_lossy(&text)) {
+            if section == Section::Other {
+                let words = value.split(|c: char| c.is_whitespace() || "!'\"=;&|()<>".contains(c));
+                read.words.extend(words.filter(|word| !word.is_empty()).map(str::to_owned));
+                continue;
+            }
             let path = match (value.strip_prefix("~/"), self.home) {
                 (Some(rest), Some(home)) => home.join(rest),
                 (Some(_), None) => continue,
@@ -52,6 +58,7 @@ impl<'a> Settings<'a> {
             };
             match section {
                 Section::Core => read.hooks.push(path),
+                Section::Other => {}
                 Section::Include => {
                     let path = file.parent().map_or(path.clone(), |folder| folder.join(path));
                     if 0 < depth && !read.included.contains(&path) {
@@ -71,9 +78,12 @@ enum Section {
     Core,
     /// `include` and `includeIf`, with `path`.
     Include,
+    /// Any other value.
+    Other,
 }
 
-/// Lists the values of `core.hooksPath`, `include.path` and `includeIf.*.path` in a git settings file.
+/// Lists the values in a git settings file: those of `core.hooksPath`, of `include.path` and `includeIf.*.path`, and all
+/// others.
 fn paths_in(text: &str) -> Vec<(Section, String)> {
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let mut rest = text.as_str();
@@ -90,7 +100,7 @@ fn paths_in(text: &str) -> Vec<(Section, String)> {
                 "core" => Some(Section::Core),
                 "include" => Some(Section::Include),
                 name if name.starts_with("includeif") => Some(Section::Include),
-                _ => None,
+                _ => Some(Section::Other),
             };
             rest = behind;
             continue;
@@ -107,11 +117,13 @@ fn paths_in(text: &str) -> Vec<(Section, String)> {
         let key = match section {
             Some(Section::Core) => "hookspath",
             Some(Section::Include) => "path",
-            None => continue,
+            Some(Section::Other) | None => "",
         };
-        if name.trim().eq_ignore_ascii_case(key) && !value.is_empty() {
-            found.extend(section.map(|section| (section, value)));
+        if value.is_empty() {
+            continue;
         }
+        let is_key = name.trim().eq_ignore_ascii_case(key);
+        found.extend(section.map(|section| (if is_key { section } else { Section::Other }, value)));
     }
     found
 }

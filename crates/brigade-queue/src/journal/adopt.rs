@@ -30,7 +30,8 @@ struct Links {
 impl Links {
     /// Converts a record of v0.30. Other lines stay unchanged, byte for byte.
     fn convert(&self, line: Vec<u8>, sequence: u64) -> Vec<u8> {
-        let Some(mut stored) = StoredCall::from_line(&line, sequence) else { return line };
+        // A line with a MAC is not of v0.30, and stays unchanged.
+        let Some((mut stored, _)) = StoredCall::with_mac(&line, sequence) else { return line };
         if stored.version != RecordVersion::Adopted {
             return line;
         }

@@ -1,29 +1,37 @@
 //! Describes records of calls to the journal.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use brigade_call::{CallStatus, RECORD_VERSION};
 use brigade_core::json::RawJson;
 use brigade_core::{CallId, Timestamp};
-use brigade_fs::Fs;
+use brigade_fs::{Fs, WorkspaceKey};
 use brigade_journal::{
     Adoption, BATCH_KEY, Facts, Journal, JournalError, Kind, Layout, Members, State, StatusCode, StatusRule,
     Words, hash,
 };
 
+use super::recent::CountedLines;
 use super::{adopt, layout};
 
 /// The members of a record that belong to the journal, not to the call.
-pub const OWN_MEMBERS: [&str; 4] = ["sequence", "revision", "checkpoints", BATCH_KEY];
+pub const OWN_MEMBERS: [&str; 5] = ["sequence", "revision", "checkpoints", BATCH_KEY, MAC_KEY];
+
+/// The member of a record that approves something: the MAC of this host.
+pub(crate) const MAC_KEY: &str = "host_mac";
 
 /// Opens the journal of calls.
-pub(crate) fn journal(fs: Arc<dyn Fs>) -> Arc<Journal> {
+pub(crate) fn journal(fs: Arc<dyn Fs>, key: Arc<WorkspaceKey>) -> Arc<Journal> {
     let layout = Layout::new(layout::TOOLS, "calls", "runs", &["checkpoints"]);
-    Journal::new(fs, layout, Arc::new(CallKind))
+    Journal::new(fs, layout, Arc::new(CallKind { key, counted: CountedLines::default() }))
 }
 
 /// Records of calls.
-struct CallKind;
+struct CallKind {
+    key: Arc<WorkspaceKey>,
+    counted: CountedLines,
+}
 
 /// Returns the code of a status: its index in [`CallStatus::ALL`].
 pub(crate) fn code_of(status: &CallStatus) -> Option<StatusCode> {
@@ -91,6 +99,14 @@ impl Kind for CallKind {
         })
     }
 
+    fn key(&self) -> Option<&WorkspaceKey> {
+        Some(&self.key)
+    }
+
+    fn companion(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Some(&self.counted)
+    }
+
     fn adopt(&self, state: &State, now: Timestamp) -> Result<Adoption<'static>, JournalError> {
         adopt::adopt(state, now)
     }
@@ -127,9 +143,13 @@ mod tests {
 
     use super::*;
 
+    fn kind() -> CallKind {
+        CallKind { key: Arc::new(WorkspaceKey::temporary()), counted: CountedLines::default() }
+    }
+
     #[track_caller]
     fn check(line: &str, expect: Option<CallStatus>) {
-        let found = match look_at(&CallKind, line.as_bytes()) {
+        let found = match look_at(&kind(), line.as_bytes()) {
             Content::Record(peeked) => status_of(peeked.facts.status.byte().into()),
             Content::Header | Content::Blank | Content::Broken => None,
         };
@@ -151,13 +171,13 @@ mod tests {
 
     #[test]
     fn the_rules_of_a_status_match_its_code() {
-        assert_eq!(CallKind.statuses().len(), CallStatus::ALL.len());
+        assert_eq!(kind().statuses().len(), CallStatus::ALL.len());
         for status in CallStatus::ALL.iter().cloned() {
             let code = code_of(&status).unwrap();
-            assert_eq!(CallKind.is_finished(code), status.is_finished(), "{status}");
+            assert_eq!(kind().is_finished(code), status.is_finished(), "{status}");
             let is_unique =
                 matches!(status, CallStatus::Pending | CallStatus::Approved | CallStatus::Rejected);
-            assert_eq!(CallKind.is_unique(code), is_unique, "{status}");
+            assert_eq!(kind().is_unique(code), is_unique, "{status}");
         }
     }
 }

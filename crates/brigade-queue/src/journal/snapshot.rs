@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use brigade_call::{Call, CallStatus};
+use brigade_call::{Call, CallStatus, RecordVersion};
 use brigade_core::{CallId, Json};
+use brigade_fs::WorkspaceKey;
 use brigade_journal::{LatestLine, ListedLine, Log, Merge, State, StatusCode};
 
 use super::kind::{code_of, content_key, duplicate_key, status_of};
 use super::receipts::Hashes;
-use super::{approved, checkpoints, receipts, verify};
+use super::{approved, checkpoints, receipts, recent, verify};
 use crate::error::QueueError;
+use crate::recent::RecentCalls;
 use crate::store::{
     CallQuery, CallRecord, Chain, CheckpointList, Checkpoints, Detail, ExaminedRun, Form, FoundRecord, Order,
     ReceiptQuery, Records, RunList, Snapshot, StoredCall, Verification,
@@ -24,7 +26,8 @@ fn code(state: &State, status: &CallStatus) -> StatusCode {
 }
 
 fn parse(found: &LatestLine, state: &State) -> Result<StoredCall, QueueError> {
-    StoredCall::from_line(&found.line, found.sequence).ok_or_else(|| bad_record(state, 0))
+    StoredCall::from_line(&found.line, found.sequence, state.place().kind().key())
+        .ok_or_else(|| bad_record(state, 0))
 }
 
 fn bad_record(state: &State, offset: u64) -> QueueError {
@@ -56,7 +59,7 @@ pub(super) fn remember(state: &State, calls: &[StoredCall]) {
     for stored in calls.iter().filter(is_new) {
         if let Ok(Some(listed)) = journal.known(stored.call.id.as_str()) {
             debug_assert_eq!(
-                StoredCall::from_line(stored.to_line().trim_end().as_bytes(), 0).as_ref(),
+                read_listed(state, journal, &listed).ok().as_ref(),
                 Some(stored),
                 "a call is read as it was written"
             );
@@ -75,12 +78,32 @@ pub(super) fn forget(state: &State, calls: &[StoredCall]) {
     }
 }
 
+/// Lists the calls that could run or resume if their records had the MAC of this host, as they are stored.
+pub(crate) fn approved_elsewhere(state: &State) -> Result<Vec<StoredCall>, QueueError> {
+    let Some(journal) = state.journal() else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for status in &APPROVED {
+        for listed in journal.list(Some(code(state, status)))? {
+            let line = journal.line(listed.span)?;
+            let counted = read_listed(state, journal, &listed)?;
+            let stored = StoredCall::with_mac(&line, listed.sequence).map(|(stored, _)| stored);
+            let is_ours = |stored: &StoredCall| stored.version == RecordVersion::Current;
+            let is_open = |stored: &StoredCall| stored.call.approval.is_some() && stored.call != counted.call;
+            found.extend(stored.filter(|stored| is_ours(stored) && is_open(stored)));
+        }
+    }
+    found.sort_unstable_by_key(|stored| stored.sequence);
+    Ok(found)
+}
+
 /// Lists the stored calls with a status, except those in segments.
 pub(crate) fn living(state: &State, status: &CallStatus) -> Result<Vec<StoredCall>, QueueError> {
     let Some(journal) = state.journal() else { return Ok(Vec::new()) };
     let mut listed = journal.list(Some(code(state, status)))?;
     listed.sort_unstable_by_key(|listed| (listed.created, listed.sequence));
-    listed.iter().map(|listed| read_listed(state, journal, listed)).collect()
+    let read = listed.iter().map(|listed| read_listed(state, journal, listed));
+    // Without the MAC of this host, a call does not have the status that its line says.
+    read.filter(|read| read.as_ref().map_or(true, |stored| stored.call.status == *status)).collect()
 }
 
 fn read_listed(state: &State, log: &Log, listed: &ListedLine) -> Result<StoredCall, QueueError> {
@@ -88,7 +111,8 @@ fn read_listed(state: &State, log: &Log, listed: &ListedLine) -> Result<StoredCa
         return Ok((*stored).clone());
     }
     let line = log.line(listed.span)?;
-    StoredCall::from_line(&line, listed.sequence).ok_or_else(|| bad_record(state, listed.span.offset))
+    StoredCall::from_line(&line, listed.sequence, state.place().kind().key())
+        .ok_or_else(|| bad_record(state, listed.span.offset))
 }
 
 /// Passes on all calls in order of sequence, merging journal and segments.
@@ -96,7 +120,8 @@ fn read_listed(state: &State, log: &Log, listed: &ListedLine) -> Result<StoredCa
 /// A long list is read and parsed in a separate thread while the caller handles earlier calls.
 fn in_order(state: &State, found: &mut FoundRecord<'_>) -> Result<(), QueueError> {
     let mut merge = Merge::new(state)?;
-    let first = batch(&mut merge)?;
+    let key = state.place().kind().key();
+    let first = batch(&mut merge, key)?;
     let is_all = first.len() < BATCH;
     for stored in first {
         if found(stored.into()).is_break() {
@@ -111,7 +136,7 @@ fn in_order(state: &State, found: &mut FoundRecord<'_>) -> Result<(), QueueError
         let (sender, receiver) = sync_channel::<Result<Vec<StoredCall>, QueueError>>(2);
         scope.spawn(move || {
             loop {
-                let batch = batch(&mut merge);
+                let batch = batch(&mut merge, key);
                 let is_last = batch.as_ref().is_ok_and(|batch| batch.len() < BATCH) || batch.is_err();
                 // The receiver is gone once the caller has seen enough.
                 if sender.send(batch).is_err() || is_last {
@@ -134,13 +159,13 @@ fn in_order(state: &State, found: &mut FoundRecord<'_>) -> Result<(), QueueError
 const BATCH: usize = 256;
 
 /// Returns the next calls. Fewer than [`BATCH`] calls are the last ones.
-fn batch(merge: &mut Merge<'_>) -> Result<Vec<StoredCall>, QueueError> {
+fn batch(merge: &mut Merge<'_>, key: Option<&WorkspaceKey>) -> Result<Vec<StoredCall>, QueueError> {
     let mut batch = Vec::with_capacity(BATCH);
     let mut line = Vec::new();
     while batch.len() < BATCH
         && let Some((sequence, _)) = merge.next_record(&mut line)?
     {
-        batch.extend(StoredCall::from_line(&line, sequence));
+        batch.extend(StoredCall::from_line(&line, sequence, key));
     }
     Ok(batch)
 }
@@ -153,8 +178,13 @@ fn candidates<'s>(
     let Some(status) = status else { return Ok(state.list()?) };
     let kind = state.place().kind();
     let mut listed = Vec::new();
-    // The status of a record of a newer version must be read from the record. Segments contain only finished calls.
-    for code in [code(state, status), kind.newer()] {
+    // The status of a record of a newer version must be read from the record, and so must that of an approved one,
+    // which is pending without the MAC of this host. Segments contain only finished calls.
+    let mut codes = vec![code(state, status), kind.newer()];
+    if *status == CallStatus::Pending {
+        codes.extend(APPROVED.iter().map(|status| code(state, status)));
+    }
+    for code in codes {
         for log in state.logs() {
             let is_journal = state.journal().is_some_and(|journal| std::ptr::eq(journal, log));
             if is_journal || kind.is_finished(code) {
@@ -164,6 +194,10 @@ fn candidates<'s>(
     }
     Ok(listed)
 }
+
+/// The statuses that a call has only with the MAC of this host.
+pub(crate) const APPROVED: [CallStatus; 3] =
+    [CallStatus::Approved, CallStatus::Waiting, CallStatus::ResumePending];
 
 /// Passes on the calls with a status, or all.
 fn list(
@@ -296,6 +330,10 @@ impl Snapshot for State {
         }
     }
 
+    fn recent(&self, since: i64, question: &mut dyn FnMut(&mut RecentCalls)) -> Result<(), QueueError> {
+        recent::ask(self, since, question)
+    }
+
     fn counts(&self, of: Records) -> Result<BTreeMap<String, u64>, QueueError> {
         match of {
             Records::Calls => call_counts(self),
@@ -312,13 +350,15 @@ fn call_counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
         }
     };
     for (code, count) in state.counts()?.into_iter().enumerate() {
-        if let Some(status) = status_of(code) {
+        if let Some(status) = status_of(code).filter(|status| !APPROVED.contains(status)) {
             add(status.as_str(), count);
         }
     }
-    // These codes cover several statuses, so the records must be read.
+    // These codes cover several statuses, or count only with a valid MAC, so the records must be read.
     let kind = state.place().kind();
-    for code in [kind.other(), kind.newer()] {
+    for code in
+        [kind.other(), kind.newer()].into_iter().chain(APPROVED.iter().map(|status| code(state, status)))
+    {
         if let Some(log) = state.journal() {
             for listed in log.list(Some(code))? {
                 add(read_listed(state, log, &listed)?.call.status.as_str(), 1);
@@ -331,15 +371,19 @@ fn call_counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
 /// Passes on all calls in queue order. Records that are shown as stored are not parsed.
 fn shown(state: &State, found: &mut FoundRecord<'_>) -> Result<(), QueueError> {
     state.require_journal()?;
-    let running = code(state, &CallStatus::Running);
+    let parsed = [code(state, &CallStatus::Running)]
+        .into_iter()
+        .chain(APPROVED.iter().map(|status| code(state, status)));
+    let parsed: Vec<StatusCode> = parsed.collect();
+    let key = state.place().kind().key();
     let mut merge = Merge::new(state)?;
     let mut line = Vec::new();
     while let Some((sequence, peeked)) = merge.next_record(&mut line)? {
         // Only records of our own format have a sequence.
-        let record = if peeked.sequence.is_some() && peeked.facts.status != running {
+        let record = if peeked.sequence.is_some() && !parsed.contains(&peeked.facts.status) {
             CallRecord(Form::Line(&line))
         } else {
-            match StoredCall::from_line(&line, sequence) {
+            match StoredCall::from_line(&line, sequence, key) {
                 Some(stored) => stored.into(),
                 None => continue,
             }
@@ -356,7 +400,7 @@ mod tests {
     use std::time::Duration;
 
     use brigade_core::Timestamp;
-    use brigade_fs::MemoryFs;
+    use brigade_fs::{MemoryFs, WorkspaceKey};
 
     use super::*;
     use crate::journal::{JournalStore, JournalTransaction};
@@ -364,7 +408,12 @@ mod tests {
 
     #[test]
     fn a_running_call_is_parsed_once_per_write() {
-        let store = JournalStore::new(Arc::new(MemoryFs::new()), "test", Duration::from_secs(1));
+        let store = JournalStore::new(
+            Arc::new(MemoryFs::new()),
+            Arc::new(WorkspaceKey::temporary()),
+            "test",
+            Duration::from_secs(1),
+        );
         let mut transaction =
             store.transaction(Timestamp::from_unix_micros(1_000_000), Durability::AtOnce).unwrap();
         let read_before = |transaction: &JournalTransaction<'_>| {
@@ -373,8 +422,8 @@ mod tests {
             journal.was_read_as::<StoredCall>(listed.span)
         };
         let line = r#"{"record_version":1,"id":"call-1","status":"running","tool_id":"t","revision":1}"#;
-        let complete = StoredCall::from_line(line.as_bytes(), 0).unwrap().to_line();
-        let mut calls = [StoredCall::from_line(complete.trim_end().as_bytes(), 0).unwrap()];
+        let complete = StoredCall::from_line(line.as_bytes(), 0, None).unwrap().to_line();
+        let mut calls = [StoredCall::from_line(complete.trim_end().as_bytes(), 0, None).unwrap()];
         transaction.put(&mut calls).unwrap();
         assert_eq!(read_before(&transaction).as_deref(), Some(&calls[0]));
         let first = transaction.state().journal().unwrap().known("call-1").unwrap().unwrap();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use brigade_call::{ApprovedBy, Binding, Call, Caller, Checkpoint, Claim, Paths, Receipt, Runner};
 use brigade_core::{CallId, Dialect, Fingerprint, IdPrefix, Json, RunId, Timestamp};
-use brigade_fs::{Fs, RelPath};
+use brigade_fs::{Fs, RelPath, WorkspaceKey};
 use brigade_queue::{
     CallFilter, Calls, Check, Compaction, Damage, EnqueueOutcome, FinishedRun, Host, JournalStore, LocalHost,
     LockedQueue, Match, OnDuplicate, Outcome, Queue, QueueError, Review, StoredCall, View,
@@ -128,7 +128,12 @@ impl std::ops::Deref for TestQueue {
 
 impl TestQueue {
     pub fn open(fs: Arc<dyn Fs>, holder: &str, patience: Duration, runners_live: bool) -> TestQueue {
-        let journal = Arc::new(JournalStore::new(fs.clone(), holder, patience));
+        let journal = Arc::new(JournalStore::new(
+            fs.clone(),
+            Arc::new(WorkspaceKey::for_given_files()),
+            holder,
+            patience,
+        ));
         let host = TestHost { runners_live, fs: Some(fs) };
         TestQueue { queue: Queue::new(journal.clone(), Arc::new(host)), journal }
     }

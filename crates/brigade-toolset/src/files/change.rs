@@ -6,12 +6,13 @@ use brigade_access::builtin::{PathProblem, PathUse};
 use brigade_access::lane_lock;
 use brigade_core::json::from_json;
 use brigade_core::{Fingerprint, Json, codes};
+use brigade_exec::ClosedPlaces;
 use brigade_fs::{EntryMetadata, FileKind, Folder, FsError, FsErrorKind, Lock, RelPath, in_directory};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
 use super::MAX_DEPTH;
-use super::place::{Place, ReservedPaths, check_seen, failed, place, root};
+use super::place::{Place, check_seen, failed, place, root};
 use crate::context::{Context, Failure, Output};
 use crate::named::ArgumentReferences;
 use crate::run::arguments;
@@ -347,7 +348,8 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         FileKind::Directory => {
             let inside = folder.folder(name).map_err(error)?;
             let mut found = 0;
-            look_through(context, &ReservedPaths::find(context), &inside, &place.shown, &mut found, 0)?;
+            let places = context.closed_places(context.files.root());
+            look_through(context, &places, &inside, &place.shown, &mut found, 0)?;
             context.check_cancelled()?;
             clear_directory(context, &inside, &place.shown, 0)?;
             folder.remove_folder(name).map_err(error)?;
@@ -431,7 +433,7 @@ fn child_path(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failur
 /// Refuses a directory that contains protected paths, before anything is removed.
 fn look_through(
     context: &Context<'_>,
-    led_to: &ReservedPaths,
+    places: &ClosedPlaces,
     folder: &Folder,
     shown: &str,
     found: &mut usize,
@@ -446,13 +448,13 @@ fn look_through(
             ));
         }
         let path = child_path(folder, &name)?;
-        if !context.guards.allows(path.as_str(), PathUse::Change) || led_to.holds(&path) {
-            let problem = PathProblem::Protected;
+        let closed = || places.closes(path.as_str()).map(PathProblem::Closed);
+        if let Some(problem) = context.guards.refusal(path.as_str(), PathUse::Change).or_else(closed) {
             return Err(Failure::new(problem.code(), format!("`{path}`: {problem}")));
         }
         if kind == FileKind::Directory {
             let inside = open_child(folder, &path, shown, depth)?;
-            look_through(context, led_to, &inside, shown, found, depth + 1)?;
+            look_through(context, places, &inside, shown, found, depth + 1)?;
         }
     }
     Ok(())

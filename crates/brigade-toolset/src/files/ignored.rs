@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use brigade_access::builtin::PathUse;
+use brigade_core::{AgentFiles, closed_place};
 use brigade_fs::{FileKind, Folder, FsErrorKind, RelPath};
 use brigade_git::{Gitignore, gitignore};
 use serde::Serialize;
@@ -140,7 +141,7 @@ impl<'a, 'c> Walk<'a, 'c> {
                 continue;
             }
             if !self.context.guards.allows(path.as_str(), usage) {
-                if kind == FileKind::File && !self.context.guards.is_closed(path.as_str()) {
+                if kind == FileKind::File && closed_place(path.as_str(), AgentFiles::Open).is_none() {
                     self.closed.push(path);
                 }
                 continue;

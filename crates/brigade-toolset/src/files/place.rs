@@ -1,7 +1,5 @@
 //! Resolves the paths in arguments.
 
-use std::path::{Path, PathBuf};
-
 use brigade_access::builtin::{PathProblem, PathUse};
 use brigade_core::{Fingerprint, FingerprintStream, Json, codes};
 use brigade_fs::{EntryMetadata, FileKind, Folder, FsError, FsErrorKind, Location, OpenFile, RelPath};
@@ -48,22 +46,6 @@ pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
     Failure::new(code, message)
 }
 
-/// The targets of `.git` and `.brigade`, which are reserved like these themselves.
-pub(super) struct ReservedPaths(Vec<PathBuf>);
-
-impl ReservedPaths {
-    pub(super) fn find(context: &Context<'_>) -> ReservedPaths {
-        let root = context.files.root();
-        let inside = |path: PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
-        ReservedPaths(brigade_exec::led_to(root).into_iter().filter_map(inside).collect())
-    }
-
-    /// Returns whether a workspace path is reserved or below a reserved one.
-    pub(super) fn holds(&self, path: &RelPath) -> bool {
-        self.0.iter().any(|closed| path.as_path().starts_with(closed))
-    }
-}
-
 /// Resolves a path. Links in it are followed here, once. The last component is followed only for reading.
 pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Result<Place, Failure> {
     let root = context.files.root().display().to_string();
@@ -82,9 +64,12 @@ pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Resul
         Some(name) => real.join(name).map_err(|_| PathProblem::Outside)?,
         None => real,
     };
-    let is_led_to = || usage == PathUse::Change && ReservedPaths::find(context).holds(&path);
-    if !context.guards.allows(path.as_str(), usage) || is_led_to() {
-        return Err(PathProblem::Protected.into());
+    let closed = || {
+        let places = (usage == PathUse::Change).then(|| context.closed_places(context.files.root()))?;
+        places.closes(path.as_str()).map(PathProblem::Closed)
+    };
+    if let Some(problem) = context.guards.refusal(path.as_str(), usage).or_else(closed) {
+        return Err(problem.into());
     }
     let shown = if shown.is_empty() { ".".to_owned() } else { shown };
     let place = Place { path, shown, is_folder: path_names_a_folder(given) };

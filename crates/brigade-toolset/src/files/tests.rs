@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use brigade_access::builtin::{Guards, definition};
 use brigade_access::{CallLimits, RuleLimits};
-use brigade_core::{Fingerprint, Json, Place, SystemClock};
+use brigade_core::{AgentFiles, Fingerprint, Json, Place, SystemClock};
 use brigade_db::Stores;
 use brigade_fs::DiskFs;
 use brigade_redact::{Redactor, SecretValue};
@@ -19,7 +19,7 @@ use brigade_redact::{Redactor, SecretValue};
 use crate::context::{Context, Failure, Output, TouchedPath};
 use crate::run::run;
 
-mod led_to;
+mod closed;
 
 struct Work {
     folder: tempfile::TempDir,
@@ -62,9 +62,9 @@ impl Work {
 
     fn call_touching(&self, id: &str, args: &str) -> (Result<Output, Failure>, Vec<TouchedPath>) {
         let redactor = Redactor::new(&[SecretValue::new(BOUND)]);
-        let stores = Stores::new(Duration::from_secs(1));
+        let stores = Stores::new(Duration::from_secs(1), Arc::new(brigade_fs::WorkspaceKey::temporary()));
         let mut context = Context {
-            guards: Guards { protected: Vec::new(), readable: self.readable.clone() },
+            guards: Guards { readable: self.readable.clone(), ..Guards::default() },
             max_bytes: self.max_bytes,
             limits: Some(self.most.map_or_else(CallLimits::default, limits)),
             cancel: self.cancel.as_ref(),
@@ -675,7 +675,7 @@ fn deleting_a_directory_binds_its_contents() {
     }
     let things = |args: &str| {
         let redactor = Redactor::new(&[]);
-        let stores = Stores::new(Duration::from_secs(1));
+        let stores = Stores::new(Duration::from_secs(1), Arc::new(brigade_fs::WorkspaceKey::temporary()));
         let context = Context::new(&work.fs, "agent:a", &SystemClock, &redactor, &stores);
         crate::named::argument_references(&context, "fs.delete", &Json::parse(args).unwrap()).things
     };

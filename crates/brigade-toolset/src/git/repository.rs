@@ -6,8 +6,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use brigade_core::{Fingerprint, codes, reasons};
-use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, FsErrorKind, RelPath, fingerprint};
-use brigade_git::{Git, GitCommand, GitDirectories, GitError, Identity, Settings};
+use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, FsErrorKind, RelPath, bound_fingerprint};
+use brigade_git::{
+    CommitCheck, CommitRefusal, Git, GitCommand, GitDirectories, GitError, Identity, Settings,
+    untracked_in_the_way,
+};
 use brigade_process::{LocalSockets, Network, SandboxProfile, system_read_paths};
 
 use crate::context::{Context, Failure};
@@ -90,6 +93,16 @@ pub(crate) fn find_git(context: &Context<'_>) -> Result<Git, Failure> {
     let absent = || Failure::new(reasons::NOT_AVAILABLE_HERE, "no program `git` is on PATH");
     let host = context.environment.ok_or_else(absent)?;
     Git::find(context.fs, host)?.ok_or_else(absent)
+}
+
+impl From<CommitRefusal> for Failure {
+    fn from(refusal: CommitRefusal) -> Failure {
+        let message = refusal.to_string();
+        match refusal {
+            CommitRefusal::Secret { .. } => Failure::new(codes::SECRET_IN_COMMIT, message),
+            _ => Failure::new(reasons::PROTECTED_PATH, message),
+        }
+    }
 }
 
 fn no_repository() -> Failure {
@@ -201,6 +214,7 @@ impl Repository {
             read,
             write,
             deny_write: if reach == Reach::Files { self.closed.clone() } else { Vec::new() },
+            deny_new: Vec::new(),
             replaced: None,
             closed: None,
             network: if reach == Reach::Remote { Network::Allowed } else { Network::Denied },
@@ -303,7 +317,8 @@ impl Repository {
             let failed = |error: FsError| Failure::new(codes::GIT_FAILED, error.to_string());
             Ok(match fs.link_metadata(&name) {
                 Ok(found) if found.kind == FileKind::File => {
-                    let hash = fingerprint(&*fs.open(&name).map_err(failed)?).map_err(failed)?;
+                    let hash = bound_fingerprint(&fs, name.as_str(), &*fs.open(&name).map_err(failed)?);
+                    let hash = hash.map_err(failed)?;
                     format!("{} {}", hash.to_hex(), found.mode & 0o100 != 0)
                 }
                 Ok(found) => format!("{:?} {} {}", found.kind, found.len, found.modified),
@@ -352,45 +367,30 @@ impl Repository {
     /// Refuses changes (a letter and a path each) that add files at paths of untracked or ignored files. Git would
     /// replace those.
     pub(crate) fn check_untracked(&self, changes: &[(&[u8], &[u8])]) -> Result<(), Failure> {
-        let fs =
-            DiskFs::open(&self.top).map_err(|error| Failure::new(codes::GIT_FAILED, error.to_string()))?;
-        let kind = |path: &[u8]| -> Result<Option<FileKind>, Failure> {
-            let name = text_of(path).and_then(|path| path.parse::<RelPath>().ok());
-            // A path that cannot be checked counts as an existing file.
-            let Some(name) = name else { return Ok(Some(FileKind::Other)) };
-            match fs.link_metadata(&name) {
-                Ok(found) => Ok(Some(found.kind)),
-                Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => Ok(None),
-                Err(error) => Err(Failure::new(codes::GIT_FAILED, error.to_string())),
-            }
+        let mut holds_untracked = |path: &[u8]| {
+            let order = self.order("ls-files", Reach::Read).words(["--others", "-z", "--"]);
+            Ok(order.word(OsStr::from_bytes(path)).run()?.parts().next().is_some())
         };
-        let mut known = BTreeSet::new();
-        let mut is_free = |path: &[u8]| -> Result<bool, Failure> {
-            for (end, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
-                let above = &path[..end];
-                let is_new = known.insert(above.to_vec());
-                let is_folder = matches!(kind(above)?, None | Some(FileKind::Directory));
-                if is_new && !is_folder && !changes.contains(&(b"D", above)) {
-                    return Ok(false);
-                }
-            }
-            match kind(path)? {
-                None => Ok(true),
-                Some(FileKind::Directory) => {
-                    let order = self.order("ls-files", Reach::Read).words(["--others", "-z", "--"]);
-                    Ok(order.word(OsStr::from_bytes(path)).run()?.parts().next().is_none())
-                }
-                Some(_) => Ok(false),
-            }
-        };
-        for (_, path) in changes.iter().filter(|(letter, _)| *letter == b"A") {
-            if !is_free(path)? {
+        match untracked_in_the_way(&self.top, changes, &mut holds_untracked)? {
+            Some(path) => {
                 let path = String::from_utf8_lossy(path);
                 let message = format!("an untracked file is in the way of a new one: `{path}`");
-                return Err(Failure::new(codes::DIRTY_TREE, message));
+                Err(Failure::new(codes::DIRTY_TREE, message))
             }
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Refuses changes of closed places, by these paths.
+    pub(crate) fn check_closed<'p>(
+        &self,
+        context: &Context<'_>,
+        paths: impl IntoIterator<Item = &'p [u8]>,
+    ) -> Result<(), Failure> {
+        let places = [context.closed_places(&self.top)];
+        let check = CommitCheck { places: &places, redactor: Some(context.redactor) };
+        let refusal = paths.into_iter().find_map(|path| check.closes(&String::from_utf8_lossy(path)));
+        refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
     }
 
     /// Refuses a repository during a merge, a rebase or the like.
@@ -451,7 +451,7 @@ impl Repository {
             .text("message", message)
             .finish();
         let index = format!("brigade-{}.index", &random.to_hex()[..16]);
-        let result = self.commit_with(&index, old.as_deref(), &identity, paths, message);
+        let result = self.commit_with(context, &index, old.as_deref(), &identity, paths, message);
         let fs = DiskFs::open(&self.git_dir)
             .map_err(|error| Failure::new(codes::GIT_FAILED, error.to_string()))?;
         for name in [index.clone(), format!("{index}.lock")] {
@@ -464,6 +464,7 @@ impl Repository {
 
     fn commit_with(
         &self,
+        context: &Context<'_>,
         index: &str,
         old: Option<&str>,
         identity: &Identity,
@@ -494,6 +495,11 @@ impl Repository {
         };
         if before.as_deref() == Some(tree.as_str()) || (before.is_none() && paths.is_empty()) {
             return Ok(None);
+        }
+        let places = [context.closed_places(&self.top)];
+        let check = CommitCheck { places: &places, redactor: Some(context.redactor) };
+        if let Some(refusal) = check.trees(self.order("diff-tree", Reach::Read), before.as_deref(), &tree)? {
+            return Err(refusal.into());
         }
         let mut order = self.order("commit-tree", Reach::Repository).word(&tree);
         if let Some(old) = old {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use brigade_access::AgentLimits;
 use brigade_call::{
     ApprovedBy, Call, CallSession, CallStatus, Claim, Judgement, Plan, Purpose, RuntimeFact, verify,
 };
@@ -45,6 +46,8 @@ pub(super) fn no_longer_covered(by: &ApprovedBy) -> String {
 /// What an agent's request is decided by.
 pub(super) struct Terms<'a> {
     pub(super) limits: &'a [Limit],
+    /// How many calls may wait for a person.
+    pub(super) waiting: AgentLimits,
     /// Returns the limit of the tool that a call is one too many for.
     pub(super) rates: &'a dyn Fn(&View<'_>) -> Result<Option<LimitExceeded>, Error>,
     /// The effects that a command may have.
@@ -121,6 +124,18 @@ impl AgentCalls {
         }
         drop(view);
         Ok(ask(&call))
+    }
+
+    /// Returns the limit that leaves no room for one more call that waits for a person.
+    fn over_waiting(
+        &self,
+        view: &View<'_>,
+        call: &Call,
+        limits: &AgentLimits,
+    ) -> Result<Option<RequestOutcome>, Error> {
+        let waiting = view.waiting_calls(&self.room.env.caller, self.room.now())?;
+        let new = call.to_record_text().into_line().as_str().len() as u64;
+        Ok(limits.over_pending(waiting.calls, waiting.bytes, new).map(RequestOutcome::Over))
     }
 
     /// Returns the first limit that leaves no room for one more call.
@@ -290,9 +305,13 @@ impl Request<'_> {
         // No person is asked again about a call that runs: a caller that asks for it waits for its result.
         let joins = waiting.is_none() && by.is_none();
         let waiting = if joins { view.running_like(probe)? } else { waiting };
-        let over = match waiting {
-            Some(_) => None,
-            None => calls.over(&view, self.terms)?,
+        let over = match (&waiting, &by) {
+            (Some(_), _) => None,
+            (None, Some(_)) => calls.over(&view, self.terms)?,
+            (None, None) => match calls.over(&view, self.terms)? {
+                Some(over) => Some(over),
+                None => calls.over_waiting(&view, probe, &self.terms.waiting)?,
+            },
         };
         // A call is claimed at once only without a reason against it under the lock, too.
         let claiming = claiming.filter(|claiming| {

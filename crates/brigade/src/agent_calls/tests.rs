@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use brigade_access::AgentLimits;
 use brigade_call::{ApproverKind, Caller};
 use brigade_core::Json;
 use tempfile::TempDir;
@@ -46,7 +47,14 @@ fn rule(_: &Plan, selection: RuleSelection<'_>) -> Result<ApprovedBy, Vec<String
 }
 
 fn ask(calls: &AgentCalls, args: Json, covers: &ApproveFn<'_>) -> Call {
-    let terms = Terms { limits: &[], rates: &|_| Ok(None), granted: &[], covers, judge: None };
+    let terms = Terms {
+        limits: &[],
+        waiting: AgentLimits::default(),
+        rates: &|_| Ok(None),
+        granted: &[],
+        covers,
+        judge: None,
+    };
     match calls.submit_request("say", args, None, &terms, &|request, _, _| request.store()).unwrap() {
         RequestOutcome::Stored { call, .. } => *call,
         over => panic!("{over:?}"),
@@ -60,7 +68,14 @@ fn ask_to_run(
     limits: &[Limit],
     covers: &ApproveFn<'_>,
 ) -> (RunRequestOutcome, Option<CallId>) {
-    let terms = Terms { limits, rates: &|_| Ok(None), granted: &[], covers, judge: None };
+    let terms = Terms {
+        limits,
+        waiting: AgentLimits::default(),
+        rates: &|_| Ok(None),
+        granted: &[],
+        covers,
+        judge: None,
+    };
     let begun = std::cell::RefCell::new(None);
     let note = |id: &CallId| drop(begun.replace(Some(id.clone())));
     let run = |request: &asking::Request<'_>, planned, config: &_| request.run(planned, config, &note);

@@ -73,6 +73,7 @@ impl View for ValidationReport {
             page.trouble.gap();
         }
         configuration(&self.config_issues, &self.refusals, page);
+        self.notes.iter().for_each(|note| page.note(note));
         page.data.field("prd", Text::new(Tone::Accent, &self.prd_path));
         page.data.field("valid", yes_or_no(self.valid));
         page.data.field("tasks", self.tasks.len().to_string());

@@ -154,3 +154,99 @@ fn a_clock_set_back_repeats_and_delays_nothing() {
     assert_eq!((world.starts("work", "a"), world.starts("work", "b")), (1, 1));
     assert_eq!((world.receipts(RunKind::Attempt), world.serve().attempts), (2, 0));
 }
+
+/// A workspace with a branch, and a tracked script that reviews.
+fn with_reviewer(config: &str, script: &str, reviewer: &str) -> World {
+    let world = World::with_branch(&tasks(&[("a", "true", &[])]), config, script);
+    fs::create_dir_all(world.folder.join("work/crew")).unwrap();
+    fs::write(world.folder.join("work/crew/helper.sh"), reviewer).unwrap();
+    fs::write(world.folder.join("work/crew/review.sh"), ". crew/helper.sh\n").unwrap();
+    world.git(&["add", "crew"]);
+    world.git(&["commit", "-qm", "Add a reviewer"]);
+    let worktrees = if config.is_empty() { "worktrees = \"on\"\n" } else { config };
+    world.configure(&format!("review_enabled = true\nmax_iterations = 1\n{worktrees}"));
+    let path = world.folder.join("work/.brigade/kitchen.toml");
+    let tools = world.folder.join("tools/worker.sh").display().to_string();
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("[tier.executive]").unwrap();
+    let after = after.replace(&tools, "sh crew/review.sh");
+    fs::write(&path, format!("{before}[tier.executive]{after}")).unwrap();
+    world.approve();
+    world
+}
+
+#[test]
+fn a_reviewer_starts_from_the_approved_commit() {
+    const FAILS: &str = "cat > /dev/null\ntest -f a.txt && echo '<review>PASS</review>' && exit 0\n\
+        test -f \"$BRIGADE_WORKTREE/a.txt\" && echo '<review>FAIL</review>'\n";
+    // What the reviewer finds beside its command is not what the worker wrote.
+    let world = with_reviewer(
+        "",
+        "echo 'echo \"<review>PASS</review>\"' > crew/helper.sh; echo x > a.txt; done_",
+        FAILS,
+    );
+    assert_ne!(world.serve().outcome, Outcome::Complete);
+    assert_eq!(world.git(&["rev-parse", "feature/x"]), world.git(&["rev-parse", "main"]));
+    assert_eq!(world.life().history.reviews.len(), 1);
+    let left = fs::read_dir(world.folder.join("work/.brigade/kitchen/worktrees/prd-a")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with('+')), "{left:?}");
+    // What a command of a tier names may not be changed at all.
+    for config in ["", "worktrees = \"off\"\n"] {
+        let world =
+            with_reviewer(config, "echo 'echo \"<review>PASS</review>\"' > crew/review.sh; done_", FAILS);
+        assert_ne!(world.serve().outcome, Outcome::Complete, "{config}");
+        let feedback = world.life().task(&"a".parse().unwrap()).feedback.unwrap().to_string();
+        assert!(
+            feedback.contains("`crew/review.sh`, which the command of the executive tier names"),
+            "{feedback}"
+        );
+    }
+}
+
+#[test]
+fn a_clear_fail_counts_although_a_file_is_left() {
+    for (verdict, expect) in [("fail", "it is wrong"), ("pass", "the reviewer changed files: left.txt")] {
+        let script = format!(
+            "if [ $BRIGADE_ROLE = review ]; then echo x > left.txt\n\
+             result '\"review\":\"{verdict}\",\"reason\":\"it is wrong\"'; exit 0; fi\necho x > a.txt\ndone_"
+        );
+        let config = "review_enabled = true\nmax_iterations = 1\n";
+        let world = World::with_branch(&tasks(&[("a", "true", &[])]), config, &script);
+        assert_ne!(world.serve().outcome, Outcome::Complete);
+        let reviews = world.life().history.reviews;
+        assert_eq!(reviews[0].3, expect, "{verdict}");
+        assert_eq!(reviews.len(), if verdict == "fail" { 1 } else { 2 }, "a FAIL is not repeated");
+    }
+}
+
+#[test]
+fn git_is_given_no_named_pipe_and_no_giant() {
+    for (script, named) in [
+        ("mkdir d; mkfifo d/.gitignore", "d/.gitignore"),
+        ("mkdir -p d/e; mkfifo d/e/.gitattributes .mailmap", "d/e/.gitattributes"),
+        ("truncate -s 2G big", "big"),
+        ("mkdir e; truncate -s 20M e/.gitattributes", "e/.gitattributes"),
+    ] {
+        let script = format!("[ $n = 1 ] && {{ {script}; }} || rm -rf big d e\necho x > a.txt\ndone_");
+        let world = World::with_branch(&tasks(&[("a", "true", &[])]), "", &script);
+        let report = world.serve();
+        assert_eq!((report.outcome, world.starts("work", "a")), (Outcome::Complete, 2), "{named}");
+        let told = world.note("prompt-work-a-2");
+        assert!(told.contains("named pipes, devices or too large for git") && told.contains(named), "{told}");
+        assert_eq!(world.git(&["diff", "--name-only", "main", "feature/x"]), "a.txt");
+    }
+}
+
+#[test]
+fn git_of_ours_never_waits_for_a_file() {
+    let world = World::with_branch(&tasks(&[("a", "true", &[])]), "", WRITES);
+    let exclude = world.folder.join("work/.git/info/exclude");
+    let _ = fs::remove_file(&exclude);
+    let made = std::process::Command::new("mkfifo").arg(&exclude).status().unwrap();
+    assert!(made.success());
+    let begun = std::time::Instant::now();
+    let served = world.try_serve(&ServiceOptions::default(), &NoFollower);
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(served.is_err() || served.unwrap().outcome != Outcome::Complete);
+}

@@ -109,21 +109,23 @@ fn a_scope_answer_of_a_person_is_in_the_state_file() {
 #[test]
 fn a_folder_in_place_of_a_command_file_is_reported() {
     let config = format!(
-        "{FILES}supervisor_cmd_file = \"cmd.json\"\nsupervisor_cmd_poll_interval = 1\n\
+        "{FILES}supervisor_cmd_file = \".brigade/kitchen/cmd.json\"\nsupervisor_cmd_poll_interval = 1\n\
         supervisor_cmd_timeout = 2"
     );
-    for folder in ["cmd.json/inside", "cmd.json.refused/inside"] {
+    for folder in
+        ["cmd.json/inside", "cmd.json.refused/inside"].map(|name| format!(".brigade/kitchen/{name}"))
+    {
         let world = World::new(&tasks(&[("a", "true", &[])]), &config, "exit 0");
-        fs::create_dir_all(world.folder.join("work").join(folder)).unwrap();
-        fs::create_dir_all(world.folder.join("work/cmd.json.refused/inside")).unwrap();
-        if folder.starts_with("cmd.json.refused") {
-            fs::write(world.folder.join("work/cmd.json"), "no command").unwrap();
+        fs::create_dir_all(world.folder.join("work").join(&folder)).unwrap();
+        fs::create_dir_all(world.folder.join("work/.brigade/kitchen/cmd.json.refused/inside")).unwrap();
+        if folder.contains("cmd.json.refused") {
+            fs::write(world.folder.join("work/.brigade/kitchen/cmd.json"), "no command").unwrap();
         }
         world.approve();
         let report = world.serve();
         assert_eq!(report.outcome, Outcome::Paused, "{folder}");
         assert!(
-            report.issues.iter().any(|issue| issue.contains("`cmd.json.refused`")),
+            report.issues.iter().any(|issue| issue.contains("`.brigade/kitchen/cmd.json.refused`")),
             "{:?}",
             report.issues
         );

@@ -167,7 +167,7 @@ fn the_same_failure_without_a_change_is_stuck() {
 fn limits_and_interruptions_do_not_count() {
     let mut book = TestJournal::new(prd(&[("a", JUNIOR)]));
     for _ in 0..9 {
-        let limit = crate::adapter::Limit { until: None };
+        let limit = crate::adapter::Limit { until: None, is_known: true };
         book.attempt("a", &Ending::Limit(limit), false);
         book.attempt("a", &Ending::Interrupted, true);
     }
