@@ -264,7 +264,7 @@ fn value(text: &str) -> Result<Json, RegisterError> {
     let yaml = || {
         let root = yaml::parse(text).map_err(|error| {
             let (message, at) = match error {
-                YamlError::Invalid(at) => (NOT_YAML.to_owned(), at),
+                YamlError::Invalid { at, why } => (format!("{NOT_YAML}: {why}"), at),
                 error => (format!("the YAML is not read: {error}"), error.at()),
             };
             invalid(&message, at.line, at.column)
@@ -281,8 +281,8 @@ fn value(text: &str) -> Result<Json, RegisterError> {
         JsonErrorKind::DuplicateKey => Err(invalid(DUPLICATE_KEY, error.line, error.column)),
         JsonErrorKind::TooDeep => Err(invalid("the file is nested too deep", error.line, error.column)),
         // A YAML map may also begin like JSON.
-        _ => yaml().map_err(|of_yaml| match of_yaml.message == NOT_YAML {
-            true => invalid("the file is not JSON", error.line, error.column),
+        _ => yaml().map_err(|of_yaml| match of_yaml.message.starts_with(NOT_YAML) {
+            true => invalid(&format!("the file is not JSON: {}", error.kind), error.line, error.column),
             false => of_yaml,
         }),
     })

@@ -520,6 +520,8 @@ issue_types! {
             "It is not a plain file, may not be read, is too large, or is a link out of the workspace. Its entries are unknown.", Remedy::Edit;
         ClientFileLoose = "client_file_loose", Warning, "A file of an agent program has what its program may not read",
             "Comments and trailing commas are read here. The program of the file may refuse them.", Remedy::Edit;
+        ProgramNotRead = "program_not_read", Info, "An agent program is installed whose files are not read",
+            "Its MCP servers and skills are not part of this view. Look at them in the program itself.", Remedy::Edit;
         TooManyEntries = "too_many_entries", Warning, "There are more entries than are read",
             "The others are unknown. Remove entries that are not needed.", Remedy::Edit;
         ServerInvalid = "server_invalid", Warning, "An MCP server is not an object",

@@ -34,7 +34,7 @@ pub use de::{Mismatch, from_json};
 pub use document::{DocumentWriter, ListWriter, write_document, write_list, write_rows, write_with_lists};
 pub use number::Number;
 pub use parse::{Dialect, JsonError, JsonErrorKind};
-pub use peek::{RawJson, members};
+pub use peek::{PlacedMember, RawJson, members, placed_members};
 pub use record::{Extra, RecordDeserializer, exact, from_record, matching, present, sorted};
 pub use reprint::{MemberFormat, reprint};
 pub use rows::Rows;

@@ -3,7 +3,7 @@
 //! Owns:
 //!
 //! * ids, timestamps, the clock, fingerprints, and the MACs of a host;
-//! * JSON (parsing, canonical form), and YAML as values with places;
+//! * JSON (parsing, canonical form), YAML as values with places, and the words of TOML errors;
 //! * places in files, issues found there, and the tables of issue types and codes;
 //! * next steps, and the documents of operations;
 //! * the names of places that are closed to agents;
@@ -39,6 +39,7 @@ mod report;
 mod schemas;
 pub mod text;
 mod time;
+pub mod toml_errors;
 #[doc(hidden)]
 pub mod words;
 pub mod yaml;

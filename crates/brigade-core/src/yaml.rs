@@ -4,6 +4,7 @@
 //! and aliases copy. A text of several documents is refused. Scalars are those of the core schema; tags are ignored,
 //! and `<<` is an ordinary key.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
@@ -36,11 +37,16 @@ pub struct Position {
 }
 
 /// Why a text is not read, and where. The text is never quoted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum YamlError {
     /// It is not YAML.
-    #[error("not valid YAML")]
-    Invalid(Position),
+    #[error("not valid YAML: {why}")]
+    Invalid {
+        /// The position.
+        at: Position,
+        /// The reason. The parser names kinds of characters and places, and never quotes the text.
+        why: Cow<'static, str>,
+    },
     /// It is nested deeper than 64 levels.
     #[error("nested too deep")]
     TooDeep(Position),
@@ -63,9 +69,9 @@ pub enum YamlError {
 
 impl YamlError {
     /// Returns the position.
-    pub fn at(self) -> Position {
-        match self {
-            YamlError::Invalid(at)
+    pub fn at(&self) -> Position {
+        match *self {
+            YamlError::Invalid { at, .. }
             | YamlError::TooDeep(at)
             | YamlError::TooLong(at)
             | YamlError::TooMany(at)
@@ -189,7 +195,8 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
     let mut copied = 0;
     let mut root: Option<Node> = None;
     for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| YamlError::Invalid(place(error.marker())))?;
+        let (event, span) = event
+            .map_err(|error| YamlError::Invalid { at: place(error.marker()), why: reason(error.info()) })?;
         let at = place(&span.start);
         let (node, anchor) = match event {
             Event::Scalar(scalar, style, anchor, _) => {
@@ -251,6 +258,18 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
         }
     }
     Ok(root)
+}
+
+/// Returns the reason of an error, in other words where the parser's are not those of a person who wrote the text.
+fn reason(info: &str) -> Cow<'static, str> {
+    const OTHER_WORDS: &[(&str, &str)] = &[
+        ("mapping values are not allowed", "`: ` is not allowed here; put a text that contains it in quotes"),
+        ("unexpected character", "a text cannot begin with this character; put it in quotes"),
+        ("simple key expect", "`:` is missing after a key"),
+        ("unexpected eof", "the text ends too early"),
+    ];
+    let other = OTHER_WORDS.iter().find(|(start, _)| info.starts_with(start));
+    other.map_or_else(|| Cow::Owned(info.to_owned()), |(_, words)| Cow::Borrowed(*words))
 }
 
 fn place(marker: &Marker) -> Position {
@@ -330,16 +349,39 @@ mod tests {
     }
 
     #[test]
+    fn an_error_has_its_reason_and_not_the_text() {
+        let check = |text: &str, place: Position, why: &str| {
+            let error = parse(text).unwrap_err();
+            assert_eq!(error.at(), place, "{text}: {error}");
+            assert!(error.to_string().starts_with(&format!("not valid YAML: {why}")), "{text}: {error}");
+            assert!(!error.to_string().contains("hunter"), "{error}");
+        };
+        check(
+            "a: hunter: hunter",
+            at(1, 10),
+            "`: ` is not allowed here; put a text that contains it in quotes",
+        );
+        check("a: @hunter", at(1, 4), "a text cannot begin with this character");
+        check("a: \"hunter", at(1, 4), "while scanning a quoted scalar, found unexpected end of stream");
+        check("a: \"\\hunter\"", at(1, 4), "while parsing a quoted scalar, found unknown escape character");
+        check("a:\n  - hunter\n b: hunter", at(3, 2), "while parsing a block mapping");
+        check("a: *hunter", at(1, 4), "while parsing node, found unknown anchor");
+    }
+
+    #[test]
     fn hostile_texts_are_refused() {
-        refused("a: [", YamlError::Invalid(at(2, 1)));
+        assert!(matches!(parse("a: ["), Err(YamlError::Invalid { at: place, .. }) if place == at(2, 1)));
         refused("a: 1\n---\nb: 2\n", YamlError::Several(at(2, 1)));
         refused("a: 1\n---\n", YamlError::Several(at(2, 1)));
         assert!(matches!(parse("a: 1\n---\nb: [1\n"), Err(YamlError::Several(_))));
         assert!(matches!(parse(&"[".repeat(100_000)), Err(YamlError::TooLong(_))));
-        assert!(matches!(parse(&"[\n".repeat(100_000)), Err(YamlError::Invalid(_) | YamlError::TooDeep(_))));
+        assert!(matches!(
+            parse(&"[\n".repeat(100_000)),
+            Err(YamlError::Invalid { .. } | YamlError::TooDeep(_))
+        ));
         assert!(matches!(parse(&"- ".repeat(10_000)), Err(YamlError::TooDeep(_))));
-        assert!(matches!(parse("a: *x"), Err(YamlError::Invalid(_) | YamlError::Alias(_))));
-        assert!(matches!(parse("a: &x [*x]"), Err(YamlError::Invalid(_) | YamlError::Alias(_))));
+        assert!(matches!(parse("a: *x"), Err(YamlError::Invalid { .. } | YamlError::Alias(_))));
+        assert!(matches!(parse("a: &x [*x]"), Err(YamlError::Invalid { .. } | YamlError::Alias(_))));
         let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let list = vec![format!("*a{}", level - 1); 9].join(", ");

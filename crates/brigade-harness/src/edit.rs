@@ -73,10 +73,12 @@ pub enum EditRefusal {
         kind: JsonErrorKind,
     },
     /// The file is not TOML.
-    #[error("not valid TOML")]
+    #[error("not valid TOML: {why}")]
     NotToml {
         /// The position of the error.
         at: Position,
+        /// The error.
+        why: &'static str,
     },
     /// The servers are not in an object or table.
     #[error("`{key}` is not {expected}")]
@@ -127,7 +129,7 @@ impl EditRefusal {
         match self {
             EditRefusal::Utf16 | EditRefusal::Unfit | EditRefusal::OtherTransport { .. } => None,
             EditRefusal::NotJson { at, .. }
-            | EditRefusal::NotToml { at }
+            | EditRefusal::NotToml { at, .. }
             | EditRefusal::WrongContainer { at, .. }
             | EditRefusal::Duplicate { at }
             | EditRefusal::Foreign { at }

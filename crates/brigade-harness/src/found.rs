@@ -150,6 +150,9 @@ pub struct EntryOrigin {
     pub line: Option<usize>,
     /// Whether it is enabled there.
     pub enabled: bool,
+    /// The plugin or extension that brings it, such as `board@acme`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
 }
 
 /// Reads the records of a list. Skips records that are unknown or damaged, and returns their number.

@@ -3,12 +3,15 @@
 //! For a harness that is also a [client](crate::Client), that table has its MCP files. This table adds other files, and
 //! the directories of skills and commands. Files whose location is unconfirmed are read if they exist.
 
+mod parts;
+mod plugin_table;
 mod table;
 
 use brigade_core::words;
 use std::path::{Path, PathBuf};
 
 use crate::client::{Client, Files, Format, Scope, client, moved};
+use crate::plugins::PluginStore;
 use crate::program::Program;
 use crate::spelling::Spelling;
 use crate::switches::SwitchFile;
@@ -69,6 +72,10 @@ pub(crate) enum KeyPaths {
     Key(&'static str),
     /// Several paths, each of several keys.
     Keys(&'static [&'static [&'static str]]),
+    /// One key. Without it, the file holds the servers at its outermost level.
+    KeyOrRoot(&'static str),
+    /// The path of a single server, and the key of its name.
+    Single { way: &'static [&'static str], name: &'static str },
 }
 
 impl KeyPaths {
@@ -76,7 +83,8 @@ impl KeyPaths {
     pub(crate) fn in_workspace(self, workspace: &str) -> Vec<Vec<&str>> {
         let key = |key: &'static str| if key == WORKSPACE { workspace } else { key };
         match self {
-            KeyPaths::Key(only) => vec![vec![key(only)]],
+            KeyPaths::Key(only) | KeyPaths::KeyOrRoot(only) => vec![vec![key(only)]],
+            KeyPaths::Single { way, .. } => vec![way.to_vec()],
             KeyPaths::Keys(ways) => {
                 ways.iter().map(|way| way.iter().map(|step| key(step)).collect()).collect()
             }
@@ -101,15 +109,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the maximum number of bytes to read.
-    ///
-    /// JSON is read without building a tree. The other formats need a tree, so their limit is lower.
-    pub fn limit(&self) -> u64 {
-        match self.syntax {
-            Syntax::Json(_) => 16 << 20,
-            Syntax::Toml | Syntax::Yaml => 1 << 20,
-        }
-    }
+    /// The maximum number of bytes to read. JSON is read without a tree, and the number of values of the other formats is
+    /// limited.
+    pub const LIMIT: u64 = 64 << 20;
 }
 
 /// A directory with skills or commands.
@@ -123,10 +125,14 @@ pub struct SkillDirectory {
     pub moved_by: Option<(&'static str, &'static str)>,
     /// What it contains.
     pub holds: FolderContent,
+    /// How many levels below it have skills. Commands are read from all levels.
+    pub depth: usize,
+    /// Whether the directory itself can be a skill.
+    pub has_own: bool,
 }
 
 /// The content of a directory in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FolderContent {
     /// Directories with a `SKILL.md`.
     Skills,
@@ -151,14 +157,21 @@ pub struct Harness {
     pub is_guest: bool,
     /// Files that list servers which the program does not start.
     pub switches: &'static [SwitchFile],
+    /// Where it keeps plugins.
+    pub plugins: &'static [PluginStore],
     more: &'static [Config],
-    spelling: &'static Spelling,
+    pub(crate) spelling: &'static Spelling,
 }
 
 impl Harness {
     /// Returns the label.
     pub fn label(&self) -> &'static str {
         self.program.label
+    }
+
+    /// Returns whether files of the program are read. Others are only known by name.
+    pub fn is_read(&self) -> bool {
+        !self.configs().is_empty() || !self.shelves.is_empty()
     }
 
     /// Returns the files with MCP servers, first the user's and then the workspace's.
@@ -227,6 +240,16 @@ impl SkillDirectory {
         (!moved.as_os_str().is_empty()).then_some(moved)
     }
 
+    /// Also skills in directories of skills, to this depth.
+    const fn nested(self, depth: usize) -> SkillDirectory {
+        SkillDirectory { depth, ..self }
+    }
+
+    /// Also the directory itself as a skill.
+    const fn with_own(self) -> SkillDirectory {
+        SkillDirectory { has_own: true, ..self }
+    }
+
     const fn moved_by(self, variable: &'static str, directory: &'static str) -> SkillDirectory {
         SkillDirectory { moved_by: Some((variable, directory)), ..self }
     }
@@ -237,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_seventeen_are_there_in_their_order() {
+    fn the_twenty_are_there_in_their_order() {
         let labels: Vec<&str> =
             harnesses().iter().filter(|harness| !harness.is_guest).map(Harness::label).collect();
         assert_eq!(
@@ -259,7 +282,10 @@ mod tests {
                 "amp",
                 "crush",
                 "cline",
-                "factory"
+                "factory",
+                "kiro",
+                "roo",
+                "antigravity"
             ]
         );
         for label in labels {

@@ -251,6 +251,7 @@ pub fn natives(harness: &'static Harness, path: &str) -> Vec<DiscoveredEntry> {
             key_path: None,
             line: None,
             enabled: true,
+            plugin: None,
         };
         DiscoveredEntry {
             id,

@@ -9,6 +9,7 @@ use brigade_core::{Dialect, Json, JsonError};
 use crate::client::{Client, Format};
 use crate::edit::{EditRefusal, EntryInsertion, Traces, at, is_blank, is_own, line_end};
 use crate::entry::{Entry, NAME};
+use crate::read::holds_servers;
 
 const DIALECT: Dialect = Dialect::WithComments;
 
@@ -72,7 +73,7 @@ impl<'a> Document<'a> {
         }
         if let Some(nested) = client.nested
             && let Some(member) = self.only(shelf, nested)?
-            && holds_servers(&member.value)
+            && holds_servers(&self.text[member.value.at.clone()])
         {
             return Ok(ServerContainer::There(&member.value));
         }
@@ -208,12 +209,6 @@ impl<'a> Document<'a> {
         cuts.sort_by_key(|cut| cut.start);
         without(self.text, &cuts)
     }
-}
-
-/// Returns whether a value is an object that holds servers, and is not a server itself.
-pub(crate) fn holds_servers(object: &PlacedValue<'_>) -> bool {
-    let has_type = |member: &PlacedEntry<'_>| member.value.all("type").next().is_some();
-    object.is_object() && object.members().iter().all(has_type)
 }
 
 /// Returns a text without the given ranges.

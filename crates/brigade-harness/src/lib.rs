@@ -2,8 +2,8 @@
 //!
 //! This crate owns:
 //!
-//! * the tables of [programs](Program), [harnesses](Harness) and [clients](Client): files per platform, format,
-//!   container and spelling;
+//! * the tables of [programs](Program), [harnesses](Harness), [plugins](PluginStore) and [clients](Client): files per
+//!   platform, format, container and spelling;
 //! * readers of [servers](read_config), [skills](read_skill) and [commands](read_command), which turn bytes into
 //!   [entries](DiscoveredEntry) and [issues](DiscoveryIssue) without any secret value;
 //! * [edits](put) that add, change or remove the entry `brigade` and keep every other byte.
@@ -59,6 +59,7 @@ mod hooks;
 mod inventory;
 mod json;
 mod launch;
+mod plugins;
 mod program;
 mod read;
 mod registered;
@@ -87,6 +88,10 @@ pub use harness::{
 pub use hooks::{HOOK_FILES, HookFile, OldHooks, old_hooks};
 pub use inventory::{DefinitionLookupError, Inventory, name_entries, named, natives};
 pub use launch::{Launch, Launches, OmittedValue, shows_words};
+pub use plugins::{
+    InstalledPlugin, PLUGIN_FILE_LIMIT, PluginLayout, PluginManifest, PluginStore, PluginSwitches,
+    SwitchForm, installed_plugins, linked_plugin, newest_version, read_manifest, read_plugin_switches,
+};
 pub use program::{Program, program, programs};
 pub use read::{MAX_ENTRIES, Reading, Source, read_config};
 pub use registered::RegistrationCache;

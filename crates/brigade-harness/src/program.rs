@@ -44,6 +44,21 @@ programs! {
     CLAUDE_DESKTOP = "claude-desktop", "Claude Desktop", ["claude-desktop"];
     CLINE = "cline", "Cline", ["cline"];
     FACTORY = "factory", "Factory", ["droid"];
+    KIRO = "kiro", "Kiro", ["kiro", "kiro-cli"];
+    ROO = "roo", "Roo Code", [];
+    AIDER = "aider", "Aider", ["aider"];
+    AUGMENT = "augment", "Augment", ["auggie"];
+    CODEBUDDY = "codebuddy", "CodeBuddy", ["codebuddy"];
+    GROK = "grok", "Grok CLI", ["grok"];
+    IFLOW = "iflow", "iFlow", ["iflow"];
+    JUNIE = "junie", "Junie", ["junie"];
+    KILO = "kilo", "Kilo Code", ["kilo"];
+    KIMI = "kimi", "Kimi CLI", ["kimi"];
+    LM_STUDIO = "lm-studio", "LM Studio", ["lms"];
+    OPENHANDS = "openhands", "OpenHands", ["openhands"];
+    ROVODEV = "rovodev", "Rovo Dev", ["rovodev"];
+    TRAE = "trae", "Trae", ["trae"];
+    WARP = "warp", "Warp", ["warp-terminal"];
     CLAWDBOT = "clawdbot", "Clawdbot", ["clawdbot"];
 }
 

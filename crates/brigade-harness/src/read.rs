@@ -1,18 +1,19 @@
 //! Reads the files of harnesses: bytes in, entries and issues out.
 
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::ops::Range;
 
-use brigade_core::json::{PlacedData, PlacedEntry, PlacedValue};
+use brigade_core::json::{PlacedMember, placed_members};
 use brigade_core::text::escape_terminal;
 use brigade_core::yaml::{self, Node, Position, Value, YamlError};
-use brigade_core::{Dialect, IssueType, Json, JsonErrorKind, Object};
+use brigade_core::{Dialect, IssueType, Json, JsonError, JsonErrorKind, Object};
 use brigade_redact::{MARK, Redactor, looks_secret_value};
 
 use crate::client::Format;
 use crate::edit::{EditRefusal, decode, is_blank};
 use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, plain_id};
-use crate::harness::{Config, Extent, Harness, Syntax};
-use crate::json::holds_servers;
+use crate::harness::{Config, Extent, Harness, KeyPaths, Syntax};
 use crate::launch::Launch;
 use crate::spelling::read_server;
 use crate::toml::json_of;
@@ -23,6 +24,9 @@ pub const MAX_ENTRIES: usize = 2_000;
 /// The maximum number of strings in the entries of a file, and their maximum total size in bytes.
 const MAX_TEXTS: usize = 50_000;
 const MAX_BYTES: usize = 4 << 20;
+
+/// The maximum size of one server in a file, in bytes.
+const MAX_SERVER_BYTES: usize = 4 << 20;
 
 /// The maximum number of issues of a file.
 const MAX_ISSUES: usize = 1_000;
@@ -84,6 +88,7 @@ impl Source<'_> {
             key_path,
             line,
             enabled,
+            plugin: None,
         }
     }
 
@@ -133,6 +138,12 @@ struct ReadFault(Position, String);
 impl From<EditRefusal> for ReadFault {
     fn from(refused: EditRefusal) -> ReadFault {
         ReadFault(refused.at().unwrap_or(Position { line: 1, column: 1 }), refused.to_string())
+    }
+}
+
+impl From<JsonError> for ReadFault {
+    fn from(error: JsonError) -> ReadFault {
+        ReadFault(Position { line: error.line, column: error.column }, error.kind.to_string())
     }
 }
 
@@ -273,135 +284,259 @@ fn key_path(way: &[&str], name: &str) -> String {
     path
 }
 
-/// Converts many byte offsets of a text to positions.
+/// Converts byte offsets of a text to positions. Ascending offsets are scanned once.
 struct Lines<'t> {
     text: &'t str,
-    starts: Vec<usize>,
+    /// A byte offset, the number of lines before it, and where its line begins.
+    last: Cell<(usize, usize, usize)>,
 }
 
 impl<'t> Lines<'t> {
     fn new(text: &'t str) -> Lines<'t> {
-        let ends = memchr::memchr_iter(b'\n', text.as_bytes());
-        Lines { text, starts: std::iter::once(0).chain(ends.map(|at| at + 1)).collect() }
+        Lines { text, last: Cell::new((0, 0, 0)) }
     }
 
     fn at(&self, byte: usize) -> Position {
-        let line = self.starts.partition_point(|start| *start <= byte);
-        let before = &self.text[self.starts[line - 1]..byte];
+        let (from, mut before, mut start) =
+            if self.last.get().0 <= byte { self.last.get() } else { (0, 0, 0) };
+        for end in memchr::memchr_iter(b'\n', &self.text.as_bytes()[from..byte]) {
+            before += 1;
+            start = from + end + 1;
+        }
+        self.last.set((byte, before, start));
+        let line = &self.text[start..byte];
         // Columns of extremely long lines are not counted in characters.
-        let column = if before.len() < 10_000 {
-            before.trim_start_matches('\u{feff}').chars().count()
-        } else {
-            before.len()
+        let column = match line.len() < 10_000 {
+            true => line.trim_start_matches('\u{feff}').chars().count(),
+            false => line.len(),
         };
-        Position { line, column: column + 1 }
+        Position { line: before + 1, column: column + 1 }
     }
+}
+
+/// A JSON text whose members are read where they are. No tree is built, because a file may be large.
+struct JsonText<'t> {
+    text: &'t str,
+    dialect: Dialect,
+    lines: Lines<'t>,
+    /// The outermost members with the wanted keys, so that they are found in the pass that checks the text.
+    top: Vec<PlacedMember<'t>>,
+}
+
+impl<'t> JsonText<'t> {
+    /// Checks the whole text, and reports what its program may not read.
+    fn check(
+        text: &'t str,
+        format: Format,
+        wanted: &[&str],
+        found: &mut Servers,
+    ) -> Result<JsonText<'t>, ReadFault> {
+        let place = |error: &JsonError| Position { line: error.line, column: error.column };
+        let mut loose = |at, what: &str| {
+            let message = format!("the file has {what}, which its program may not read");
+            found.issues.push((IssueType::ClientFileLoose, message, at));
+        };
+        let mut top = Vec::new();
+        let mut pass = |dialect| {
+            top.clear();
+            placed_members(text, dialect, |member| {
+                if !wanted.contains(&&*member.key.decode()) {
+                    return;
+                }
+                let is_same = |old: &PlacedMember<'_>| old.key.decode() == member.key.decode();
+                match top.iter().rposition(is_same).filter(|_| MAX_ISSUES <= top.len()) {
+                    Some(at) => top[at] = member,
+                    None => top.push(member),
+                }
+            })
+        };
+        let dialect = match format {
+            Format::Json => match pass(Dialect::Strict) {
+                Ok(_) => Dialect::Strict,
+                Err(error) => {
+                    pass(Dialect::WithComments)?;
+                    loose(place(&error), "comments or trailing commas");
+                    Dialect::WithComments
+                }
+            },
+            Format::JsonWithComments | Format::JsonWithCommas | Format::Toml => {
+                let has_trailing_comma = pass(Dialect::WithComments)?;
+                if has_trailing_comma && format == Format::JsonWithComments {
+                    loose(Position { line: 1, column: 1 }, "trailing commas");
+                }
+                Dialect::WithComments
+            }
+        };
+        Ok(JsonText { text, dialect, lines: Lines::new(text), top })
+    }
+
+    /// Calls `found` for each member of an object in the text.
+    fn members(
+        &self,
+        object: &Range<usize>,
+        mut found: impl FnMut(PlacedMember<'t>),
+    ) -> Result<(), ReadFault> {
+        let start = object.start;
+        placed_members(&self.text[object.clone()], self.dialect, |member| {
+            let value = member.value.start + start..member.value.end + start;
+            found(PlacedMember { key_at: member.key_at + start, value, ..member });
+        })?;
+        Ok(())
+    }
+
+    /// Finds the value of a key. The last one counts; earlier ones are reported. Of the whole text, it is a wanted key.
+    fn find(
+        &self,
+        object: &Range<usize>,
+        key: &str,
+        found: &mut Servers,
+    ) -> Result<Option<Range<usize>>, ReadFault> {
+        let mut last: Option<PlacedMember<'_>> = None;
+        let mut take = |member: PlacedMember<'t>| {
+            if member.key.decode() != key {
+                return;
+            }
+            if let Some(earlier) = last.replace(member)
+                && found.issues.len() < MAX_ISSUES
+            {
+                let message = "duplicate key; the last one wins".to_owned();
+                found.issues.push((IssueType::DuplicateKey, message, self.lines.at(earlier.key_at)));
+            }
+        };
+        match *object == (0..self.text.len()) {
+            true => self.top.iter().cloned().for_each(take),
+            false => self.members(object, &mut take)?,
+        }
+        Ok(last.map(|member| member.value))
+    }
+
+    fn begins_object(&self, value: &Range<usize>) -> bool {
+        self.text.as_bytes()[value.start] == b'{'
+    }
+
+    /// Finds the object of the servers and the keys on the path to it.
+    fn shelf<'w>(
+        &self,
+        way: &[&'w str],
+        nested: Option<&'static str>,
+        found: &mut Servers,
+    ) -> Result<Option<(Range<usize>, Vec<&'w str>)>, ReadFault> {
+        let mut object = 0..self.text.len();
+        let mut way = way.to_vec();
+        for key in &way {
+            let Some(value) = self.find(&object, key, found)? else { return Ok(None) };
+            if !self.begins_object(&value) {
+                if &self.text[value.clone()] == "null" {
+                    return Ok(None);
+                }
+                let shown = escape_terminal(key);
+                return Err(ReadFault(self.lines.at(value.start), format!("`{shown}` is not an object")));
+            }
+            object = value;
+        }
+        if let Some(nested) = nested
+            && let Some(inner) = self.find(&object, nested, &mut Servers::default())?
+            && holds_servers(&self.text[inner.clone()])
+        {
+            way.push(nested);
+            object = inner;
+        }
+        Ok(Some((object, way)))
+    }
+
+    /// Returns a value, and whether a key is duplicated in it. The last duplicate counts. `None` if it is too long.
+    fn value(&self, at: &Range<usize>) -> Option<(Json, bool)> {
+        if MAX_SERVER_BYTES < at.len() {
+            return None;
+        }
+        Some(match Json::parse_bytes(self.text[at.clone()].as_bytes(), Dialect::WithComments) {
+            Ok(value) => (value, false),
+            Err(error) if error.kind == JsonErrorKind::DuplicateKey => {
+                let mut members = Object::new();
+                let insert = |member: PlacedMember<'_>| {
+                    let value = self.value(&member.value).map(|(value, _)| value);
+                    members.insert(member.key.decode().into_owned(), value.unwrap_or_default());
+                };
+                // A list with such an object is not a server.
+                let _ = self.members(at, insert);
+                (Json::Object(members), true)
+            }
+            Err(_) => (Json::Null, false),
+        })
+    }
+}
+
+/// Returns whether a JSON text is an object that holds servers, and is not a server itself.
+pub(crate) fn holds_servers(text: &str) -> bool {
+    let mut all_have_type = true;
+    let check = |member: PlacedMember<'_>| {
+        let mut has_type = false;
+        let value = &text[member.value];
+        let is_object = placed_members(value, Dialect::WithComments, |inner| {
+            has_type |= inner.key.decode() == "type";
+        });
+        all_have_type &= is_object.is_ok() && has_type;
+    };
+    placed_members(text, Dialect::WithComments, check).is_ok() && all_have_type
 }
 
 fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> Result<Servers, ReadFault> {
-    let broken = |error: brigade_core::JsonError| {
-        ReadFault(Position { line: error.line, column: error.column }, error.kind.to_string())
-    };
     let mut found = Servers::default();
-    let plain = text.trim_start_matches('\u{feff}');
-    let strict = match format {
-        Format::Json => Some(PlacedValue::parse_object(plain.as_bytes(), Dialect::Strict)),
-        Format::JsonWithComments | Format::JsonWithCommas | Format::Toml => None,
-    };
-    let root = match strict {
-        Some(Ok(root)) => root,
-        strict => {
-            let root = PlacedValue::parse_object(plain.as_bytes(), Dialect::WithComments).map_err(broken)?;
-            if let Some(Err(error)) = strict {
-                let message = "the file has comments or trailing commas, which its program may not read";
-                let at = Position { line: error.line, column: error.column };
-                found.issues.push((IssueType::ClientFileLoose, message.to_owned(), at));
-            } else if format == Format::JsonWithComments && root.has_trailing_comma() {
-                let message = "the file has trailing commas, which its program may not read";
-                found.issues.push((
-                    IssueType::ClientFileLoose,
-                    message.to_owned(),
-                    Position { line: 1, column: 1 },
-                ));
-            }
-            root
-        }
-    };
-    let lines = Lines::new(plain);
-    for way in config.ways.in_workspace(source.workspace) {
-        let Some((shelf, way)) = shelf(&root, &way, config.nested, &lines, &mut found)? else { continue };
-        found.left_out += shelf.members().len().saturating_sub(MAX_ENTRIES);
-        for member in shelf.members().iter().take(MAX_ENTRIES) {
-            let (value, has_twice) = value(plain, member);
+    let mut ways = config.ways.in_workspace(source.workspace);
+    let mut wanted: Vec<&str> = ways.iter().filter_map(|way| way.first().copied()).collect();
+    wanted.extend(config.spelling.lists);
+    if let KeyPaths::Single { name, .. } = config.ways {
+        wanted.push(name);
+    }
+    let json = JsonText::check(text.trim_start_matches('\u{feff}'), format, &wanted, &mut found)?;
+    let whole = 0..json.text.len();
+    if let KeyPaths::KeyOrRoot(key) = config.ways
+        && json.find(&whole, key, &mut Servers::default())?.is_none()
+    {
+        ways = vec![Vec::new()];
+    }
+    for way in ways {
+        let Some((shelf, way)) = json.shelf(&way, config.nested, &mut found)? else { continue };
+        if let KeyPaths::Single { name, .. } = config.ways {
+            let name = json.find(&whole, name, &mut Servers::default())?.and_then(|name| json.value(&name));
+            let (value, has_twice) = json.value(&shelf).unwrap_or_default();
             found.servers.push(PlacedServer {
-                name: member.key.clone().into_owned(),
+                name: name.and_then(|(name, _)| Some(name.as_str()?.to_owned())).unwrap_or_default(),
                 value,
-                at: lines.at(member.key_at.start),
+                at: json.lines.at(shelf.start),
                 has_twice,
-                key_path: key_path(&way, &member.key),
+                key_path: way.join("."),
             });
+            continue;
+        }
+        let mut members = Vec::new();
+        let mut count = 0;
+        json.members(&shelf, |member| {
+            count += 1;
+            if count <= MAX_ENTRIES {
+                members.push(member);
+            }
+        })?;
+        found.left_out += count - members.len();
+        for member in members {
+            let at = json.lines.at(member.key_at);
+            let name = member.key.decode().into_owned();
+            let Some((value, has_twice)) = json.value(&member.value) else {
+                let message = format!("a server of more than {} MiB is not read", MAX_SERVER_BYTES >> 20);
+                found.issues.push((IssueType::ServerInvalid, message, at));
+                continue;
+            };
+            let key_path = key_path(&way, &name);
+            found.servers.push(PlacedServer { name, value, at, has_twice, key_path });
         }
     }
     if let Some(lists) = config.spelling.lists
-        && let Some(member) = root.all(lists).last()
+        && let Some(lists) = json.find(&whole, lists, &mut Servers::default())?
+        && let Some((value, _)) = json.value(&lists)
     {
-        let (value, _) = value(plain, member);
         read_lists(&value, &mut found);
     }
     Ok(found)
-}
-
-/// Finds the object of the servers and the keys on the path to it.
-fn shelf<'r, 'a, 'w>(
-    root: &'r PlacedValue<'a>,
-    way: &[&'w str],
-    nested: Option<&'static str>,
-    lines: &Lines<'_>,
-    found: &mut Servers,
-) -> Result<Option<(&'r PlacedValue<'a>, Vec<&'w str>)>, ReadFault> {
-    let mut object = root;
-    let mut way = way.to_vec();
-    for key in &way {
-        let mut members: Vec<&'r PlacedEntry<'a>> = object.all(key).collect();
-        let Some(member) = members.pop() else { return Ok(None) };
-        for earlier in members.into_iter().take(MAX_ISSUES) {
-            let message = "duplicate key; the last one wins".to_owned();
-            found.issues.push((IssueType::DuplicateKey, message, lines.at(earlier.key_at.start)));
-        }
-        match member.value.data {
-            PlacedData::Object(_) => object = &member.value,
-            PlacedData::Null => return Ok(None),
-            _ => {
-                let shown = escape_terminal(key);
-                return Err(ReadFault(
-                    lines.at(member.value.at.start),
-                    format!("`{shown}` is not an object"),
-                ));
-            }
-        }
-    }
-    if let Some(nested) = nested
-        && let Some(member) = object.all(nested).last()
-        && holds_servers(&member.value)
-    {
-        way.push(nested);
-        return Ok(Some((&member.value, way)));
-    }
-    Ok(Some((object, way)))
-}
-
-/// Returns the value of a member, and whether a key is duplicated in it. The last duplicate counts.
-fn value(text: &str, member: &PlacedEntry<'_>) -> (Json, bool) {
-    let bytes = &text.as_bytes()[member.value.at.clone()];
-    match Json::parse_bytes(bytes, Dialect::WithComments) {
-        Ok(value) => (value, false),
-        Err(error) if error.kind == JsonErrorKind::DuplicateKey => {
-            let members = member.value.members().iter();
-            let members = members.map(|member| (member.key.clone().into_owned(), value(text, member).0));
-            (Json::Object(members.collect::<Object>()), true)
-        }
-        Err(_) => (Json::Null, false),
-    }
 }
 
 fn read_lists(value: &Json, found: &mut Servers) {
@@ -414,7 +549,7 @@ fn read_lists(value: &Json, found: &mut Servers) {
 }
 
 fn of_toml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, ReadFault> {
-    let document = crate::toml::read(text).map_err(|at| ReadFault(at, "not valid TOML".to_owned()))?;
+    let document = crate::toml::read(text)?;
     let mut found = Servers::default();
     for way in config.ways.in_workspace(source.workspace) {
         let mut item = document.as_item();

@@ -102,7 +102,7 @@ pub fn read_command(file: &SkillFile<'_>, is_toml: bool, bytes: &[u8]) -> Readin
     if is_toml {
         let document = match crate::toml::read(text) {
             Ok(document) => document,
-            Err(at) => return file.source.broken(at, "not valid TOML"),
+            Err(refused) => return undecoded(file, &refused),
         };
         let front = json_of(document.as_item());
         let body = front.get("prompt").and_then(Json::as_str).unwrap_or_default().to_owned();

@@ -20,8 +20,8 @@ use table::{Remote, TypeRequirement, Unit};
 use text::{common_form, cut, cut_own, dedup, sorted};
 
 pub(crate) use table::{
-    AMP, CLAUDE, CLINE, CODEX, COMMON, CONTINUE, COPILOT, CRUSH, GEMINI, GOOSE, OPENCODE, Spelling, VSCODE,
-    WINDSURF, ZED,
+    AMP, CLAUDE, CLINE, CODEX, COMMON, CONTINUE, COPILOT, CRUSH, GEMINI, GOOSE, KIRO, OPENCODE, ROO,
+    Spelling, VSCODE, WINDSURF, ZED,
 };
 
 /// Keys that all harnesses read.

@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use brigade_core::toml_errors::{TomlError, explain};
 use brigade_core::yaml::Position;
 use brigade_core::{Json, Object};
 use toml_edit::{Array, Document, InlineTable, Item, Key, Table, TableLike, Value};
+use toml_parser::Source;
 
 use crate::client::Client;
 use crate::edit::{EditRefusal, EntryInsertion, Traces, at, is_blank, is_own, line_end};
@@ -12,13 +14,19 @@ use crate::entry::{Entry, NAME};
 
 pub(crate) type TomlDocument<'a> = Document<&'a str>;
 
-/// Reads TOML. The error is the position of the syntax error.
-pub(crate) fn read(text: &str) -> Result<TomlDocument<'_>, Position> {
-    Document::parse(text).map_err(|error| at(text, start_of(error.span())))
-}
+/// The maximum number of tokens of a text, because each value becomes a node.
+const MAX_TOKENS: usize = 500_000;
 
-fn parse(text: &str) -> Result<TomlDocument<'_>, EditRefusal> {
-    read(text).map_err(|at| EditRefusal::NotToml { at })
+/// Reads TOML. The error says what is wrong, and does not quote the text.
+pub(crate) fn read(text: &str) -> Result<TomlDocument<'_>, EditRefusal> {
+    if let Some(token) = Source::new(text).lex().nth(MAX_TOKENS) {
+        return Err(EditRefusal::NotToml { at: at(text, token.span().start()), why: "too many values" });
+    }
+    Document::parse(text).map_err(|error| {
+        let first = explain(text, &[(start_of(error.span()), error.message())]).into_iter().next();
+        let TomlError { at: byte, message } = first.expect("one error stays one");
+        EditRefusal::NotToml { at: at(text, byte), why: message.trim_start_matches("not valid TOML: ") }
+    })
 }
 
 fn start_of(span: Option<Range<usize>>) -> usize {
@@ -46,7 +54,7 @@ pub(crate) fn put(
     entry: &Entry,
     noted: Option<&Json>,
 ) -> Result<EntryInsertion, EditRefusal> {
-    let document = parse(text)?;
+    let document = read(text)?;
     let shelf = shelf(client, text, &document)?;
     let Some((key, item)) = shelf.and_then(|(_, table)| table.get_key_value(NAME)) else {
         let (text, entry_at) = match shelf {
@@ -219,7 +227,7 @@ pub(crate) fn take(
     text: &str,
     noted: Option<&Json>,
 ) -> Result<Option<(String, Range<usize>)>, EditRefusal> {
-    let document = parse(text)?;
+    let document = read(text)?;
     let shelf = shelf(client, text, &document)?;
     let Some((key, item)) = shelf.and_then(|(_, table)| table.get_key_value(NAME)) else {
         return Ok(None);
@@ -284,7 +292,7 @@ fn member_cut(text: &str, table: &InlineTable, start: usize, end: usize) -> Rang
 
 /// Lists the servers: names, values, and positions of their keys.
 pub(crate) fn entries(client: &Client, text: &str) -> Result<Vec<(String, Json, Position)>, EditRefusal> {
-    let document = parse(text)?;
+    let document = read(text)?;
     let Some((_, table)) = shelf(client, text, &document)? else { return Ok(Vec::new()) };
     let entry = |(name, item): (&str, &Item)| {
         let key = table.key(name).and_then(Key::span);

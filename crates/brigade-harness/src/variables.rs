@@ -190,6 +190,11 @@ fn braced(inner: &str) -> Reference<'_> {
     let length = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inner.len());
     let (word, rest) = inner.split_at(length);
     let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    // Settings of an extension (`${user_config.key}`), and the separator of paths (`${/}`).
+    let is_setting = is_name && rest.starts_with('.') && is_path_like(rest);
+    if is_setting || inner == "/" {
+        return Reference { shown: format!("${{{inner}}}"), default: None };
+    }
     if !is_name {
         return Reference { shown: "${…}".to_owned(), default: Some(inner) };
     }
@@ -270,6 +275,7 @@ mod tests {
         check("${X:-some default}", &["${X}"], "some default");
         check("${env:X:-d}", &["${env:X}"], "d");
         check("${workspaceFolder}/a", &["${workspaceFolder}"], "/a");
+        check("${user_config.api_key}${/}x", &["${user_config.api_key}", "${/}"], "x");
         check("${a", &[], "${a");
         check("${{a}", &[], "${{a}");
         check("}} ${{ a }} ${{", &["${{ a }}"], "}}  ${{");

@@ -306,7 +306,7 @@ fn a_file_that_is_nested_too_deep_is_called_so() {
     for (text, message) in [
         (deep(200), "the file is nested too deep"),
         (deep(70).replace("\"a\"", "a"), "the YAML is not read: nested too deep"),
-        ("{\"a\": [}".to_owned(), "the file is not JSON"),
+        ("{\"a\": [}".to_owned(), "the file is not JSON: expected a value"),
     ] {
         assert_eq!(read("a.json", &text).errors[0].message, message);
     }

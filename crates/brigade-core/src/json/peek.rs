@@ -4,6 +4,7 @@
 //! times as fast as parsing, so indexes can be rebuilt while a user waits.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::parse::{JsonError, JsonErrorKind, locate, text};
 use super::token::{Text, Token, Tokens};
@@ -52,23 +53,51 @@ impl<'a> RawJson<'a> {
 /// Fails if the text is not an object in that dialect. `found` may have been called before.
 pub fn members<'a>(bytes: &'a [u8], mut found: impl FnMut(Text<'a>, RawJson<'a>)) -> Result<(), JsonError> {
     let text = text(bytes)?;
-    let mut tokens = Tokens::new(text, Dialect::Lenient);
-    walk(&mut tokens, text, &mut found).map_err(|kind| locate(bytes, tokens.at(), kind))
+    let found = |member: PlacedMember<'a>| found(member.key, RawJson(&text[member.value]));
+    placed_members(text, Dialect::Lenient, found).map(|_| ())
 }
 
-fn walk<'a>(
-    tokens: &mut Tokens<'a>,
+/// A member of an object, and where it is written.
+#[derive(Clone, Debug)]
+pub struct PlacedMember<'a> {
+    /// The key.
+    pub key: Text<'a>,
+    /// The byte at which the key begins.
+    pub key_at: usize,
+    /// The bytes of the value.
+    pub value: Range<usize>,
+}
+
+/// Calls `found` for each member of an object. Returns whether a list or object in the text has a trailing comma.
+///
+/// The whole text is checked, and nothing of it is kept, so a large text needs no memory.
+///
+/// # Errors
+/// Fails if the text is not an object in that dialect. `found` may have been called before.
+pub fn placed_members<'a>(
     text: &'a str,
-    found: &mut impl FnMut(Text<'a>, RawJson<'a>),
-) -> Result<(), JsonErrorKind> {
-    if tokens.next()? != Token::BeginObject {
+    dialect: Dialect,
+    mut found: impl FnMut(PlacedMember<'a>),
+) -> Result<bool, JsonError> {
+    let mut tokens = Tokens::new(text, dialect);
+    walk(&mut tokens, &mut found).map_err(|kind| locate(text.as_bytes(), tokens.at(), kind))?;
+    Ok(tokens.has_trailing_comma())
+}
+
+fn walk<'a>(tokens: &mut Tokens<'a>, found: &mut impl FnMut(PlacedMember<'a>)) -> Result<(), JsonErrorKind> {
+    let first = tokens.next()?;
+    if first != Token::BeginObject {
+        tokens.blame(tokens.start());
         return Err(JsonErrorKind::ExpectedObject);
     }
-    while let Token::Key(key) = tokens.next()? {
+    loop {
+        let next = tokens.next()?;
+        let key_at = tokens.start();
+        let Token::Key(key) = next else { break };
         let first = tokens.next()?;
         let start = tokens.start();
         tokens.skip(first)?;
-        found(key, RawJson(&text[start..tokens.at()]));
+        found(PlacedMember { key, key_at, value: start..tokens.at() });
     }
     tokens.next().map(|_| ())
 }
@@ -130,6 +159,21 @@ mod tests {
             ("e", None, None, None),
         ];
         assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn members_have_their_places() {
+        let text = "\u{feff}{ \"a\" : [1, 2,], /* , */ \"\\u0062\":{}\n}";
+        let mut found = Vec::new();
+        let has_comma = placed_members(text, Dialect::WithComments, |member| {
+            let key = member.key.decode().into_owned();
+            found.push((key, member.key_at, text[member.value].to_owned()));
+        });
+        let expect = [("a".to_owned(), 5, "[1, 2,]".to_owned()), ("b".to_owned(), 28, "{}".to_owned())];
+        assert_eq!((has_comma, found.as_slice()), (Ok(true), expect.as_slice()));
+        assert_eq!(placed_members("{\"a\":[1]}", Dialect::WithComments, |_| ()), Ok(false));
+        let error = placed_members("\n [1]", Dialect::Strict, |_| ()).unwrap_err();
+        assert_eq!((error.line, error.column, error.kind), (2, 2, JsonErrorKind::ExpectedObject));
     }
 
     proptest! {

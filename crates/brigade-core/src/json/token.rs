@@ -121,6 +121,7 @@ pub(super) struct Tokens<'a> {
     dialect: Dialect,
     expect: Expect,
     comma: Option<usize>,
+    has_trailing_comma: bool,
     depth: usize,
     max_depth: usize,
     /// One bit per level, innermost last: set for an object.
@@ -141,6 +142,7 @@ impl<'a> Tokens<'a> {
             dialect,
             expect: Expect::Value,
             comma: None,
+            has_trailing_comma: false,
             depth: 0,
             max_depth: MAX_DEPTH,
             objects: 0,
@@ -166,6 +168,11 @@ impl<'a> Tokens<'a> {
     /// The position of the last comma between members or elements.
     pub(super) fn comma(&self) -> Option<usize> {
         self.comma
+    }
+
+    /// Whether a list or object so far had a comma after its last element or member.
+    pub(super) fn has_trailing_comma(&self) -> bool {
+        self.has_trailing_comma
     }
 
     /// Moves the error position to one that the caller found.
@@ -248,6 +255,7 @@ impl<'a> Tokens<'a> {
                 self.skip_space()?;
                 self.start = self.at;
                 if self.dialect == Dialect::WithComments && self.peek()? == end {
+                    self.has_trailing_comma = true;
                     Ok(self.close())
                 } else if self.is_in_object() {
                     self.key()

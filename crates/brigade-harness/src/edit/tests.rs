@@ -251,7 +251,7 @@ fn refusals_to_edit_have_a_place() {
     let foreign = "Brigade did not write the existing entry `brigade`";
     refused("cursor", b"{\"mcpServers\": {\n\"brigade\": {\"command\": \"npx\"}}}", 2, foreign);
     refused("cursor", b"{\"mcpServers\": {\n\"brigade\": null}}", 2, foreign);
-    refused("codex", b"a = 1\nb c", 2, "not valid TOML");
+    refused("codex", b"a = 1\nb c", 2, "not valid TOML: a value is missing");
     refused("codex", b"a = 1\nmcp_servers = 'x'", 2, "`mcp_servers` is not a table");
     refused("codex", b"[[mcp_servers]]\nname = 'x'", 1, "`mcp_servers` is not a table");
     refused("codex", b"\n[mcp_servers.brigade]\ncommand = 'x'\n", 2, foreign);

@@ -1,82 +1,16 @@
 //! The rows of the harness table.
 
+use super::parts::{
+    ALL_LEVELS, CODEX_DEPTH, XDG, commands, commented, json, of_extension, program, project_skills, row,
+    switch, unix, unread, user_skills,
+};
 use super::{
     Config, Extent, FolderContent, Harness, KeyPaths, PathContent, SkillDirectory, Syntax, WORKSPACE,
+    plugin_table,
 };
 use crate::client::{Files, Format, Grade};
 use crate::program::Program;
-use crate::spelling::{self, Spelling};
-use crate::switches::SwitchFile;
-
-const fn row(program: Program, spelling: &'static Spelling) -> Harness {
-    Harness {
-        program,
-        folders: &[],
-        shelves: &[],
-        natives: &[],
-        is_guest: false,
-        switches: &[],
-        more: &[],
-        spelling,
-    }
-}
-
-const fn json(extent: Extent, files: Files, spelling: &'static Spelling) -> Config {
-    Config {
-        extent,
-        files,
-        place: PathContent::File,
-        syntax: Syntax::Json(Format::Json),
-        ways: KeyPaths::Key("mcpServers"),
-        nested: None,
-        spelling,
-    }
-}
-
-const fn commented(config: Config) -> Config {
-    Config { syntax: Syntax::Json(Format::JsonWithCommas), ..config }
-}
-
-const fn program(extent: Extent, files: Files) -> Config {
-    Config { place: PathContent::Program, ..json(extent, files, &spelling::COMMON) }
-}
-
-const fn switch(extent: Extent, files: Files) -> SwitchFile {
-    SwitchFile { extent, files, key: "disabledMcpServers" }
-}
-
-const fn skills(extent: Extent, path: &'static str) -> SkillDirectory {
-    SkillDirectory { extent, path, moved_by: None, holds: FolderContent::Skills }
-}
-
-const fn user_skills(path: &'static str) -> SkillDirectory {
-    skills(Extent::User, path)
-}
-
-const fn project_skills(path: &'static str) -> SkillDirectory {
-    skills(Extent::Project, path)
-}
-
-const fn commands(extent: Extent, path: &'static str) -> SkillDirectory {
-    SkillDirectory { extent, path, moved_by: None, holds: FolderContent::Commands }
-}
-
-const XDG: &str = "XDG_CONFIG_HOME";
-
-/// Returns files with one path for Linux and macOS, and another one for Windows.
-const fn unix(paths: &'static [&'static str], windows: &'static [&'static str], grade: Grade) -> Files {
-    Files { windows, ..Files::same(paths, grade) }
-}
-
-const CLINE_EXTENSION: Files = Files {
-    linux: &["~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"],
-    macos: &[
-        "~/Library/Application Support/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-    ],
-    windows: &["%APPDATA%/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"],
-    moved_by: Some((XDG, "~/.config")),
-    grade: Grade::Observed,
-};
+use crate::spelling;
 
 pub(super) const HARNESSES: &[Harness] = &[
     // code.claude.com/docs/en/mcp, /skills, /tools-reference. The user's file also holds the servers of single
@@ -97,6 +31,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             project_skills(".claude/skills"),
             commands(Extent::Project, ".claude/commands"),
         ],
+        plugins: &[plugin_table::CLAUDE],
         natives: &[
             "Agent",
             "AskUserQuestion",
@@ -126,24 +61,37 @@ pub(super) const HARNESSES: &[Harness] = &[
             },
             &spelling::COMMON,
         )],
+        plugins: &[plugin_table::CLAUDE_DESKTOP],
         ..row(Program::CLAUDE_DESKTOP, &spelling::COMMON)
     },
     // developers.openai.com/codex/mcp and /codex/skills.
     Harness {
         folders: &["~/.codex"],
         shelves: &[
-            user_skills("~/.agents/skills"),
-            user_skills("~/.codex/skills").moved_by("CODEX_HOME", "~/.codex"),
+            user_skills("~/.agents/skills").nested(CODEX_DEPTH),
+            user_skills("~/.codex/skills").moved_by("CODEX_HOME", "~/.codex").nested(CODEX_DEPTH),
+            // The skills that Codex installs itself.
+            user_skills("~/.codex/skills/.system").moved_by("CODEX_HOME", "~/.codex"),
             commands(Extent::User, "~/.codex/prompts").moved_by("CODEX_HOME", "~/.codex"),
-            project_skills(".agents/skills"),
+            project_skills(".agents/skills").nested(CODEX_DEPTH),
+            project_skills(".codex/skills").nested(CODEX_DEPTH),
         ],
+        plugins: &[plugin_table::CODEX],
         ..row(Program::CODEX, &spelling::CODEX)
     },
+    // cursor.com/docs/context/skills.
     Harness {
         folders: &["~/.cursor"],
         shelves: &[
             user_skills("~/.cursor/skills"),
+            user_skills("~/.agents/skills"),
+            user_skills("~/.claude/skills"),
+            user_skills("~/.codex/skills"),
+            commands(Extent::User, "~/.cursor/commands"),
             project_skills(".cursor/skills"),
+            project_skills(".agents/skills"),
+            project_skills(".claude/skills"),
+            project_skills(".codex/skills"),
             commands(Extent::Project, ".cursor/commands"),
         ],
         ..row(Program::CURSOR, &spelling::COMMON)
@@ -196,7 +144,10 @@ pub(super) const HARNESSES: &[Harness] = &[
         ],
         shelves: &[
             user_skills("~/.copilot/skills").moved_by("COPILOT_HOME", "~/.copilot"),
+            user_skills("~/.agents/skills"),
             project_skills(".github/skills"),
+            project_skills(".agents/skills"),
+            project_skills(".claude/skills"),
         ],
         // cli-config-dir-reference. The lists are merged, so a repository cannot enable a server again.
         switches: &[
@@ -215,21 +166,24 @@ pub(super) const HARNESSES: &[Harness] = &[
         ],
         ..row(Program::COPILOT, &spelling::COPILOT)
     },
+    // packages/opencode/src/skill: `{skill,skills}/**/SKILL.md`, and `skills/**/SKILL.md` of other programs.
     Harness {
         folders: &["~/.config/opencode"],
         shelves: &[
-            user_skills("~/.config/opencode/skills").moved_by(XDG, "~/.config"),
-            user_skills("~/.claude/skills"),
-            user_skills("~/.agents/skills"),
+            user_skills("~/.config/opencode/skills").moved_by(XDG, "~/.config").nested(ALL_LEVELS),
+            user_skills("~/.claude/skills").nested(ALL_LEVELS),
+            user_skills("~/.agents/skills").nested(ALL_LEVELS),
             commands(Extent::User, "~/.config/opencode/commands").moved_by(XDG, "~/.config"),
-            project_skills(".opencode/skills"),
-            project_skills(".claude/skills"),
-            project_skills(".agents/skills"),
+            user_skills("~/.config/opencode/skill").moved_by(XDG, "~/.config").nested(ALL_LEVELS),
+            project_skills(".opencode/skills").nested(ALL_LEVELS),
+            project_skills(".opencode/skill").nested(ALL_LEVELS),
+            project_skills(".claude/skills").nested(ALL_LEVELS),
+            project_skills(".agents/skills").nested(ALL_LEVELS),
             commands(Extent::Project, ".opencode/commands"),
         ],
         ..row(Program::OPENCODE, &spelling::OPENCODE)
     },
-    // geminicli.com/docs/tools.
+    // geminicli.com/docs/tools. Skills: `SKILL.md` and `*/SKILL.md` in packages/core/src/skills/skillLoader.ts.
     Harness {
         folders: &["~/.gemini"],
         more: &[Config {
@@ -247,14 +201,14 @@ pub(super) const HARNESSES: &[Harness] = &[
             )
         }],
         shelves: &[
-            user_skills("~/.gemini/skills"),
-            user_skills("~/.agents/skills"),
+            user_skills("~/.gemini/skills").with_own(),
+            user_skills("~/.agents/skills").with_own(),
             SkillDirectory {
                 holds: FolderContent::TomlCommands,
                 ..commands(Extent::User, "~/.gemini/commands")
             },
-            project_skills(".gemini/skills"),
-            project_skills(".agents/skills"),
+            project_skills(".gemini/skills").with_own(),
+            project_skills(".agents/skills").with_own(),
             SkillDirectory {
                 holds: FolderContent::TomlCommands,
                 ..commands(Extent::Project, ".gemini/commands")
@@ -270,6 +224,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             "web_fetch",
             "write_file",
         ],
+        plugins: &[plugin_table::GEMINI],
         ..row(Program::GEMINI, &spelling::GEMINI)
     },
     // qwenlm.github.io/qwen-code-docs: a fork of Gemini CLI.
@@ -295,7 +250,23 @@ pub(super) const HARNESSES: &[Harness] = &[
                 &spelling::GEMINI,
             )),
         ],
-        shelves: &[user_skills("~/.qwen/skills"), project_skills(".qwen/skills")],
+        shelves: &[
+            user_skills("~/.qwen/skills"),
+            user_skills("~/.agents/skills"),
+            commands(Extent::User, "~/.qwen/commands"),
+            SkillDirectory {
+                holds: FolderContent::TomlCommands,
+                ..commands(Extent::User, "~/.qwen/commands")
+            },
+            project_skills(".qwen/skills"),
+            project_skills(".agents/skills"),
+            commands(Extent::Project, ".qwen/commands"),
+            SkillDirectory {
+                holds: FolderContent::TomlCommands,
+                ..commands(Extent::Project, ".qwen/commands")
+            },
+        ],
+        plugins: &[plugin_table::QWEN],
         ..row(Program::QWEN, &spelling::GEMINI)
     },
     Harness {
@@ -307,6 +278,8 @@ pub(super) const HARNESSES: &[Harness] = &[
         )],
         shelves: &[
             user_skills("~/.codeium/windsurf/skills"),
+            user_skills("~/.agents/skills"),
+            commands(Extent::User, "~/.codeium/windsurf/global_workflows"),
             project_skills(".windsurf/skills"),
             project_skills(".agents/skills"),
             commands(Extent::Project, ".windsurf/workflows"),
@@ -333,7 +306,14 @@ pub(super) const HARNESSES: &[Harness] = &[
                 &spelling::GOOSE,
             )
         }],
-        shelves: &[user_skills("~/.agents/skills"), project_skills(".agents/skills")],
+        shelves: &[
+            user_skills("~/.config/goose/skills").moved_by(XDG, "~/.config"),
+            user_skills("~/.agents/skills"),
+            user_skills("~/.claude/skills"),
+            project_skills(".goose/skills"),
+            project_skills(".agents/skills"),
+            project_skills(".claude/skills"),
+        ],
         ..row(Program::GOOSE, &spelling::GOOSE)
     },
     Harness {
@@ -367,7 +347,7 @@ pub(super) const HARNESSES: &[Harness] = &[
         ],
         ..row(Program::CONTINUE, &spelling::CONTINUE)
     },
-    // The dot is part of the key.
+    // ampcode.com/manual. The dot is part of the key.
     Harness {
         folders: &["~/.config/amp", "~/.amp"],
         more: &[
@@ -409,14 +389,21 @@ pub(super) const HARNESSES: &[Harness] = &[
             }),
         ],
         shelves: &[
+            user_skills("~/.config/agents/skills").moved_by(XDG, "~/.config"),
+            user_skills("~/.config/amp/skills").moved_by(XDG, "~/.config"),
             user_skills("~/.agents/skills"),
+            user_skills("~/.claude/skills"),
             user_skills("~/.amp/skills"),
+            commands(Extent::User, "~/.config/amp/commands").moved_by(XDG, "~/.config"),
             project_skills(".agents/skills"),
+            project_skills(".claude/skills"),
             project_skills(".amp/skills"),
+            commands(Extent::Project, ".agents/commands"),
         ],
         ..row(Program::AMP, &spelling::AMP)
     },
-    // github.com/charmbracelet/crush, docs/config. `crushrc` is a shell script.
+    // github.com/charmbracelet/crush, docs/config, internal/config/load.go and internal/skills. `crushrc` is a shell
+    // script. The file in `~/.local/share` is written by the program.
     Harness {
         folders: &["~/.config/crush"],
         more: &[
@@ -429,6 +416,15 @@ pub(super) const HARNESSES: &[Harness] = &[
                         moved_by: Some((XDG, "~/.config")),
                         ..Files::same(&["~/.config/crush/crush.json"], Grade::Vendor)
                     },
+                    &spelling::CRUSH,
+                )
+            }),
+            commented(Config {
+                ways: KeyPaths::Key("mcp"),
+                ..json(
+                    Extent::User,
+                    Files::same(&["~/.local/share/crush/crush.json"], Grade::Vendor)
+                        .moved_by("XDG_DATA_HOME", "~/.local/share"),
                     &spelling::CRUSH,
                 )
             }),
@@ -447,13 +443,15 @@ pub(super) const HARNESSES: &[Harness] = &[
             program(Extent::Project, Files::same(&[".crushrc", "crushrc"], Grade::Unconfirmed)),
         ],
         shelves: &[
-            user_skills("~/.config/crush/skills").moved_by(XDG, "~/.config"),
-            user_skills("~/.config/agents/skills").moved_by(XDG, "~/.config"),
-            user_skills("").moved_by("CRUSH_SKILLS_DIR", ""),
-            project_skills(".crush/skills"),
-            project_skills(".agents/skills"),
-            project_skills(".claude/skills"),
-            project_skills(".cursor/skills"),
+            user_skills("~/.config/crush/skills").moved_by(XDG, "~/.config").nested(ALL_LEVELS),
+            user_skills("~/.config/agents/skills").moved_by(XDG, "~/.config").nested(ALL_LEVELS),
+            user_skills("~/.agents/skills").nested(ALL_LEVELS),
+            user_skills("~/.claude/skills").nested(ALL_LEVELS),
+            user_skills("").moved_by("CRUSH_SKILLS_DIR", "").nested(ALL_LEVELS),
+            project_skills(".crush/skills").nested(ALL_LEVELS),
+            project_skills(".agents/skills").nested(ALL_LEVELS),
+            project_skills(".claude/skills").nested(ALL_LEVELS),
+            project_skills(".cursor/skills").nested(ALL_LEVELS),
         ],
         ..row(Program::CRUSH, &spelling::CRUSH)
     },
@@ -467,13 +465,20 @@ pub(super) const HARNESSES: &[Harness] = &[
                     .moved_by("CLINE_MCP_SETTINGS_PATH", "~/.cline/data/settings/cline_mcp_settings.json"),
                 &spelling::CLINE,
             ),
-            json(Extent::User, CLINE_EXTENSION, &spelling::CLINE),
+            json(
+                Extent::User,
+                of_extension!("saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+                &spelling::CLINE,
+            ),
         ],
         shelves: &[
             user_skills("~/.cline/skills"),
+            user_skills("~/.agents/skills"),
             project_skills(".cline/skills"),
             project_skills(".clinerules/skills"),
             project_skills(".claude/skills"),
+            project_skills(".agents/skills"),
+            commands(Extent::Project, ".clinerules/workflows"),
         ],
         ..row(Program::CLINE, &spelling::CLINE)
     },
@@ -497,6 +502,106 @@ pub(super) const HARNESSES: &[Harness] = &[
         shelves: &[user_skills("~/.factory/skills"), project_skills(".factory/skills")],
         ..row(Program::FACTORY, &spelling::COMMON)
     },
+    // kiro.dev/docs/mcp/configuration, /docs/skills and /docs/cli/custom-agents/configuration-reference. An installed
+    // power adds its servers to the file below `powers`.
+    Harness {
+        folders: &["~/.kiro"],
+        more: &[
+            Config {
+                ways: KeyPaths::Keys(&[&["mcpServers"], &["powers", "mcpServers"]]),
+                ..json(
+                    Extent::User,
+                    Files::same(&["~/.kiro/settings/mcp.json"], Grade::Vendor),
+                    &spelling::KIRO,
+                )
+            },
+            Config {
+                place: PathContent::Directory(&[".json"]),
+                ..json(Extent::User, Files::same(&["~/.kiro/agents"], Grade::Vendor), &spelling::KIRO)
+            },
+            json(Extent::Project, Files::same(&[".kiro/settings/mcp.json"], Grade::Vendor), &spelling::KIRO),
+            Config {
+                place: PathContent::Directory(&[".json"]),
+                ..json(Extent::Project, Files::same(&[".kiro/agents"], Grade::Vendor), &spelling::KIRO)
+            },
+        ],
+        shelves: &[user_skills("~/.kiro/skills"), project_skills(".kiro/skills")],
+        ..row(Program::KIRO, &spelling::KIRO)
+    },
+    // docs.roocode.com/features/mcp/using-mcp-in-roo, /features/skills and /features/slash-commands.
+    Harness {
+        folders: &["~/.roo", "~/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline"],
+        more: &[
+            json(
+                Extent::User,
+                of_extension!("rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+                &spelling::ROO,
+            ),
+            json(Extent::Project, Files::same(&[".roo/mcp.json"], Grade::Vendor), &spelling::ROO),
+        ],
+        shelves: &[
+            user_skills("~/.roo/skills"),
+            user_skills("~/.agents/skills"),
+            commands(Extent::User, "~/.roo/commands"),
+            project_skills(".roo/skills"),
+            project_skills(".agents/skills"),
+            commands(Extent::Project, ".roo/commands"),
+        ],
+        ..row(Program::ROO, &spelling::ROO)
+    },
+    // antigravity.google/docs/mcp and /docs/skills. The first two files are of versions before 2.0.
+    Harness {
+        folders: &["~/.gemini/antigravity", "~/.gemini/antigravity-cli", "~/.antigravity"],
+        more: &[json(
+            Extent::User,
+            Files::same(
+                &[
+                    "~/.gemini/antigravity/mcp_config.json",
+                    "~/.gemini/antigravity-cli/mcp_config.json",
+                    "~/.gemini/config/mcp_config.json",
+                ],
+                Grade::Observed,
+            ),
+            &spelling::WINDSURF,
+        )],
+        shelves: &[
+            user_skills("~/.gemini/antigravity/skills"),
+            user_skills("~/.gemini/config/skills"),
+            commands(Extent::User, "~/.gemini/antigravity/global_workflows"),
+            project_skills(".agents/skills"),
+            project_skills(".agent/skills"),
+            commands(Extent::Project, ".agents/workflows"),
+            commands(Extent::Project, ".agent/workflows"),
+        ],
+        ..row(Program::ANTIGRAVITY, &spelling::WINDSURF)
+    },
+    // packages/coding-agent/docs/skills.md of Pi, which has no MCP servers.
+    Harness {
+        folders: &["~/.pi"],
+        shelves: &[
+            user_skills("~/.pi/agent/skills").nested(ALL_LEVELS),
+            project_skills(".pi/skills").nested(ALL_LEVELS),
+        ],
+        is_guest: true,
+        ..row(Program::PI, &spelling::COMMON)
+    },
+    unread(Program::AIDER, &[]),
+    unread(Program::AUGMENT, &["~/.augment"]),
+    unread(Program::CODEBUDDY, &["~/.codebuddy"]),
+    unread(Program::GROK, &["~/.grok"]),
+    unread(Program::HERMES, &["~/.hermes"]),
+    unread(Program::IFLOW, &["~/.iflow"]),
+    unread(Program::JUNIE, &["~/.junie"]),
+    unread(
+        Program::KILO,
+        &["~/.kilocode", "~/.kilo", "~/.config/kilo", "~/.config/Code/User/globalStorage/kilocode.kilo-code"],
+    ),
+    unread(Program::KIMI, &["~/.kimi"]),
+    unread(Program::LM_STUDIO, &["~/.lmstudio", "~/.cache/lm-studio"]),
+    unread(Program::OPENHANDS, &["~/.openhands"]),
+    unread(Program::ROVODEV, &["~/.rovodev"]),
+    unread(Program::TRAE, &["~/.trae", "~/.config/Trae", "~/Library/Application Support/Trae"]),
+    unread(Program::WARP, &["~/.warp", "~/.config/warp-terminal"]),
     Harness {
         folders: &["~/.clawdbot"],
         shelves: &[user_skills("~/.clawdbot/skills")],

@@ -486,6 +486,37 @@ fn unsupported_comments_are_reported() {
 }
 
 #[test]
+fn a_broken_file_says_why_and_quotes_nothing() {
+    let check = |label: &str, text: &str, place: (usize, usize), why: &str| {
+        let reading = read(label, text);
+        let issue = &reading.issues[0];
+        assert_eq!((issue.message.as_str(), issue.line, issue.column), (why, Some(place.0), Some(place.1)));
+        assert!(!format!("{reading:?}").contains(SECRET), "{reading:?}");
+    };
+    let escape = "not valid TOML: a backslash must be followed by an escape such as `n` or `\\`; in '…' a backslash is itself";
+    check("codex", &format!("token = \"{SECRET}\"\npath = \"C:\\{SECRET}\"\n"), (2, 12), escape);
+    let unquoted = "not valid TOML: a value is missing, or a string is not quoted";
+    check("codex", &format!("token = {SECRET}\n"), (1, 9), unquoted);
+    let colon = "not valid YAML: `: ` is not allowed here; put a text that contains it in quotes";
+    check("goose", &format!("extensions:\n  a: x: {SECRET}\n"), (2, 7), colon);
+    check("cursor", &format!("{{\"mcpServers\": {SECRET}}}"), (1, 16), "expected a value");
+    assert_eq!(
+        read("codex", &"a = [\n".repeat(200_000)).issues[0].message,
+        "not valid TOML: too many values"
+    );
+}
+
+/// Nothing is built for what is not a server, so a large file with other contents is read.
+#[test]
+fn a_large_file_is_read() {
+    let history = "[0,\n\"x\",{\"a\":[]}],".repeat(400_000);
+    let text = format!("{{\"history\": [{history}0], \"mcpServers\": {{\"a\": {{\"command\": \"x\"}}}}}}");
+    let reading = read("claude", &text);
+    assert_eq!((reading.entries.len(), codes(&reading)), (1, vec![]));
+    assert_eq!(reading.entries[0].origins[0].line, Some(400_001));
+}
+
+#[test]
 fn hostile_files_end_soon() {
     let deep = |open: &str| format!("{{\"mcpServers\": {}", open.repeat(10 << 20 >> 3));
     assert!(read("cursor", &deep("[")).broken.is_some());

@@ -140,3 +140,10 @@ pub(crate) const CRUSH: Spelling = Spelling {
     ..BASE
 };
 pub(crate) const CLINE: Spelling = Spelling { timeouts: &[("timeout", Unit::Seconds)], ..BASE };
+pub(crate) const KIRO: Spelling = Spelling { denied: Some("disabledTools"), includes: &[], ..BASE };
+pub(crate) const ROO: Spelling = Spelling {
+    timeouts: &[("timeout", Unit::Seconds)],
+    denied: Some("disabledTools"),
+    includes: &[],
+    ..BASE
+};

@@ -2,8 +2,10 @@
 
 mod folders;
 mod machine;
+mod plugins;
 
 use brigade_core::IssueType;
+use brigade_fs::FileId;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,6 +19,7 @@ use brigade_harness::{
 
 pub use machine::Machine;
 use machine::{FileContent, MachinePath};
+use plugins::PluginState;
 
 /// What to look for. `None` or an empty list selects everything. Of several values, one must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -140,13 +143,15 @@ struct HarnessSearch<'h> {
     last: Option<(PathBuf, FileContent)>,
     /// Names of the servers that the harness does not start.
     switched_off: HashSet<String>,
+    /// Skills and commands that were read, by any path.
+    files_seen: HashSet<FileId>,
     /// The remaining budgets for files of the user and of the workspace.
     rooms: [ReadBudget; 2],
 }
 
 /// The maximum number of bytes, and of entries, read for one harness. The user and the workspace are counted
 /// separately, so that a repository cannot hide entries of the user.
-const MAX_BYTES: u64 = 32 << 20;
+const MAX_BYTES: u64 = 128 << 20;
 const MAX_ENTRIES_PER_HARNESS: usize = 5_000;
 
 /// The remaining budget for reading files.
@@ -181,6 +186,7 @@ impl<'h> HarnessSearch<'h> {
             rows: Vec::new(),
             last: None,
             switched_off: HashSet::new(),
+            files_seen: HashSet::new(),
             rooms: [ReadBudget::ALL; 2],
         };
         let shown_by = hunt.shown_by(harness);
@@ -189,6 +195,15 @@ impl<'h> HarnessSearch<'h> {
         }
         hunt.harness(harness, shown_by.as_deref());
         hunt.report_full(harness);
+        if let Some(path) = shown_by.as_ref().filter(|_| !harness.is_read()) {
+            let title = harness.program.title;
+            let message = format!("{title} is installed, but its files are not read");
+            hunt.tell(DiscoveryIssue {
+                harness: Some(harness.label().to_owned()),
+                path: Some(path.display().to_string()),
+                ..DiscoveryIssue::new(IssueType::ProgramNotRead, message)
+            });
+        }
         let files = HarnessFiles {
             harness: harness.label().to_owned(),
             title: harness.program.title.to_owned(),
@@ -230,6 +245,7 @@ impl HarnessSearch<'_> {
             }
         }
         self.folders(harness);
+        harness.plugins.iter().for_each(|store| self.plugins(harness, store));
         if let Some(path) = shown_by.filter(|_| self.is_wanted(EntrySource::Harness, Extent::User)) {
             self.read.push((natives(harness, &path.display().to_string()), Vec::new()));
         }
@@ -289,7 +305,7 @@ impl HarnessSearch<'_> {
             match config.place {
                 PathContent::File => {
                     if seen.insert((spot.path.clone(), config.extent)) {
-                        self.file(harness, config, &spot);
+                        self.file(harness, config, &spot, None);
                     }
                 }
                 PathContent::Program => self.program(config, &spot),
@@ -322,7 +338,7 @@ impl HarnessSearch<'_> {
         };
         for name in listed.names.iter().filter(|name| endings.iter().any(|ending| name.ends_with(ending))) {
             if let Some(file) = spot.inner(name) {
-                self.file(harness, config, &file);
+                self.file(harness, config, &file, None);
             }
         }
         let workspace = self.machine.workspace.clone();
@@ -337,12 +353,18 @@ impl HarnessSearch<'_> {
         self.row(&spot.path, config.extent, EntrySource::Mcp, status, 0, None);
     }
 
-    fn file(&mut self, harness: &'static Harness, config: &Config, spot: &MachinePath) {
+    fn file(
+        &mut self,
+        harness: &'static Harness,
+        config: &Config,
+        spot: &MachinePath,
+        plugin: Option<&PluginState>,
+    ) {
         let workspace = self.machine.workspace.clone();
         let source = source(harness, config.extent, &spot.shown, &workspace);
         let looked = match self.last.take() {
             Some((path, looked)) if path == spot.path => looked,
-            _ => self.look_at(spot, config.extent, config.limit()),
+            _ => self.look_at(spot, config.extent, Config::LIMIT),
         };
         match &looked {
             FileContent::Absent => {
@@ -357,6 +379,9 @@ impl HarnessSearch<'_> {
             FileContent::Read { bytes, .. } => {
                 let mut reading = read_config(&source, config, bytes);
                 reading.switch_off(&self.switched_off);
+                if let Some(plugin) = plugin {
+                    reading.of_plugin(&plugin.id, plugin.is_enabled);
+                }
                 let (count, broken) = (reading.entries.len(), reading.broken);
                 let status = if broken.is_some() { FileStatus::Broken } else { FileStatus::Read };
                 self.row(&spot.path, config.extent, EntrySource::Mcp, status, count, broken);

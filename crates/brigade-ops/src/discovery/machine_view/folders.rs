@@ -11,49 +11,63 @@ use brigade_harness::{
 };
 
 use super::machine::{DirectoryNames, FileContent, MachinePath};
+use super::plugins::PluginState;
 use super::{HarnessSearch, source};
 
 /// The maximum depth of a directory of commands.
 const DEPTH: usize = 5;
 
-/// The maximum number of directories of commands below one directory.
-const MAX_FOLDERS: usize = 200;
+/// The maximum number of directories below one directory of commands, or of skills.
+const MAX_FOLDERS: usize = 2_000;
 
 /// The state of walking one directory of the table.
-struct Walk<'w> {
+pub(super) struct Walk<'w> {
     harness: &'static Harness,
-    shelf: &'static SkillDirectory,
-    /// Files of this harness that were read, by any path.
-    seen: &'w mut HashSet<FileId>,
+    shelf: SkillDirectory,
+    plugin: Option<&'w PluginState>,
     count: usize,
+    /// The directories that were listed, other than the first one.
+    listed: HashSet<FileId>,
     folders: usize,
     left_out: u64,
     unnamed: u64,
 }
 
+/// A directory to walk: the names above it joined with `:`, its path and its names.
+type Level = Vec<(String, MachinePath, DirectoryNames)>;
+
+impl<'w> Walk<'w> {
+    pub(super) fn new(
+        harness: &'static Harness,
+        shelf: SkillDirectory,
+        plugin: Option<&'w PluginState>,
+    ) -> Walk<'w> {
+        Walk { harness, shelf, plugin, count: 0, listed: HashSet::new(), folders: 1, left_out: 0, unnamed: 0 }
+    }
+}
+
 impl HarnessSearch<'_> {
     /// Reads the skills and commands of a harness.
     pub(super) fn folders(&mut self, harness: &'static Harness) {
-        let mut seen = HashSet::new();
-        let mut paths: HashSet<PathBuf> = HashSet::new();
+        let mut paths: HashSet<(PathBuf, FolderContent)> = HashSet::new();
         for shelf in harness.shelves {
             if !self.is_wanted(EntrySource::Skill, shelf.extent) {
                 continue;
             }
             let path = shelf.path(|name| self.machine.variable(name));
             let Some(spot) = path.and_then(|path| self.machine.spot(&path, shelf.extent)) else { continue };
-            if paths.insert(spot.path.clone()) {
-                self.shelf(harness, shelf, &spot, &mut seen);
+            if paths.insert((spot.path.clone(), shelf.holds)) {
+                self.shelf(harness, *shelf, &spot, None);
             }
         }
     }
 
-    fn shelf(
+    pub(super) fn shelf(
         &mut self,
         harness: &'static Harness,
-        shelf: &'static SkillDirectory,
+        shelf: SkillDirectory,
         spot: &MachinePath,
-        seen: &mut HashSet<FileId>,
+        plugin: Option<&PluginState>,
     ) {
         let row = self.rows.len();
         let listed = match self.machine.list(spot) {
@@ -68,24 +82,10 @@ impl HarnessSearch<'_> {
             }
         };
         self.row(&spot.path, shelf.extent, EntrySource::Skill, FileStatus::Read, 0, None);
-        let mut walk = Walk {
-            harness,
-            shelf,
-            seen,
-            count: 0,
-            folders: 1,
-            left_out: listed.others,
-            unnamed: listed.unnamed,
-        };
+        let mut walk = Walk::new(harness, shelf, plugin);
+        (walk.left_out, walk.unnamed) = (listed.others, listed.unnamed);
         match shelf.holds {
-            FolderContent::Skills => {
-                for name in &listed.names {
-                    let file = spot.inner(name).and_then(|folder| folder.inner("SKILL.md"));
-                    if let Some(file) = file {
-                        self.skill(&mut walk, name, &file);
-                    }
-                }
-            }
+            FolderContent::Skills => self.skills(&mut walk, spot.clone(), listed),
             FolderContent::Commands | FolderContent::TomlCommands => {
                 self.commands(&mut walk, spot.clone(), listed)
             }
@@ -109,55 +109,103 @@ impl HarnessSearch<'_> {
         }
     }
 
-    fn skill(&mut self, walk: &mut Walk<'_>, name: &str, file: &MachinePath) {
-        self.read(walk, file, |source, bytes| read_skill(&SkillFile { source, name }, bytes));
+    /// Reads the skills of a directory, to the depth of its program. Nearest first, so a skill that links reach several
+    /// times has its shortest path.
+    fn skills(&mut self, walk: &mut Walk<'_>, root: MachinePath, listed: DirectoryNames) {
+        if walk.shelf.has_own
+            && let Some(name) = root.path.file_name().and_then(|name| name.to_str())
+        {
+            self.skill(walk, name, &root);
+        }
+        let mut level: Level = vec![(String::new(), root, listed)];
+        for depth in 1.. {
+            let mut below = Vec::new();
+            for (_, folder, listed) in level {
+                for name in &listed.names {
+                    let Some(spot) = folder.inner(name) else { continue };
+                    self.skill(walk, name, &spot);
+                    let is_content = name.starts_with('.') || name == "node_modules";
+                    if depth < walk.shelf.depth && !is_content && self.machine.is_folder(&spot.path) {
+                        below.push((String::new(), spot));
+                    }
+                }
+            }
+            if below.is_empty() {
+                return;
+            }
+            level = self.list_all(walk, below);
+        }
+    }
+
+    /// Reads the skill of a directory, if it is one.
+    pub(super) fn skill(&mut self, walk: &mut Walk<'_>, name: &str, folder: &MachinePath) {
+        if let Some(file) = folder.inner("SKILL.md") {
+            self.read(walk, &file, |source, bytes| read_skill(&SkillFile { source, name }, bytes));
+        }
+    }
+
+    /// Reads a command.
+    pub(super) fn command(&mut self, walk: &mut Walk<'_>, name: &str, file: &MachinePath) {
+        let is_toml = walk.shelf.holds == FolderContent::TomlCommands;
+        self.read(walk, file, |source, bytes| read_command(&SkillFile { source, name }, is_toml, bytes));
     }
 
     /// Reads the commands of a directory and its subdirectories, nearest first. A file that links reach several times
     /// gets its shortest name.
     fn commands(&mut self, walk: &mut Walk<'_>, root: MachinePath, listed: DirectoryNames) {
-        let is_toml = walk.shelf.holds == FolderContent::TomlCommands;
-        let ending = if is_toml { ".toml" } else { ".md" };
-        let mut level = vec![(String::new(), root, listed)];
-        let mut depth = 0;
-        while !level.is_empty() {
+        let ending = if walk.shelf.holds == FolderContent::TomlCommands { ".toml" } else { ".md" };
+        let mut level: Level = vec![(String::new(), root, listed)];
+        for depth in 1.. {
             let mut below = Vec::new();
             for (way, folder, listed) in level {
                 for name in &listed.names {
                     let Some(spot) = folder.inner(name) else { continue };
                     if let Some(name) = name.strip_suffix(ending) {
-                        let name = format!("{way}{name}");
-                        self.read(walk, &spot, |source, bytes| {
-                            read_command(&SkillFile { source, name: &name }, is_toml, bytes)
-                        });
+                        self.command(walk, &format!("{way}{name}"), &spot);
                     } else if !name.contains('.') && self.machine.is_folder(&spot.path) {
                         below.push((format!("{way}{name}:"), spot));
                     }
                 }
             }
-            depth += 1;
-            level = Vec::new();
-            for (way, spot) in below {
-                if DEPTH < depth || MAX_FOLDERS <= walk.folders {
-                    walk.left_out += 1;
-                    continue;
+            if DEPTH < depth {
+                walk.left_out += below.len() as u64;
+                return;
+            }
+            if below.is_empty() {
+                return;
+            }
+            level = self.list_all(walk, below);
+        }
+    }
+
+    /// Lists directories that were not listed before.
+    fn list_all(&mut self, walk: &mut Walk<'_>, below: Vec<(String, MachinePath)>) -> Level {
+        let mut level = Vec::new();
+        for (way, spot) in below {
+            // Links may lead back to a directory above.
+            if self.machine.folder_id(&spot).is_some_and(|id| !walk.listed.insert(id)) {
+                continue;
+            }
+            if MAX_FOLDERS <= walk.folders {
+                walk.left_out += 1;
+                continue;
+            }
+            walk.folders += 1;
+            match self.machine.list(&spot) {
+                Ok(Some(listed)) => {
+                    walk.left_out += listed.others;
+                    walk.unnamed += listed.unnamed;
+                    level.push((way, spot, listed));
                 }
-                walk.folders += 1;
-                match self.machine.list(&spot) {
-                    Ok(Some(listed)) => {
-                        walk.left_out += listed.others;
-                        walk.unnamed += listed.unnamed;
-                        level.push((way, spot, listed));
-                    }
-                    Ok(None) => {}
-                    Err(why) => {
-                        let workspace = self.machine.workspace.clone();
-                        let source = source(walk.harness, walk.shelf.extent, &spot.shown, &workspace);
-                        self.unreadable(&source, &spot.path, EntrySource::Skill, why);
-                    }
+                Ok(None) => {}
+                Err(why) => {
+                    let workspace = self.machine.workspace.clone();
+                    let source = source(walk.harness, walk.shelf.extent, &spot.shown, &workspace);
+                    self.unreadable(&source, &spot.path, EntrySource::Skill, why);
                 }
             }
         }
+        level
     }
 
     fn read(
@@ -177,10 +225,13 @@ impl HarnessSearch<'_> {
             FileContent::Unreadable(why) => self.unreadable(&source, &file.path, EntrySource::Skill, why),
             FileContent::Read { bytes, id } => {
                 // A directory that links reach twice counts once.
-                if id.is_some_and(|id| !walk.seen.insert(id)) {
+                if id.is_some_and(|id| !self.files_seen.insert(id)) {
                     return;
                 }
-                let reading = read(source, &bytes);
+                let mut reading = read(source, &bytes);
+                if let Some(plugin) = walk.plugin {
+                    reading.of_plugin(&plugin.id, plugin.is_enabled);
+                }
                 if let Some(at) = reading.broken {
                     let count = reading.entries.len();
                     self.row(

@@ -106,6 +106,11 @@ impl<'m> Machine<'m> {
         self.fs.metadata_outside(path).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
     }
 
+    /// Returns the identity of a directory.
+    pub(super) fn folder_id(&self, spot: &MachinePath) -> Option<FileId> {
+        self.metadata(spot).ok()?.0.id
+    }
+
     pub(super) fn exists(&self, path: &Path) -> bool {
         self.fs.metadata_outside(path).is_ok()
     }

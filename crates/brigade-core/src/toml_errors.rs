@@ -1,4 +1,32 @@
 //! Describes TOML syntax errors without quoting the file.
+//!
+//! The errors are those of a parser, as byte positions and messages. Their text is only compared with known prefixes.
+
+/// A syntax error with a message that contains no text of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TomlError {
+    /// The byte at which it is reported.
+    pub at: usize,
+    /// What is wrong.
+    pub message: &'static str,
+}
+
+/// Describes the errors that a parser found in a text, in any order. A list, table or string without its end is one
+/// error, because the text after it is read as part of it.
+pub fn explain(text: &str, errors: &[(usize, &str)]) -> Vec<TomlError> {
+    let named = |&(at, message): &(usize, &str)| TomlError { at, message: describe_at(message, text, at) };
+    let mut found: Vec<TomlError> = errors.iter().map(named).collect();
+    if let Some(&(at, message)) = errors.iter().min_by_key(|(at, _)| *at) {
+        if let Some(start) = unclosed_text(text, at) {
+            found = vec![TomlError { at: start, message: NO_CLOSING_QUOTES }];
+        } else if let Some(unclosed) = unclosed(text, at, message) {
+            found = vec![unclosed];
+        } else if has_no_end(text, at) {
+            found.retain(|error| error.at <= at);
+        }
+    }
+    found
+}
 
 /// The message for a wrong backslash in a string with escapes.
 const ESCAPE: &str =
@@ -14,7 +42,7 @@ const NO_NUMBER: &str = "not a number; a string must be quoted";
 ///
 /// The parser's messages may quote the file. They are only compared with known prefixes and never passed on. `None` for
 /// a message that is not known.
-fn describe(message: &str) -> Option<&'static str> {
+pub fn describe(message: &str) -> Option<&'static str> {
     const KNOWN_MESSAGES: &[(&str, &str)] = &[
         ("duplicate key", "duplicate key"),
         ("cannot extend value", "duplicate key, given as a value and as a table"),
@@ -61,7 +89,7 @@ fn describe(message: &str) -> Option<&'static str> {
 }
 
 /// Describes an error by the text at its position, if that is more precise than the parser's message.
-pub(super) fn describe_at(message: &str, text: &str, at: usize) -> &'static str {
+fn describe_at(message: &str, text: &str, at: usize) -> &'static str {
     let (before, rest) = text.split_at(text.floor_char_boundary(at));
     let line = rest.lines().next().unwrap_or_default();
     let has_no_equals =
@@ -90,37 +118,29 @@ pub(super) fn describe_at(message: &str, text: &str, at: usize) -> &'static str 
     }
 }
 
-/// A list or inline table without its closing bracket.
-pub(super) struct UnclosedList {
-    /// The position after the last text before the error.
-    pub at: usize,
-    /// The message.
-    pub message: &'static str,
-}
-
 /// Finds a list or inline table that is still open at the first error: one that began on an earlier line, or one with a
-/// string that does not end.
-pub(super) fn unclosed(text: &str, error: usize, message: &str) -> Option<UnclosedList> {
+/// string that does not end. The position is after the last text before the error.
+fn unclosed(text: &str, error: usize, message: &str) -> Option<TomlError> {
     let before = &text[..text.floor_char_boundary(error)];
     let mut walk = Walk::new(before, 0);
     while walk.step() {}
     let &(start, bracket) = walk.open.last()?;
     if message.starts_with("invalid basic string") || message.starts_with("invalid literal string") {
-        return describe(message).map(|message| UnclosedList { at: error, message });
+        return describe(message).map(|message| TomlError { at: error, message });
     }
     let is_earlier = before[start..].contains('\n') || text.trim_end().len() <= error;
     let message = match bracket {
         b'[' => "`]` is missing: expected `,` or `]`",
         _ => "`}` is missing: expected `,` or `}`",
     };
-    is_earlier.then_some(UnclosedList { at: walk.end, message })
+    is_earlier.then_some(TomlError { at: walk.end, message })
 }
 
 /// The message for a string of several lines that does not end.
-pub(super) const NO_CLOSING_QUOTES: &str = "the string has no closing quotes";
+const NO_CLOSING_QUOTES: &str = "the string has no closing quotes";
 
 /// Finds the string of several lines in which the text ends, if the first error is not before it.
-pub(super) fn unclosed_text(text: &str, error: usize) -> Option<usize> {
+fn unclosed_text(text: &str, error: usize) -> Option<usize> {
     let mut walk = Walk::new(text, 0);
     let mut last = 0;
     while walk.at < text.len() {
@@ -134,7 +154,7 @@ pub(super) fn unclosed_text(text: &str, error: usize) -> Option<usize> {
 
 /// Returns whether the first error is in a list or inline table without an end, or with the wrong closing bracket. The
 /// text after it is read as part of it.
-pub(super) fn has_no_end(text: &str, error: usize) -> bool {
+fn has_no_end(text: &str, error: usize) -> bool {
     let mut walk = Walk::new(&text[..text.floor_char_boundary(error)], 0);
     while walk.step() {}
     let Some(&(start, _)) = walk.open.first() else { return false };
@@ -217,83 +237,4 @@ fn string(text: &str) -> usize {
         at += if quote == "\"" && rest[0] == b'\\' { 2 } else { 1 };
     }
     text.len()
-}
-
-#[cfg(test)]
-mod tests {
-    use toml::de::DeTable;
-
-    use super::describe;
-
-    #[track_caller]
-    fn check(text: &str, expect: &str) {
-        let error = DeTable::parse(text).expect_err("broken TOML");
-        assert_eq!(describe(error.message()), Some(expect), "{text}: {}", error.message());
-    }
-
-    #[test]
-    fn an_unclosed_list_is_one_error_at_its_end() {
-        let check = |text: &str, expect: &[(usize, usize, &str)]| {
-            let (_, errors) = crate::source::parse(text, &crate::source::Locator::new(text, 1));
-            let found: Vec<_> = errors.iter().map(|error| (error.at.0, error.at.1, error.message)).collect();
-            assert_eq!(found, expect, "{text}");
-        };
-        let list = "`]` is missing: expected `,` or `]`";
-        check("effects = [\"local-read\"\ntimeout = 10\nname = \"x\"\n", &[(1, 24, list)]);
-        check("[[tool]]\nids = [\n  \"a]\",\n  'b'\nname = 1\n", &[(4, 6, list)]);
-        check("a = [1", &[(1, 7, list)]);
-        check("a = [\n  'b'  # not yet\n  # the end\n\n[c]\nd = 1\n", &[(2, 6, list)]);
-        check("# é\na = ['é'\nü = 1", &[(2, 9, list)]);
-        let open = "the string has no closing quotes";
-        check("a = \"\"\"x\nb = 1\n", &[(1, 5, open)]);
-        check("b = [1, '''x\"\"\"]\n", &[(1, 9, open)]);
-        check("a: \"x\"\n", &[(1, 2, "expected `=` between key and value, found `:`")]);
-        check("a \"x\"\n", &[(1, 3, "`=` is missing between key and value")]);
-        check("a 10\n", &[(1, 3, "`=` is missing between key and value")]);
-        check("a = True\n", &[(1, 5, "`true` and `false` are written in lower case")]);
-        for number in ["10..", "1_", "1.2.3"] {
-            let (_, errors) = crate::source::parse(
-                &format!("a = {number}\n"),
-                &crate::source::Locator::new(&format!("a = {number}\n"), 1),
-            );
-            assert!(errors[0].message.starts_with("not a number"), "{number}: {errors:?}");
-        }
-        check("a = None\n", &[(1, 5, "TOML has no empty value; leave the key out")]);
-        let open = "the string has no closing quote, or a character must be escaped";
-        check("a = [\"x]\nb = 1\nc = [1, 2]\n[d]\ne = 2\n", &[(1, 9, open)]);
-        check("[[t]]\na = { b = \"x }\nc = 'y'\n", &[(2, 15, open)]);
-        let string = "a value is missing, or a string is not quoted";
-        check("a = b\nc = [1, 2]\nd = e\n", &[(1, 5, string), (3, 5, string)]);
-        check("a = [b]\nd = e\n", &[(1, 6, string), (2, 5, string)]);
-        check("a = [ b = 'x', c = '{y}' }\nd = 1\ne = ['z']\n[f]\ng = h\n", &[(1, 7, string)]);
-        check("a = { b = 1]\nd = 1\n", &[(1, 12, "not allowed in an inline table")]);
-        for word in ["ten", "fast", "tool"] {
-            check(&format!("a = {word}\nb = 1\n"), &[(1, 5, string)]);
-        }
-        check("= 1\n", &[(1, 1, "a key is missing")]);
-    }
-
-    #[test]
-    fn common_mistakes_are_named() {
-        check("a = 1\na = 2", "duplicate key");
-        check("a = 1\n[a.b]", "duplicate key, given as a value and as a table");
-        check("a = b", "a value is missing, or a string is not quoted");
-        check("a =", "a value is missing, or a string is not quoted");
-        check("a", "a value is missing");
-        check("= 1", "a key is missing");
-        check("a = [1", "`]` is missing");
-        check("a = ['x' 'y']", "a comma is missing");
-        check("a = { b = 1", "`}` is missing");
-        check("[[tool]", "`]]` is missing");
-        check("a = \"x", "the string has no closing quote, or a character must be escaped");
-        check("a = 'x", "the string has no closing quote, or a character is not allowed");
-        check("a = '''x", "the string has no closing quotes, or a character is not allowed");
-        check("a = \"\\q\"", super::ESCAPE);
-        check("a = \"C:\\Users\\x\"", super::ESCAPE);
-        check("a = 1.2.3", "not a number; a string must be quoted");
-        check("a = [b\"]", "a string has no opening quote");
-        check("a = \"x\";", "unexpected text after the value");
-        check("a = 01", "a number may not start with 0");
-        check(&format!("{}b = 1", "a.".repeat(1000)), "keys have too many parts");
-    }
 }
