@@ -37,6 +37,7 @@ mod schemas;
 pub mod text;
 mod time;
 #[doc(hidden)]
+pub mod web_url;
 pub mod words;
 pub mod yaml;
 

@@ -44,7 +44,7 @@ pub use check::{CheckResult, check};
 pub use confinement::{WorkFolder, confine_start, led_to};
 pub use conversation::{Conversation, talk};
 pub use dropped_checkpoints::{BrokenCheckpoint, DroppedFile};
-pub use environment::HostEnvironment;
+pub use environment::{CERTIFICATE_VARIABLES, HostEnvironment};
 pub use execute::{Execution, Executor, KeptProgram, Logs, Progress, RunResult, execute};
 pub use kept::{KeepRequest, KeptEnd, KeptRun, PreparedStart, StartSource, prepare};
 pub use log::{LOG_SHOWN, follow_log, log_end, log_text, pass_log};
