@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use brigade_core::web_url::WebUrl;
 use brigade_core::{Fingerprint, Json};
 use brigade_fs::{DiskFs, FileMode, Fs as _, FsError, Lock, RelPath};
 
@@ -127,7 +128,7 @@ impl TokenStore {
         };
         let json = std::str::from_utf8(&bytes).ok().and_then(|text| Json::parse(text).ok());
         let tokens = json.and_then(|json| Tokens::from_json(&json));
-        Ok(tokens.filter(|tokens| tokens.url == url))
+        Ok(tokens.filter(|tokens| tokens.url == normal(url)))
     }
 
     /// Lists the values for a server that no output may show. Empty if they cannot be read.
@@ -140,7 +141,7 @@ impl TokenStore {
     /// # Errors
     /// Fails on a disk error.
     pub fn write(&self, tokens: &Tokens) -> Result<(), RemoteError> {
-        let text = tokens.to_json().to_pretty();
+        let text = Tokens { url: normal(&tokens.url), ..tokens.clone() }.to_json().to_pretty();
         let fs = DiskFs::make(&self.folder).map_err(|error| failed(&error))?;
         fs.write_atomic(&file_name(&tokens.url), text.as_bytes(), FileMode::Private)
             .map_err(|error| failed(&error))
@@ -166,8 +167,14 @@ impl TokenStore {
     }
 }
 
+/// Returns a URL in its normal form, so that two spellings have one file.
+fn normal(url: &str) -> String {
+    WebUrl::parse(url).map_or_else(|_| url.to_owned(), |url| url.to_string())
+}
+
 /// Returns the name of the file for a server: its host, and a fingerprint of its URL.
 fn file_name(url: &str) -> RelPath {
+    let url = normal(url);
     let host = url.split("://").nth(1).unwrap_or_default().split('/').next().unwrap_or_default();
     let host: String =
         host.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '.' }).take(60).collect();
@@ -206,6 +213,7 @@ mod tests {
         store.write(&tokens(url)).unwrap();
         assert_eq!(store.read(url).unwrap(), Some(tokens(url)));
         assert_eq!(store.secrets(url), ["access-EXAMPLE", "refresh-EXAMPLE"]);
+        assert_eq!(store.read("https://MCP.example:443/mcp").unwrap(), Some(tokens(url)));
         assert_eq!(store.read(other).unwrap(), None);
         #[allow(clippy::disallowed_methods, reason = "the test looks at the mode of the file")]
         let mode = std::fs::metadata(store.path(url)).unwrap().permissions().mode();

@@ -175,7 +175,7 @@ pub use agents::Agents;
 pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
 pub use brigade_ops::{
     ArgsSource, CallFilter, CallList, Calls, Checkpoints, Declare, Error, ErrorKind, ImportMcpRequest,
-    LogReach, OnBlocked, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
+    LogReach, LoginRequest, OnBlocked, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
 };
 pub use brigade_ops::{Ignore, OnExisting, upstreams::Upstreams};
 pub use brigade_workspace::TaskSessions;

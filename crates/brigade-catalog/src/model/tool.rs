@@ -402,9 +402,9 @@ impl Tool {
         name.as_deref().filter(|name| self.family == Some(Family::Mcp) && !name.is_empty())
     }
 
-    /// Returns whether the entry may be a tool of a remote server: it names a runtime, and no command.
+    /// Returns whether the entry may be a tool of a remote server: it names a runtime and a tool, and no command.
     pub(crate) fn may_be_remote(&self) -> bool {
-        self.family == Some(Family::Mcp) && self.lacks("command") && !self.lacks("runtime_id")
+        self.family == Some(Family::Mcp) && self.lacks("command") && !self.lacks("runtime_id") && !self.lacks("mcp_tool_name")
     }
 
     /// Adds what a connection to the remote server of a runtime needs. Does nothing for a local runtime.
