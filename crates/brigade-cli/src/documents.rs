@@ -150,6 +150,8 @@ documents! {
     KitchenMapReport,
     KitchenPlanReport,
     LedgerReport,
+    LoginReport,
+    LogoutReport,
     #[cfg(feature = "builtin")]
     MemoryListReport,
     #[cfg(feature = "builtin")]

@@ -92,6 +92,8 @@ table! {
     PULL_REQUEST_MISSING = "pull_request_missing": "No pull request or thread has this id or number.";
     SCRIPT_MISSING = "script_missing": "No script has this id.";
     PLAN_MISSING = "plan_missing": "No plan with this id waits for answers.";
+    LOGIN_REQUIRED = "login_required": "The remote MCP server needs a login: run `brigade tools login SERVER`.";
+    LOGIN_FAILED = "login_failed": "The login to the remote MCP server was not made.";
     SERVER_TOOL_MISSING = "server_tool_missing": "The MCP server lists no tool of this name.";
     NOTHING_APPROVED = "nothing_approved": "No approved call is ready to run.";
     WORKSPACE_MISSING = "workspace_missing": "Neither the directory nor one above it has `.brigade`.";

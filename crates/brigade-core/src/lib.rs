@@ -41,6 +41,7 @@ pub mod text;
 mod time;
 pub mod toml_errors;
 #[doc(hidden)]
+pub mod web_url;
 pub mod words;
 pub mod yaml;
 

@@ -187,6 +187,8 @@ next_steps! {
     ImportMcp = "import-mcp";
     /// List the tools that the MCP server of a runtime offers.
     TryImportMcp(String) = "try-import-mcp";
+    /// Log in to a remote MCP server.
+    Login(String) = "login";
     /// Register a discovered definition over the tool that was made from it.
     RegisterAgain { reference: String, id: String, level: String } = "register-again";
     /// List the tool packs.
@@ -291,6 +293,7 @@ impl NextStep {
             | N::RestartRuntime(text)
             | N::ReadRuntimeLogs(text)
             | N::TryImportMcp(text)
+            | N::Login(text)
             | N::ShowPin(text)
             | N::AcceptPin(text)
             | N::Trust(text)

@@ -125,5 +125,6 @@ pub use tools::health::{diagnose_catalog, list, list_of};
 pub use tools::import::{ImportResult, ServerListing};
 pub use tools::import_mcp::{ImportMcpRequest, import_mcp};
 pub use tools::installing::{InstallCheck, InstallRequest, InstallSelection, install};
+pub use tools::login::{LoginRequest, login, logout};
 pub use tools::register::{RegisterRequest, RegisterSource, register};
 pub use work::brief::brief;

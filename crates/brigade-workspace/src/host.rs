@@ -8,7 +8,7 @@ use brigade_call::{Caller, NamedThings};
 use brigade_catalog::Masks;
 use brigade_cmdline::{Reads, find_program};
 use brigade_core::{Clock, Json};
-use brigade_exec::HostEnvironment;
+use brigade_exec::{CERTIFICATE_VARIABLES, HostEnvironment};
 use brigade_fs::{Fs, Location};
 use brigade_mcp::PinStore;
 use brigade_policy::PolicyState;
@@ -79,6 +79,12 @@ impl<'a> Host<'a> {
     /// Returns the absolute path of the person's home directory.
     pub fn home(&self) -> Option<&'a Path> {
         self.environment.home()
+    }
+
+    /// Returns the files of certificates that the environment names.
+    pub(crate) fn certificates(&self) -> Vec<String> {
+        let named = CERTIFICATE_VARIABLES.iter().filter_map(|name| self.environment.get(name)?.to_str());
+        named.filter(|path| path.starts_with('/')).map(str::to_owned).collect()
     }
 
     /// Returns whether a program with this name is on `PATH`.

@@ -27,7 +27,7 @@ pub use brigade_ops::{
 pub use brigade_ops::{
     BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallReport, CheckpointListReport,
     CheckpointReport, CheckpointReviewReport, Envelope, EnvelopeReport, EnvelopeSignature, ImportAction,
-    ImportMcpReport, ImportedTool, KeyReport, LedgerFinding, LedgerReport, ListState, LiveIssue, LiveReport,
+    ImportMcpReport, ImportedTool, KeyReport, LoginReport, LogoutReport, LedgerFinding, LedgerReport, ListState, LiveIssue, LiveReport,
     LiveServerReport, LiveToolReport, ObserveReport, OfferedTool, PassedOver, PinCheck, PinListReport,
     PinReport, PinState, PinSummary, PlanReport, QueueReport, ReadinessFailure, ReplayReport, ResumeReport,
     ReviewReport, RunInputsReport, RunListReport, RunLogReport, RunReport, RunShowReport, RunSummary,

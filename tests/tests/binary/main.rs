@@ -67,6 +67,7 @@ mod kitchen_worker;
 mod mcp_calls;
 mod mcp_common;
 mod mcp_live;
+mod mcp_remote;
 mod mistyped_requests;
 mod mutation_code;
 mod mutation_common;

@@ -214,6 +214,7 @@ fn command(step: &NextStep) -> String {
         N::ReadRuntimeLogs(id) => with_named_option("tools runtime logs", id, ""),
         N::ImportMcp => "tools import mcp RUNTIME".to_owned(),
         N::TryImportMcp(id) => with_named_option("tools import mcp", id, "--dry-run"),
+        N::Login(id) => with_named_option("tools login", id, ""),
         N::ListPacks => "tools pack list".to_owned(),
         N::ListPins => "tools pins list".to_owned(),
         N::ComparePins => "tools pins list --live".to_owned(),
@@ -342,7 +343,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 40] = [
+        let with_name: [fn(String) -> N; 41] = [
             N::InitFor,
             N::AnswerByChoice,
             N::AnswerByText,
@@ -376,6 +377,7 @@ mod tests {
             N::RestartRuntime,
             N::ReadRuntimeLogs,
             N::TryImportMcp,
+            N::Login,
             N::ShowPin,
             N::AcceptPin,
             N::Trust,

@@ -13,7 +13,7 @@ use super::{
     UndeclaredCode,
 };
 use crate::document::{LocatedValue, Reader, Value, text_of};
-use crate::web_url::WebDomain;
+use brigade_core::web_url::{WebDomain, WebUrl};
 
 /// All keys and tables. Those that v0.30 knows come first.
 const TOP_LEVEL_KEYS: &[&str] = &[
@@ -33,6 +33,7 @@ const TOP_LEVEL_KEYS: &[&str] = &[
     "paths",
     "git",
     "web",
+    "mcp",
     "programs",
     "environment",
     "commands",
@@ -149,6 +150,17 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             policy.web_domains = domains(reader, place, value);
                         }
                         _ => reader.unknown_member(key, "web.", &["domains"], TOP_LEVEL_KEYS),
+                    }
+                }
+            }
+            "mcp" => {
+                for (key, value) in reader.table("mcp", value).into_iter().flatten() {
+                    match key.get_ref().as_ref() {
+                        "remote" => {
+                            let place = reader.place(&key.span());
+                            policy.mcp_remote = origins(reader, place, value);
+                        }
+                        _ => reader.unknown_member(key, "mcp.", &["remote"], TOP_LEVEL_KEYS),
                     }
                 }
             }
@@ -358,6 +370,24 @@ fn domains(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<Str
             let message = "expected `host`, `*.host`, one of them with `:port`, or an address with a port";
             reader.error_at(domain.place.clone(), &field, message, None);
         }
+    }
+    rule
+}
+
+/// Reads origins of remote MCP servers in their normal form. Anything else is an error, because it would allow nothing.
+fn origins(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<String> {
+    let mut rule = texts(reader, "mcp.remote", place, value);
+    for (index, origin) in rule.items.iter_mut().enumerate() {
+        let url = WebUrl::parse(&origin.value).ok().filter(|url| url.target() == "/");
+        let message = match url {
+            Some(url) if url.is_secure() || url.is_loopback() => {
+                origin.value = url.origin();
+                continue;
+            }
+            Some(_) => "`http` is not encrypted, so it is only for this machine; write `https`",
+            None => "expected scheme, host and port, such as `https://mcp.example.com`, without a path",
+        };
+        reader.error_at(origin.place.clone(), &format!("mcp.remote[{}]", index + 1), message, None);
     }
     rule
 }
