@@ -231,7 +231,6 @@ impl<'c> Survey<'c> {
             upstreams: upstreams.map(|upstream| (upstream.id.clone(), upstream.place.clone())).collect(),
             gateway: agents.err().unwrap_or_default(),
             policy_tracked,
-            tracked,
             offered: server_offers(host, config),
             now: site.now(),
             config,
@@ -245,7 +244,8 @@ impl<'c> Survey<'c> {
             sandbox_gaps,
             wide_modes,
             left_locks,
-            unread: unread.0,
+            unread: unread.0.into_iter().filter(|part| !tracked.contains(&part.file)).collect(),
+            tracked,
             clients,
             kitchen,
         })

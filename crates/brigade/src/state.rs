@@ -42,7 +42,13 @@ impl State {
         let mut report = state::adopt(&self.room, step)?;
         #[cfg(feature = "builtin")]
         report.records.extend(brigade_tasks::adopt_flows(&self.room.desk(), step)?.iter().map(|flow| {
-            crate::report::AdoptRow::execution(&flow.id, &flow.name, flow.shown(), &flow.state, flow.started_at)
+            crate::report::AdoptRow::execution(
+                &flow.id,
+                &flow.name,
+                flow.shown(),
+                &flow.state,
+                flow.started_at,
+            )
         }));
         Ok(report)
     }

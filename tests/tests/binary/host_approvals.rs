@@ -50,14 +50,18 @@ fn only_approvals_of_this_host_count() {
     check_call("another key", |site| {
         std::fs::remove_file(key(site)).expect("the key was made by the approval");
     });
-    check_call("no MAC", |site| edit(site, |record| _ = record.as_object_mut().map(|own| own.remove("host_mac"))));
+    check_call("no MAC", |site| {
+        edit(site, |record| _ = record.as_object_mut().map(|own| own.remove("host_mac")))
+    });
     check_call("another MAC", |site| edit(site, |record| record["host_mac"] = json!("0".repeat(64))));
     check_call("the MAC of another status", |site| {
         let other = site.approved("tool", r#"{"n":1}"#);
         let text = site.workspace.read_text(CALLS);
-        let mac = text.lines().rev().find(|line| line.contains(&other)).map(|line| {
-            serde_json::from_str::<Value>(line).expect("a record")["host_mac"].clone()
-        });
+        let mac = text
+            .lines()
+            .rev()
+            .find(|line| line.contains(&other))
+            .map(|line| serde_json::from_str::<Value>(line).expect("a record")["host_mac"].clone());
         site.json(["call", "reject", &other, "--reason", "x"]).expect(0);
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let first = lines.iter().rposition(|line| !line.contains(&other)).expect("the first call");

@@ -87,7 +87,9 @@ pub enum PinTrouble {
     #[error("a newer version of brigade wrote it")]
     Newer,
     /// Git tracks it, so a cloned repository may have brought it.
-    #[error("git tracks it, so it does not count on this host; take it out of the repository (`git rm --cached`)")]
+    #[error(
+        "git tracks it, so it does not count on this host; take it out of the repository (`git rm --cached`)"
+    )]
     Tracked,
     /// It names another tool than its file name.
     #[error("it is the pin of another tool")]

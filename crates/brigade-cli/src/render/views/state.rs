@@ -65,10 +65,11 @@ impl View for AdoptReport {
             page.error(brigade::codes::TRACKED_STATE, &format!("git tracks {file}, so it does not count"));
         }
         match (self.records.len(), self.adopted) {
+            (0, _) if !self.tracked.is_empty() => {}
             (0, _) => page.note("every approval here was given on this host"),
-            (count, true) => page.note(&format!("{count} records count on this host now")),
+            (count, true) => page.note(&format!("records that count on this host now: {count}")),
             (count, false) => {
-                page.note(&format!("{count} records are not approved on this host"));
+                page.note(&format!("records not approved on this host: {count}"));
                 page.next("brigade state adopt --yes");
             }
         }
