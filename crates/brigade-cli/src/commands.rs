@@ -55,6 +55,9 @@ pub(crate) enum Command {
     Summary(Lazy<kitchen::summary::SummaryArgs>),
     /// Write the map of the code base, which the prompts of workers quote
     Map(Lazy<kitchen::map::MapArgs>),
+    /// Check, compact, export and adopt the state
+    #[command(subcommand, hide = true)]
+    State(Lazy<tools::state::State>),
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
     Demo(demo::DemoArgs),
@@ -83,6 +86,7 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Status(arguments) => kitchen::status::run(&session, &arguments.0, &mut output),
         Command::Validate(arguments) => output.finish(kitchen::validate::run(&session, &arguments.0)),
         Command::Summary(arguments) => output.finish(kitchen::summary::run(&session, &arguments.0)),
+        Command::State(command) => tools::state::run(&command.0, &session, &mut output),
         #[cfg(feature = "serve")]
         Command::Serve(arguments) => serve::run(arguments, &session, &mut output),
         Command::Demo(arguments) => demo::run(arguments, &session, &mut output),

@@ -102,6 +102,7 @@ macro_rules! form {
 documents! {
     AgentListReport,
     AgentReport,
+    AdoptReport,
     AgentToolsReport,
     AnswerReport,
     ApplyReport,

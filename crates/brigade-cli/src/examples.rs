@@ -465,6 +465,14 @@ const TABLE: &[Examples] = &[
     ),
     ("harness", "list", &[("brigade tools harness list", "List the supported harnesses")]),
     ("harness", "show", &[("brigade tools harness show claude", "Show which files it reads")]),
+    (
+        "state",
+        "adopt",
+        &[
+            ("brigade state adopt", "Show what another host approved, and ask"),
+            ("brigade state adopt --yes --json", "Accept it in a script"),
+        ],
+    ),
     ("state", "check", &[("brigade tools state check", "Check queue, receipts and ledger")]),
     ("state", "compact", &[("brigade tools state compact", "Move finished calls out of the journal")]),
     ("state", "export", &[("brigade tools state export > state.jsonl", "Export everything")]),

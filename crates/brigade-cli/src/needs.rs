@@ -36,6 +36,7 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         Command::Demo(_) | Command::Completions(_) => O::Works,
         #[cfg(feature = "serve")]
         Command::Serve(_) => O::Fails,
+        Command::State(_) => O::Fails,
         // The files of the shell program do not need a `.brigade` directory.
         Command::Kitchen(_)
         | Command::Plan(_)

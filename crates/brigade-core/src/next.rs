@@ -216,6 +216,8 @@ next_steps! {
     CheckState = "check-state";
     /// Compact the stored state.
     CompactState = "compact-state";
+    /// Accept approvals of another host.
+    AdoptState = "adopt-state";
     /// Create the configuration of the kitchen.
     InitKitchen = "init-kitchen";
     /// Show the tiers of the kitchen and their workers.
@@ -360,6 +362,7 @@ impl NextStep {
             | N::ComparePins
             | N::CheckState
             | N::CompactState
+            | N::AdoptState
             | N::InitKitchen
             | N::ListWorkers
             | N::ListDecisions

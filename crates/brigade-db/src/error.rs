@@ -82,6 +82,7 @@ impl OperationError for StoreError {
         match self {
             StoreError::Refused(refusal) if refusal.code == codes::NOT_FOUND.as_str() => ErrorKind::NotFound,
             StoreError::Refused(_) | StoreError::Newer(_) => ErrorKind::Refused,
+            StoreError::Fs(error) => error.kind(),
             _ => ErrorKind::Environment,
         }
     }

@@ -38,6 +38,8 @@ pub struct Snapshot<'a> {
     pub gateway: Vec<ConfigIssue>,
     /// The first rule that approves calls, if git tracks the policy.
     pub policy_tracked: Option<Place>,
+    /// Files of the state and configuration that git tracks, relative to the workspace.
+    pub tracked: Vec<String>,
     /// The resources and prompts that servers of gateway.toml listed last.
     pub offered: Vec<ServerOffer>,
     /// The ids of `[[upstream]]` in gateway.toml.
@@ -95,6 +97,7 @@ impl<'a> Snapshot<'a> {
             policy: None,
             gateway: Vec::new(),
             policy_tracked: None,
+            tracked: Vec::new(),
             offered: Vec::new(),
             upstreams: Vec::new(),
             pins: Vec::new(),

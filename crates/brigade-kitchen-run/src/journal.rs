@@ -455,6 +455,11 @@ impl PrdJournal {
         &self.read.life
     }
 
+    /// Returns how many records have no effect, because this host has not signed them.
+    pub fn unsigned(&self) -> u64 {
+        self.read.unsigned
+    }
+
     /// Returns the damage, as of the last read.
     pub fn faults(&self) -> &[JournalFault] {
         &self.read.faults
@@ -619,10 +624,15 @@ impl PrdJournal {
     }
 }
 
-/// Refuses a journal that git tracks. Without a journal, nothing is read.
+/// Returns whether git tracks a journal. Without a journal, nothing is read.
+pub(crate) fn is_tracked(fs: &dyn Fs, files: &PrdFiles) -> Result<bool, FsError> {
+    Ok(fs.exists(&files.journal())? && brigade_fs::is_tracked(fs, files.journal().as_str()))
+}
+
+/// Refuses a journal that git tracks.
 fn require_untracked(fs: &dyn Fs, files: &PrdFiles) -> Result<(), FsError> {
-    match fs.exists(&files.journal())? {
-        true => brigade_fs::require_untracked(fs, files.journal().as_str()),
+    match is_tracked(fs, files)? {
+        true => Err(FsError::new("use", files.journal().as_str(), FsErrorKind::Tracked)),
         false => Ok(()),
     }
 }

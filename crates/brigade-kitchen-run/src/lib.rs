@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod adopt;
 mod approve;
 mod attempt;
 mod branch;
@@ -46,6 +47,7 @@ mod ticket;
 mod validate;
 pub mod workplace;
 
+pub use adopt::UnsignedJournal;
 pub use approve::{ApproveStep, ApproveWhat};
 pub use attempt::{Attempt, AttemptOutcome, TierWorker, attempt};
 pub use check::{Check, CheckOutcome, check};

@@ -17,7 +17,7 @@ mod steps;
 
 use std::sync::Arc;
 
-use brigade_core::{AgentFiles, ErrorKind, codes};
+use brigade_core::{AgentFiles, ErrorKind, NextStep, codes};
 use brigade_fs::{FsError, RelPath};
 use brigade_kitchen::approval::{Change, MissingProgramReason, changes};
 use brigade_kitchen::config::{Flags, Integrate, Settings, Switch};
@@ -215,6 +215,11 @@ impl Kitchen<'_> {
             PrdJournal::open(self.fs.clone(), &self.key, &menu.name, self.clock.clone(), self.lock_timeout)?;
         let life = journal.life();
         if life.approval.as_ref().map(|approval| approval.fingerprint) != Some(menu.fingerprint) {
+            if life.approval.is_none() && 0 < journal.unsigned() {
+                let failure = Failure::new(ErrorKind::Refused, "the PRD is not approved on this host");
+                let failure = failure.coded(codes::NOT_APPROVED_HERE).hint(NextStep::AdoptState);
+                return Err(ServeError::Refused(failure));
+            }
             let before = life.approval.as_ref().map(|approval| &approval.items);
             let changes = before.map(|before| changes(before, &menu.items)).unwrap_or_default();
             return Err(ServeError::NotApproved { changes });

@@ -30,7 +30,9 @@ use brigade_mcp::{OfferedNames, PinStore};
 use brigade_projection::Orphan;
 use brigade_queue::QueueError;
 use brigade_runtime::{Checks, RuntimeError, RuntimeFacts};
-use brigade_workspace::{CATALOG, Config, Host, Places, SummaryFacts, masks, policy_tracked, read_agents};
+use brigade_workspace::{
+    CATALOG, Config, Host, POLICY, Places, SummaryFacts, masks, policy_tracked, read_agents, tracked_state,
+};
 
 use crate::clients::{Clients, client_states};
 use crate::doctor::error::UpkeepError;
@@ -143,6 +145,7 @@ pub struct Survey<'c> {
     kitchen: Option<KitchenHealth>,
     gateway: Vec<ConfigIssue>,
     policy_tracked: Option<Place>,
+    tracked: Vec<String>,
     offered: Vec<ServerOffer>,
     upstreams: Vec<(String, Place)>,
 }
@@ -209,13 +212,19 @@ impl<'c> Survey<'c> {
             LedgerCheck::Check => ReceiptCheck::All,
             LedgerCheck::Trust => ReceiptCheck::Nothing,
         };
-        let kitchen = if parts.kitchen {
+        let tracked_journals = site.kitchen.tracked_journals().unwrap_or_default();
+        // A journal that git tracks is not read.
+        let kitchen = if parts.kitchen && tracked_journals.is_empty() {
             unread.ok_or_note(fs, site.kitchen.health(receipts).map_err(UpkeepError::from))?.flatten()
         } else {
             None
         };
         let rules = config.policy.auto_approve();
         let policy_tracked = rules.first().filter(|_| policy_tracked(&host)).map(|rule| rule.place.clone());
+        let mut tracked: Vec<String> = tracked_state(fs).into_iter().map(str::to_owned).collect();
+        // A policy with rules has its own issue.
+        tracked.retain(|file| file != POLICY || policy_tracked.is_none());
+        tracked.extend(tracked_journals);
         let agents = read_agents(fs);
         let upstreams = agents.iter().flat_map(|agents| &agents.gateway.upstreams);
         Ok(Survey {
@@ -235,7 +244,8 @@ impl<'c> Survey<'c> {
             sandbox_gaps,
             wide_modes,
             left_locks,
-            unread: unread.0,
+            unread: unread.0.into_iter().filter(|part| !tracked.contains(&part.file)).collect(),
+            tracked,
             clients,
             kitchen,
         })
@@ -273,6 +283,7 @@ impl<'c> Survey<'c> {
             policy: Some(PolicyFacts { state: &self.config.policy, environment: &is_set }),
             gateway: self.gateway.clone(),
             policy_tracked: self.policy_tracked.clone(),
+            tracked: self.tracked.clone(),
             offered: self.offered.clone(),
             upstreams: self.upstreams.clone(),
             pins: self.pins.clone(),

@@ -1,5 +1,6 @@
 //! Operations on the whole state, for operators.
 
+pub(crate) mod adopt;
 pub(crate) mod check;
 pub(crate) mod compact;
 
@@ -15,6 +16,9 @@ use crate::report::{CompactReport, DamageReport, Quarantine, StateReport};
 use crate::state::check::{StateCheck, check_state};
 use crate::state::compact::CompactResult;
 use brigade_workspace::{WorkspaceContext, gather};
+
+pub use adopt::adopt;
+pub use brigade_workspace::AdoptStep;
 
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq)]

@@ -142,7 +142,8 @@ impl From<JournalError> for QueueError {
 impl OperationError for QueueError {
     fn kind(&self) -> ErrorKind {
         match self {
-            QueueError::Fs(_) | QueueError::Blocked(_) | QueueError::Store(_) => ErrorKind::Environment,
+            QueueError::Fs(error) => error.kind(),
+            QueueError::Blocked(_) | QueueError::Store(_) => ErrorKind::Environment,
             _ => ErrorKind::Refused,
         }
     }

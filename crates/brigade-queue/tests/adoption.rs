@@ -155,6 +155,28 @@ fn a_revision_from_before_adoption_stays_valid() {
     assert_eq!(call.call.status, CallStatus::Approved);
 }
 
+/// Checks that the calls that an earlier version approved are pending until a person accepts them.
+#[track_caller]
+fn check_accepted(queue: &TestQueue, expect: &[&str]) {
+    let pending = |line: &&str| {
+        line.replace(" waiting", " pending")
+            .replace(" approved", " pending")
+            .replace(" resume-pending", " pending")
+    };
+    let before: Vec<String> = expect.iter().map(pending).collect();
+    assert_eq!(listed(&queue.read().unwrap(), &Calls::All), before);
+    let of_pending = expect.iter().map(pending).filter(|line| line.ends_with(" pending")).count();
+    assert_eq!(listed(&queue.read().unwrap(), &Calls::Of(CallStatus::Pending)).len(), of_pending);
+    let shown = queue.journal.approved_elsewhere().unwrap();
+    assert_eq!(
+        shown.len(),
+        expect.iter().zip(&before).filter(|(line, before)| **line != before.as_str()).count()
+    );
+    assert_eq!(queue.journal.adopt(&shown, at(30)).unwrap().len(), shown.len());
+    assert!(queue.journal.approved_elsewhere().unwrap().is_empty());
+    assert_eq!(listed(&queue.read().unwrap(), &Calls::All), expect);
+}
+
 #[test]
 fn our_own_first_version_is_read() {
     let fs = sample("v1");
@@ -168,13 +190,13 @@ fn our_own_first_version_is_read() {
         "call-5 pending",
         "call-6 held",
     ];
-    assert_eq!(listed(&view, &Calls::All), expect);
     let verification = view.verify(1).unwrap();
     assert_eq!((verification.checked, verification.findings), (2, vec![]));
     assert_eq!(view.checkpoints().unwrap().checkpoints.len(), 1);
     assert!(queue.damage().unwrap().is_empty());
     drop(queue.lock(at(1)).unwrap());
     assert_eq!(fs.files(), sample("v1").files(), "a writer has nothing to do");
+    check_accepted(&queue, &expect);
 }
 
 #[test]
@@ -183,12 +205,12 @@ fn our_own_batches_and_named_calls_are_read() {
     let queue = queue(fs.clone(), true);
     let view = queue.read().unwrap();
     let expect = ["call-1 completed", "new-0 pending", "new-1 waiting", "new-2 pending", "call-2 completed"];
-    assert_eq!(listed(&view, &Calls::All), expect);
     let verification = view.verify(1).unwrap();
     assert_eq!((verification.checked, verification.findings), (3, vec![]));
     assert!(queue.damage().unwrap().is_empty());
     drop(queue.lock(at(20)).unwrap());
     assert_eq!(fs.files(), sample("v1-batches").files(), "a writer has nothing to do");
+    check_accepted(&queue, &expect);
 }
 
 #[test]

@@ -53,6 +53,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod adopt;
 mod connected;
 mod desk;
 mod flow;
@@ -67,6 +68,7 @@ mod running;
 use brigade_core::codes;
 use brigade_toolset::Failure;
 
+pub use adopt::adopt_flows;
 pub use desk::{CallerContext, Callers, TaskContext};
 pub use flow::take_over;
 pub use hands::TaskRunner;

@@ -20,7 +20,7 @@ use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
 use brigade_projection::Claims;
 
-use crate::agent_tools::{AgentConfig, read_agents};
+use crate::agent_tools::{AgentConfig, GATEWAY, read_agents};
 use crate::host::{Host, masks};
 use crate::learned_code::{LearnedCode, LearnedTool};
 use crate::named::bind_learned;
@@ -469,6 +469,13 @@ pub fn read_catalog(fs: &dyn Fs) -> Result<Catalog, FsError> {
     let (tools, issues) = (catalog.tools().len(), catalog.issues().len());
     tracing::debug!(root = %fs.root().display(), bytes = bytes.len(), tools, issues, "read {CATALOG}");
     Ok(catalog)
+}
+
+/// Lists the existing files of the state and configuration that git tracks, so that they do not count.
+pub fn tracked_state(fs: &dyn Fs) -> Vec<&'static str> {
+    const FILES: [&str; 4] = [POLICY, GATEWAY, ".brigade/tools/calls.jsonl", ".brigade/tools/state.db"];
+    let is_there = |file: &str| fs.exists(&RelPath::composed(file)).unwrap_or(true);
+    FILES.into_iter().filter(|file| is_there(file) && brigade_fs::is_tracked(fs, file)).collect()
 }
 
 /// Returns whether git tracks the policy, so that none of its rules approves anything.

@@ -54,6 +54,15 @@ pub struct WorkspaceContext {
     pub names: Option<Arc<dyn Names>>,
 }
 
+/// What to do with records that this host has not signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdoptStep {
+    /// List them.
+    Show,
+    /// Sign them.
+    Adopt,
+}
+
 /// Opens sessions for the workers of tasks. Implemented by servers of agents.
 pub trait TaskSessions: Send + Sync {
     /// Serves a process over two pipes until they close. It acts as this agent in this session.

@@ -91,9 +91,9 @@ pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
 pub use command::{command_only_reads, command_outside};
 pub use config::{
     CATALOG, CONFIG_LIMIT, Config, PACKAGE, POLICY, TARGETS, errors_of, policy_tracked, read_catalog,
-    read_config, read_policy, unreadable,
+    read_config, read_policy, tracked_state, unreadable,
 };
-pub use context::{TaskSessions, WorkspaceContext, no_home, workspace_key};
+pub use context::{AdoptStep, TaskSessions, WorkspaceContext, no_home, workspace_key};
 pub use deferred_sync::{DeferredSync, SyncGuard};
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, EntryFile, ToolReader, compile_schema, parse_json};

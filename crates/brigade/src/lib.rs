@@ -203,6 +203,6 @@ pub use registry::{
 };
 pub use report::*;
 pub use sample::NewFile;
-pub use state::ExportLine;
+pub use state::{AdoptStep, ExportLine};
 pub use work::{Work, WorkAnswer};
 pub use workspace::Workspace;

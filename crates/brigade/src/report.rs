@@ -17,12 +17,12 @@ pub use brigade_core::json::Rows;
 pub use brigade_core::{Report, SchemaId};
 pub use brigade_doctor::{IssueReport, ProjectionMarks};
 pub use brigade_ops::{
-    AnswerOutcome, ApplyReport, BriefReport, CallSection, CheckpointSection, CloseoutReport, CompactReport,
-    ConnectStatus, DamageReport, DefaultConflict, DefaultSource, Defaults, DefaultsReport, HarnessListReport,
-    HarnessReport, ImportReport, InboxItemReport, InboxReport, InitReport, ParityReport, ParitySection,
-    PolicySection, ProjectionPlanReport, Quarantine, RunSection, RuntimeSection, SourceAction, StateReport,
-    SyncPlanReport, TrustPart, TrustReport, TrustRow, TrustState, UpstreamStart, WaitingKind, WaitingRow,
-    WorkAnswerReport, WorkspaceAbove,
+    AdoptReport, AdoptRow, AnswerOutcome, ApplyReport, BriefReport, CallSection, CheckpointSection,
+    CloseoutReport, CompactReport, ConnectStatus, DamageReport, DefaultConflict, DefaultSource, Defaults,
+    DefaultsReport, HarnessListReport, HarnessReport, ImportReport, InboxItemReport, InboxReport, InitReport,
+    ParityReport, ParitySection, PolicySection, ProjectionPlanReport, Quarantine, RunSection, RuntimeSection,
+    SourceAction, StateReport, SyncPlanReport, TrustPart, TrustReport, TrustRow, TrustState, UpstreamStart,
+    WaitingKind, WaitingRow, WorkAnswerReport, WorkspaceAbove,
 };
 pub use brigade_ops::{
     BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallReport, CheckpointListReport,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use brigade_ops::{Error, state};
 
-use crate::report::{CompactReport, StateReport};
+use crate::report::{AdoptReport, CompactReport, StateReport};
 use crate::workspace_inner::WorkspaceInner;
 
-pub use brigade_ops::state::ExportLine;
+pub use brigade_ops::state::{AdoptStep, ExportLine};
 
 /// Operations on the stored state.
 #[derive(Clone)]
@@ -31,6 +31,26 @@ impl State {
     /// Returns file errors.
     pub fn export(&self, found: &mut dyn FnMut(ExportLine) -> ControlFlow<()>) -> Result<(), Error> {
         Ok(state::export(&self.room, found)?)
+    }
+
+    /// Lists or accepts approvals that another host gave.
+    ///
+    /// # Errors
+    /// Fails inside a run, or on a file error.
+    pub fn adopt(&self, step: AdoptStep) -> Result<AdoptReport, Error> {
+        #[cfg_attr(not(feature = "builtin"), expect(unused_mut))]
+        let mut report = state::adopt(&self.room, step)?;
+        #[cfg(feature = "builtin")]
+        report.records.extend(brigade_tasks::adopt_flows(&self.room.desk(), step)?.iter().map(|flow| {
+            crate::report::AdoptRow::execution(
+                &flow.id,
+                &flow.name,
+                flow.shown(),
+                &flow.state,
+                flow.started_at,
+            )
+        }));
+        Ok(report)
     }
 
     /// Moves old finished calls out of the queue file, and removes what crashes left.

@@ -196,6 +196,12 @@ fn installed_around(site: &Site) -> String {
 const READS: &str = "import sys\nfor path in ['lib.py', '../lib/part.txt', '.brigade/tools.toml']:\n    \
     try: print(open(path).read().split()[0])\n    except OSError as error: print(type(error).__name__)\n";
 
+/// Takes the home away. The key of the host stays beside the workspace.
+fn without_home(site: Site) -> Site {
+    let state = site.workspace.home().to_owned();
+    site.env("HOME", "/nonexistent").env("XDG_STATE_HOME", state)
+}
+
 #[test]
 fn installation_around_workspace_opens_nothing() {
     for (mode, expect) in [
@@ -203,7 +209,7 @@ fn installation_around_workspace_opens_nothing() {
         ("workspace", "unbound\ninstalled\nFileNotFoundError\n"),
     ] {
         // A directory that contains a home is not an installation.
-        let site = Site::script("").env("HOME", "/nonexistent");
+        let site = without_home(Site::script(""));
         let program = installed_around(&site);
         site.add_to_policy(&format!("[sandbox]\nmode = \"enforce\"\nreads = \"{mode}\"\n"));
         site.workspace.write(".brigade/tools.toml", Site::entry("tool", &format!("{program} x.py"), ""));
@@ -342,7 +348,7 @@ fn a_mount_shows_nothing_of_a_closed_workspace() {
         "mount -t overlay x -o lowerdir=OUTSIDE/empty,upperdir=WORKSPACE,workdir=OUTSIDE/other OUTSIDE/over",
         "mount --bind WORKSPACE OUTSIDE/other && mount -t overlay x -o lowerdir=OUTSIDE/other:OUTSIDE/empty OUTSIDE/over",
     ] {
-        let mut site = Site::script("").env("HOME", "/nonexistent");
+        let mut site = without_home(Site::script(""));
         for folder in ["over", "other", "empty"] {
             fs::create_dir_all(site.beside(folder)).unwrap();
         }
@@ -356,7 +362,7 @@ fn a_mount_shows_nothing_of_a_closed_workspace() {
         site.workspace.write("lib.py", "unbound\n");
         site.workspace.write("sub/lib.py", "unbound\n");
         let Some(brigade) = with_mounts(&site, &mounts) else { return };
-        site.brigade = brigade.env("HOME", "/nonexistent");
+        site.brigade = brigade.env("HOME", "/nonexistent").env("XDG_STATE_HOME", site.workspace.home());
         let receipt = site.receipt_of("tool", "{}");
         let log = site.log_text(&receipt, "stdout");
         assert!(!log.contains("unbound") && log.contains("installed"), "{mounts}: {log}{receipt:#}");

@@ -258,6 +258,8 @@ fn append(site: &Site, record: &Value) {
     let mut line = json!({"v": 1, "seq": seq, "at": "2026-01-19T12:00:00+00:00"});
     line.as_object_mut().unwrap().extend(record.as_object().unwrap().clone());
     site.workspace.write(JOURNAL, format!("{journal}{line}\n"));
+    // A record that this host has not signed has no effect.
+    site.json(["state", "adopt", "--yes"]).expect(0);
 }
 
 const DECISION: &str = "d-0123456789abcdef";

@@ -43,6 +43,7 @@ mod doctor_faults;
 mod doctor_health;
 mod documents_of_v030;
 mod first_minutes;
+mod host_approvals;
 mod hostile_paths;
 mod install;
 mod kill_anywhere;

@@ -192,6 +192,8 @@ impl Bench<'_> {
         let before = fs::read_to_string(&journal).map_err(Failure::at(&journal))?;
         let text = before.clone() + &history(before.lines().count());
         fs::write(&journal, text).map_err(Failure::at(&journal))?;
+        let mut adopt = Command::new(self.brigade.path());
+        adopt.args(["state", "adopt", "--yes"]).current_dir(&place.root).output().map_err(failed)?;
         let prd = place.root.join(path_of("long"));
         let arguments = vec!["parse-json".to_owned(), prd.display().to_string()];
         let parse =

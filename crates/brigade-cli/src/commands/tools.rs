@@ -35,7 +35,7 @@ pub(crate) mod runtime;
 mod script;
 mod search;
 mod show;
-mod state;
+pub(crate) mod state;
 mod stats;
 pub(crate) mod sync;
 mod trust;
@@ -110,7 +110,7 @@ pub(crate) enum Tools {
     /// Show the supported harnesses
     #[command(subcommand)]
     Harness(Lazy<harness::Harness>),
-    /// Check, compact and export calls and receipts
+    /// Check, compact, export and adopt the state
     #[command(subcommand)]
     State(Lazy<state::State>),
     /// Add tools from other sources to the catalog

@@ -112,10 +112,15 @@ impl CallRows {
             self.pending = Some(call.id.clone());
         }
         let tone = if blockers == 0 { Tone::Faint } else { Tone::Bad };
+        let status = words::status(call.status.as_str());
+        let status = match call.is_approved_elsewhere() {
+            true => status.then(Tone::Warning, ", not approved on this host"),
+            false => status,
+        };
         self.table.row([
             Text::new(Tone::Accent, call.id.as_str()),
             words::tool_of(&call.tool_id, call.kind().as_str()),
-            words::status(call.status.as_str()),
+            status,
             Text::new(tone, &blockers.to_string()),
             call.created_at.map_or_else(Text::default, |at| when::at(at, now)),
         ]);

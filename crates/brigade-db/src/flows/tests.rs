@@ -110,4 +110,28 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
     assert_eq!(store.flows(Some("ada"), Some("greet"), 1, 0).unwrap().1, 1);
     store.remove_flow(Some("ada"), id).unwrap();
     assert_eq!(store.flows(None, None, 1, 0).unwrap().1, 0);
+    // Each change is signed again, unless something else than this host changed the row.
+    let begun = store.begin_flow(&new, now).unwrap();
+    let id = begun.id.as_str();
+    let flow = || store.flow(None, id).unwrap();
+    assert_eq!((store.require_signed_flow(id), store.unsigned_flows()), (Ok(()), Ok(Vec::new())));
+    let change = |sql: &str| store.change(|transaction| Ok(transaction.execute(sql, [])?)).unwrap();
+    let mend = "UPDATE flow SET state = 'A', blackboard = '{\"a\":1}', caller = 'agent:ada', is_paused = 0";
+    for sql in [
+        "UPDATE flow SET host_mac = NULL",
+        "UPDATE flow SET host_mac = 'x'",
+        "UPDATE flow SET state = 'B'",
+        "UPDATE flow SET blackboard = '{}'",
+        "UPDATE flow SET caller = 'agent:bob'",
+    ] {
+        change(sql);
+        assert_eq!(store.require_signed_flow(id).unwrap_err().code_word(), "not_approved_here", "{sql}");
+        store.pause_flow(Some("ada"), id, true, now).unwrap();
+        assert_eq!(store.unsigned_flows().unwrap().len(), 1, "{sql}: a change by a person signs nothing");
+        assert!(!store.adopt_flow(&begun).unwrap(), "{sql}: it changed since it was shown");
+        change(mend);
+        assert!(store.adopt_flow(&flow()).unwrap() && store.require_signed_flow(id).is_ok(), "{sql}");
+        assert_eq!(store.pause_flow(Some("ada"), id, false, now).map(|flow| flow.is_paused), Ok(false));
+        assert_eq!(store.require_signed_flow(id), Ok(()), "{sql}");
+    }
 }

@@ -15,6 +15,11 @@ pub(super) fn agents(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<I
     if let Some(place) = &snapshot.policy_tracked {
         tracked(place, found);
     }
+    found.extend(snapshot.tracked.iter().map(|file| {
+        let detail = format!("git tracks `{file}`, so it does not count on this host");
+        let issue = Issue::new(IssueType::TrackedState, detail).subject(file.clone()).at(Place::file(file));
+        Issue { tool_id: None, ..issue.evidence("tracked") }
+    }));
     names(tools, found);
     offers(snapshot, tools, found);
     upstreams(snapshot, tools, found);

@@ -104,6 +104,9 @@ fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mu
     let since = |at: Option<Timestamp>, limit: Duration| at.filter(|at| limit < now.since(*at));
     match &call.status {
         CallStatus::Pending => {
+            if call.is_approved_elsewhere() {
+                say(IssueType::NotApprovedHere, "its approval was not given on this host".to_owned());
+            }
             if let Some(at) = since(call.created_at, MAX_WAIT) {
                 say(IssueType::CallStalePending, format!("waits for a decision since {at}"));
             }

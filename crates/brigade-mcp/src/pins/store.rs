@@ -86,6 +86,11 @@ pub enum PinTrouble {
     /// It has a newer version.
     #[error("a newer version of brigade wrote it")]
     Newer,
+    /// Git tracks it, so a cloned repository may have brought it.
+    #[error(
+        "git tracks it, so it does not count on this host; take it out of the repository (`git rm --cached`)"
+    )]
+    Tracked,
     /// It names another tool than its file name.
     #[error("it is the pin of another tool")]
     WrongPlace,
@@ -126,6 +131,9 @@ impl PinStore<'_> {
             // Any other entry in place of the file blocks calls.
             Err(_) => return Err(PinTrouble::Unreadable),
         };
+        if brigade_fs::is_tracked(self.fs, path.as_str()) {
+            return Err(PinTrouble::Tracked);
+        }
         PinRecord::parse(&bytes).map(Some)
     }
 

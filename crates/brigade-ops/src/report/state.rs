@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Exit, Hint, Report, SchemaId};
+use brigade_core::{Exit, Hint, Report, SchemaId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// `state check`.
@@ -70,6 +70,66 @@ pub struct DamageReport {
     /// The command that fixes the problem or shows more; absent if only a person can decide what to
     /// do.
     pub next: Option<Hint>,
+}
+
+/// `state adopt`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct AdoptReport {
+    /// The schema id.
+    #[serde(deserialize_with = "AdoptReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// Whether the records were accepted. Otherwise they are only shown.
+    pub adopted: bool,
+    /// The records that this host has not signed, so that they are not approved here.
+    pub records: Vec<AdoptRow>,
+    /// Files that git tracks. They never count.
+    pub tracked: Vec<String>,
+}
+
+/// A record that approves, answers or resumes something, and that this host has not signed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct AdoptRow {
+    /// What it is: `call`, `execution`, `prd` or `workers`.
+    pub kind: String,
+    /// Its id or name.
+    pub id: String,
+    /// The tool of the call, or the workflow of the execution.
+    pub name: Option<String>,
+    /// The status that it has once it is accepted.
+    pub status: String,
+    /// What it approves, for people.
+    pub detail: String,
+    /// When it was approved or begun.
+    pub at: Option<Timestamp>,
+}
+
+impl AdoptRow {
+    /// Describes a record.
+    pub fn new(kind: &str, id: String, status: &str, detail: String, at: Option<Timestamp>) -> AdoptRow {
+        AdoptRow { kind: kind.to_owned(), id, name: None, status: status.to_owned(), detail, at }
+    }
+
+    /// Describes an execution of a workflow.
+    pub fn execution(id: &str, workflow: &str, status: &str, state: &str, at: Timestamp) -> AdoptRow {
+        let detail = format!("in the state `{}`", brigade_core::text::escape_terminal(state));
+        AdoptRow::new("execution", id.to_owned(), status, detail, Some(at)).named(workflow)
+    }
+
+    /// Adds the tool or the workflow.
+    #[must_use]
+    pub fn named(self, name: &str) -> AdoptRow {
+        AdoptRow { name: Some(name.to_owned()), ..self }
+    }
+}
+
+impl Report for AdoptReport {
+    const SCHEMA: &'static str = "brigade.state-adopt.v1";
 }
 
 /// `state compact`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use brigade::core::NextStep;
-use brigade::{CompactReport, EnvelopeReport, KeyReport, StateReport};
+use brigade::{AdoptReport, CompactReport, EnvelopeReport, KeyReport, StateReport};
 
 use crate::render::page::Page;
 use crate::render::text::{Text, Tone};
@@ -48,6 +48,30 @@ impl View for StateReport {
         let next: BTreeSet<String> = of_damage.chain(left.map(str::to_owned)).collect();
         for command in next {
             page.next(&command);
+        }
+    }
+}
+
+impl View for AdoptReport {
+    fn show(&self, page: &mut Page) {
+        for row in &self.records {
+            let name = row.name.as_deref().map(|name| format!(" of {name}")).unwrap_or_default();
+            let at = row.at.map(|at| format!(", {at}")).unwrap_or_default();
+            let about = format!("{name}: {}, {}{at}", row.status, row.detail);
+            let text = Text::new(Tone::Plain, &format!("{} ", row.kind)).then(Tone::Accent, &row.id);
+            page.data.indented(0, text.then(Tone::Plain, &about));
+        }
+        for file in &self.tracked {
+            page.error(brigade::codes::TRACKED_STATE, &format!("git tracks {file}, so it does not count"));
+        }
+        match (self.records.len(), self.adopted) {
+            (0, _) if !self.tracked.is_empty() => {}
+            (0, _) => page.note("every approval here was given on this host"),
+            (count, true) => page.note(&format!("records that count on this host now: {count}")),
+            (count, false) => {
+                page.note(&format!("records not approved on this host: {count}"));
+                page.next("brigade state adopt --yes");
+            }
         }
     }
 }
