@@ -157,7 +157,7 @@ fn a_clock_set_back_repeats_and_delays_nothing() {
 
 /// A workspace with a branch, and a tracked script that reviews.
 fn with_reviewer(config: &str, script: &str, reviewer: &str) -> World {
-    let world = World::with_branch(&tasks(&[("a", "true", &[])]), config, script);
+    let world = World::with_branch(&tasks(&[("a", "true", &[])]), "", script);
     fs::create_dir_all(world.folder.join("work/crew")).unwrap();
     fs::write(world.folder.join("work/crew/helper.sh"), reviewer).unwrap();
     fs::write(world.folder.join("work/crew/review.sh"), ". crew/helper.sh\n").unwrap();
