@@ -69,11 +69,14 @@ impl SeenPart {
         parts
     }
 
-    /// Returns the program and the files of a binding.
+    /// Returns the program and the files of a binding, each once.
     pub(crate) fn of_binding(binding: &Binding) -> impl Iterator<Item = SeenPart> + '_ {
         let program = binding.program.as_ref();
+        let others =
+            move |(path, _): &(&String, &Fingerprint)| program.is_none_or(|program| program.path != **path);
+        let files = binding.files.iter().filter(others);
+        let files = files.map(|(path, sha256)| SeenPart::file("file", path, *sha256));
         let program = program.map(|program| SeenPart::file("program", &program.path, program.sha256));
-        let files = binding.files.iter().map(|(path, sha256)| SeenPart::file("file", path, *sha256));
         program.into_iter().chain(files)
     }
 }

@@ -13,6 +13,7 @@
 //! | the policy allows code for an interpreter in the command | yes | yes | yes | yes | it has none |
 //! | the policy's decision on a call of the tool | yes | yes, with the sandbox of all entries that the process serves | on a script of the same level, source and capabilities that only reads | no: the policy decides which calls may use a runtime | no: merge and push have separate rules |
 //! | the code that the command leads to can be bound | yes | yes, and each call compares what its approval binds with what was started | yes: its answer is kept until one of these files changes | no: no approval binds it | no: it stays open, and is the same for a whole service |
+//! | a person reviewed its bytes, if agents can write them | no | as far as the approvals of its calls bind them | no | yes: [`SeenPart`](crate::SeenPart)s are compared by the caller, before the start | its program is never in the workspace |
 //! | the pin | no: the list is compared with it later | no: each call compares its own pin | no | no | no |
 //!
 //! Programs of the kitchen are approved with their PRD, as words or, where a shell reads them, as a text:

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use brigade_access::Offer;
 use brigade_call::{Caller, Plan, SeenPart};
-use brigade_catalog::{Level, Reads};
+use brigade_catalog::{Level, Reads, Tool};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, codes};
 use brigade_policy::approval::Reviewed;
@@ -30,7 +31,7 @@ struct Thing {
 }
 
 impl Calls {
-    /// Shows tools and programs, each by its id, `runtime:ID`, `worker:ID` or `judge`. Records nothing, and runs nothing.
+    /// Shows tools and programs, each by its id, `runtime:ID`, `worker:ID` or `judge`. Runs nothing.
     ///
     /// # Errors
     /// Fails if one of them does not exist, and on file errors.
@@ -77,7 +78,7 @@ pub(crate) fn note_example(context: &WorkspaceContext) {
         context.require_outside_run()?;
         let config = gather::config(context)?;
         for entry in config.catalog.tools().iter().filter(|entry| entry.origin.level == Level::Project) {
-            let Thing { target, parts, .. } = tool(context, &config, entry.id.as_str())?;
+            let Thing { target, parts, .. } = tool(context, &config, entry)?;
             context.host().record_review(&config.policy, target, parts, "tools init")?;
         }
         Ok(())
@@ -101,12 +102,16 @@ fn report(context: &WorkspaceContext, things: Vec<TrustRow>) -> TrustReport {
 fn things(context: &WorkspaceContext, config: &Arc<Config>, names: &[String]) -> Result<Vec<Thing>, Error> {
     let mut things = Vec::new();
     for name in names.iter().map(|name| name.trim()) {
-        let target: TrustTarget = match name {
-            JUDGE => TrustTarget::new(TrustKind::Worker, judge(context, config)?),
-            name => name.parse().expect("every text names something"),
+        let target = match judge(context, config).filter(|_| name == JUDGE) {
+            Some(judge) => TrustTarget::new(TrustKind::Worker, judge),
+            None => name.parse().expect("every text names something"),
         };
         match target.kind {
-            TrustKind::Tool => things.push(tool(context, config, &target.id)?),
+            TrustKind::Tool => {
+                for entry in entries(context, config, &target.id)? {
+                    things.push(tool(context, config, entry)?);
+                }
+            }
             TrustKind::Runtime | TrustKind::Health => things.extend(runtime(context, config, &target.id)?),
             TrustKind::Worker => things.push(worker(context, config, target)?),
         }
@@ -114,23 +119,33 @@ fn things(context: &WorkspaceContext, config: &Arc<Config>, names: &[String]) ->
     Ok(things)
 }
 
-fn tool(context: &WorkspaceContext, config: &Arc<Config>, name: &str) -> Result<Thing, Error> {
-    let host = context.host();
-    let args = Json::object::<&str>([]);
-    // A reader of resources is reviewed for each server.
-    let read = name.split_once('@').and_then(|(id, server)| Some((Reads::of_tool_id(id)?, server)));
-    let offer = read.and_then(|(reads, server)| {
-        config.offers(&host).iter().find(|offer| offer.reads == reads && offer.server == server)
-    });
-    let tool = match offer {
-        Some(offer) => &offer.entry,
-        None => {
-            let id = load::named(&config.catalog, name).map_or(name, |tool| tool.id.as_str());
-            gather::entry(context, config, id, &args)?
-        }
-    };
-    let caller = Caller::Agent(ANY_AGENT.to_owned());
-    let plan = gather::plan_call(context, config, tool, Ok(args), caller, None, None)?.plan;
+/// Returns the entries that a name means: one tool, or a reader of resources of each server or of one (`ID@SERVER`).
+fn entries<'c>(
+    context: &WorkspaceContext,
+    config: &'c Arc<Config>,
+    name: &str,
+) -> Result<Vec<&'c Tool>, Error> {
+    let (id, server) = name.split_once('@').map_or((name, None), |(id, server)| (id, Some(server)));
+    if let Some(reads) = Reads::of_tool_id(id) {
+        let is_meant = |offer: &&Offer| offer.reads == reads && server.is_none_or(|id| offer.server == id);
+        return Ok(config
+            .offers(&context.host())
+            .iter()
+            .filter(is_meant)
+            .map(|offer| &offer.entry)
+            .collect());
+    }
+    let id = load::named(&config.catalog, name).map_or(name, |tool| tool.id.as_str());
+    Ok(vec![gather::entry(context, config, id, &no_arguments())?])
+}
+
+fn no_arguments() -> Json {
+    Json::object::<&str>([])
+}
+
+fn tool(context: &WorkspaceContext, config: &Arc<Config>, entry: &Tool) -> Result<Thing, Error> {
+    let (args, caller) = (Ok(no_arguments()), Caller::Agent(ANY_AGENT.to_owned()));
+    let plan = gather::plan_call(context, config, entry, args, caller, None, None)?.plan;
     let thing = thing(context, config, TrustTarget::for_plan(&plan), plan.seen_parts());
     let contract = Some(plan.shown_contract().clone());
     Ok(Thing { row: TrustRow { command: plan.summary().command.clone(), contract, ..thing.row }, ..thing })
@@ -166,10 +181,9 @@ fn worker(context: &WorkspaceContext, config: &Config, target: TrustTarget) -> R
 }
 
 /// Returns the id of the worker that judges calls.
-fn judge(context: &WorkspaceContext, config: &Config) -> Result<String, Error> {
-    let judge = config.gateway(&context.host()).and_then(|gateway| gateway.judge.as_ref());
-    let none = || Error::new(ErrorKind::NotFound, "gateway.toml names no judge");
-    judge.map(|judge| judge.worker.clone()).ok_or_else(none)
+fn judge<'c>(context: &WorkspaceContext, config: &'c Config) -> Option<&'c str> {
+    let judge = config.gateway(&context.host())?.judge.as_ref()?;
+    Some(&judge.worker)
 }
 
 fn thing(context: &WorkspaceContext, config: &Config, target: TrustTarget, parts: Vec<SeenPart>) -> Thing {

@@ -122,10 +122,8 @@ impl Reviewed {
     pub fn problem(&self) -> Option<String> {
         match self {
             Reviewed::Yes => None,
-            Reviewed::Never => Some("no person has reviewed it".to_owned()),
-            Reviewed::Changed(parts) => {
-                Some(format!("changed since a person reviewed it: {}", parts.join(", ")))
-            }
+            Reviewed::Never => Some("no person has seen it".to_owned()),
+            Reviewed::Changed(parts) => Some(format!("changed since a person saw it: {}", parts.join(", "))),
         }
     }
 }

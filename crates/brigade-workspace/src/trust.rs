@@ -1,7 +1,7 @@
 //! What a person has reviewed: tools, and programs that Brigade starts by itself.
 //!
-//! A record in `.brigade/tools/trusted.json` has the fingerprint of each part that was shown, and a MAC of this host, so
-//! that no file of a cloned repository counts. Tools and programs need no record if no agent can write any of their
+//! A record in `.brigade/tools/trusted.json` has the fingerprint of each part that was shown, and a MAC of this host.
+//! So no file of a cloned repository counts. Tools and programs need no record if no agent can write any of their
 //! files. The digests of programs that no agent can write are left out, because they change with updates of the system.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -291,8 +291,8 @@ impl Host<'_> {
         self.reviewed(policy, &TrustTarget::for_plan(plan), plan.seen_parts())
     }
 
-    /// Records that a person reviewed everything that a planned call runs: its tool, and the health commands and workers
-    /// that it starts.
+    /// Records that a person reviewed everything that a planned call runs: its tool, and the health commands and
+    /// workers that it starts.
     ///
     /// # Errors
     /// Fails on a disk error, and if there is no key to sign with.

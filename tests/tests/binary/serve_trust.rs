@@ -45,7 +45,7 @@ fn a_rule_covers_only_reviewed_bytes() {
     let asked = client.call("deploy", json!({"text": "1"}));
     assert_stands(&asked, "pending", "approval_pending");
     let said = text(&asked);
-    assert!(said.contains("no person has reviewed it; `brigade tools trust deploy`"), "{said}");
+    assert!(said.contains("no person has seen it; `brigade tools trust deploy`"), "{said}");
     // Approving a call is a review.
     site.tools(["call", "approve", &id_of(&asked)]).assert_code(0);
     assert_stands(&client.call("deploy", json!({"text": "2"})), "completed", "");
@@ -62,7 +62,7 @@ fn a_rule_covers_only_reviewed_bytes() {
         let asked = client.call("deploy", json!({"text": nth.to_string()}));
         assert_stands(&asked, "pending", "approval_pending");
         let said = text(&asked);
-        assert!(said.contains(&format!("changed since a person reviewed it: {part}")), "{said}");
+        assert!(said.contains(&format!("changed since a person saw it: {part}")), "{said}");
         assert_eq!(runs(&site, "deploy"), count, "{path}");
         // A new session lists what waits.
         assert_eq!(gate(&mut Client::connect(&site, "local"), "deploy"), "ask", "{path}");
@@ -81,7 +81,7 @@ fn a_rule_covers_only_reviewed_bytes() {
     let mut client = Client::connect(&site, "local");
     let asked = client.call("deploy", json!({"text": "last"}));
     assert_stands(&asked, "pending", "approval_pending");
-    assert!(text(&asked).contains("reviewed it: contract"), "{}", text(&asked));
+    assert!(text(&asked).contains("saw it: contract"), "{}", text(&asked));
 }
 
 #[test]

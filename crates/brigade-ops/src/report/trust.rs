@@ -55,7 +55,7 @@ pub struct TrustRow {
     pub id: String,
     /// Whether a person reviewed it before.
     pub state: TrustState,
-    /// What changed since a person reviewed it.
+    /// What changed since a person saw it.
     pub changed: Vec<String>,
     /// The command, without secrets.
     pub command: Option<String>,

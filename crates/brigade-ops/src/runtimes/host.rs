@@ -113,7 +113,7 @@ impl RuntimeHost<'_> {
         Ok(self.host.reviewed(&self.policy, &target, parts))
     }
 
-    /// Records what a person starts at the command line. A runtime that changed since a person reviewed it must be
+    /// Records what a person starts at the command line. A runtime that changed since a person saw it must be
     /// reviewed first.
     ///
     /// # Errors

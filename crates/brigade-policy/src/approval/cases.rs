@@ -211,13 +211,13 @@ fn table() {
         ("high risk", |r, _, _| r.tool.risk = RiskLevel::High, READS, N::Rule),
         ("no effects", |r, _, _| r.tool.effects = &[], &gaps("NoEffects"), N::Rule),
         // What a person has reviewed.
-        ("never reviewed", |r, _, _| r.tool.reviewed = &Reviewed::Never, &not_reviewed("no person has reviewed it"),
+        ("never reviewed", |r, _, _| r.tool.reviewed = &Reviewed::Never, &not_reviewed("no person has seen it"),
             N::Person),
         ("changed since", |r, _, v| r.tool.reviewed = &v.changed,
-            &not_reviewed("changed since a person reviewed it: contract, file bin/a"), N::Person),
+            &not_reviewed("changed since a person saw it: contract, file bin/a"), N::Person),
         ("never reviewed, passed", |r, c, _| {
             (r.tool.reviewed, r.tool.profiles, c.is_passed) = (&Reviewed::Never, Action::Judge, true);
-        }, &not_reviewed("no person has reviewed it"), N::Person),
+        }, &not_reviewed("no person has seen it"), N::Person),
         // Bound values beside a command.
         ("a secret", |_, c, v| c.secrets = &v.secrets,
             "person: reads: Secret(\"`SVC_TOKEN`\"); words: Tool", N::Rule),

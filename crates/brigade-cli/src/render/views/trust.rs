@@ -30,8 +30,8 @@ fn show_thing(thing: &TrustRow, page: &mut Page) {
     let (tone, state) = match thing.state {
         TrustState::NotNeeded => (Tone::Good, "no review is needed: no agent can write its files"),
         TrustState::Reviewed => (Tone::Good, "reviewed"),
-        TrustState::Never => (Tone::Warning, "no person has reviewed it"),
-        TrustState::Changed => (Tone::Warning, "changed since a person reviewed it"),
+        TrustState::Never => (Tone::Warning, "no person has seen it"),
+        TrustState::Changed => (Tone::Warning, "changed since a person saw it"),
     };
     sheet.field("state", Text::new(tone, state));
     sheet.field_if("command", thing.command.as_ref());
