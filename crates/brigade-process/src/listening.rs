@@ -125,17 +125,21 @@ fn table_address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(address.to_canonical(), u16::from_str_radix(port, 16).ok()?))
 }
 
-/// Finds a TCP socket of this network namespace.
-fn table_row(is_it: &dyn Fn(&TableRow) -> bool) -> Option<TableRow> {
+/// Finds a TCP socket of this network namespace by its port.
+fn table_row(port: u16, is_it: &dyn Fn(&TableRow) -> bool) -> Option<TableRow> {
+    // There may be thousands of closed connections, and parsing takes longer than searching.
+    let port = format!(":{port:04X} ");
     ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|table| {
         let table = fs::read_to_string(table).ok()?;
-        table.lines().skip(1).filter_map(TableRow::parse).find(|row| is_it(row))
+        let mut rows = table.lines().filter(|line| line.contains(&port)).filter_map(TableRow::parse);
+        rows.find(|row| is_it(row))
     })
 }
 
 /// Returns the inode of the socket that listens on a port of this machine.
 fn listening(address: &SocketAddr) -> Option<String> {
-    let row = table_row(&|row| row.is_listening && row.local.port() == address.port())?;
+    let is_its = |row: &TableRow| row.is_listening && row.local.port() == address.port();
+    let row = table_row(address.port(), &is_its)?;
     Some(row.inode)
 }
 
@@ -167,7 +171,7 @@ impl PeerAddress {
         };
         let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
         let (own, peer) = (canonical(own), canonical(peer));
-        let row = table_row(&|row| row.local == peer && row.remote == own);
+        let row = table_row(peer.port(), &|row| row.local == peer && row.remote == own);
         let me = rustix::process::geteuid();
         match row {
             // Runs have the user of their caller, who cannot look into processes of others.
@@ -235,7 +239,7 @@ mod tests {
             let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (accepted, peer) = listener.accept().unwrap();
             let own = accepted.local_addr().unwrap();
-            let row = table_row(&|row| row.local == peer && row.remote == own).unwrap();
+            let row = table_row(peer.port(), &|row| row.local == peer && row.remote == own).unwrap();
             assert_eq!(holder_of(&row.inode), Some(std::process::id()));
             // Nothing holds a socket that was closed at once, so its process is unknown.
             drop(client);

@@ -63,6 +63,9 @@ const READ_BYTES: usize = 10 * 1024;
 /// The number of searched memories.
 const MEMORIES: usize = 2_000;
 
+/// The number of calls before a call under limits is measured again.
+const LIMITED_CALLS: usize = 10_000;
+
 /// How long files must be unchanged before their versions are cached.
 const SETTLED: Duration = Duration::from_millis(2500);
 
@@ -80,6 +83,7 @@ pub fn measure(brigade: &Program, turns: usize) -> Result<Table, Failure> {
     sessions(brigade, folder.path(), turns * 10, &mut table)?;
     many_tools(brigade, turns, &mut table)?;
     built_in(brigade, folder.path(), turns, &mut table)?;
+    limited(brigade, turns * 20, &mut table)?;
     Ok(table)
 }
 
@@ -377,6 +381,41 @@ fn built_in(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> 
     Ok(())
 }
 
+/// Measures a call under limits over time after many calls of the same hour, compared with the first ones.
+fn limited(brigade: &Program, turns: usize, table: &mut Table) -> Result<(), Failure> {
+    let folder = tempfile::tempdir().map_err(|error| Failure::new(error.to_string()))?;
+    let root = folder.path();
+    let rule = "effects = [\"local-read\"]\nmax_calls_per_hour = 1000000\n";
+    let limits = "calls_per_minute = 1000000\ncalls_per_hour = 1000000\nseconds_per_hour = 1000000\n";
+    for (path, text) in [
+        (".brigade/tools.toml", String::new()),
+        (".brigade/tools/policy.toml", with_built_in().replace("effects = [\"local-read\"]\n", rule)),
+        (".brigade/tools/gateway.toml", format!("[[agent]]\nname = \"local\"\n[agent.limits]\n{limits}")),
+        ("read.txt", "some words\n".to_owned()),
+    ] {
+        write_file(&root.join(path), &text)?;
+    }
+    let mut client = Client::start(serve(brigade, &[]), root)?;
+    let mut number = 0;
+    let mut calls = |count: usize| -> Result<Vec<Duration>, Failure> {
+        let mut times = Vec::with_capacity(count);
+        for _ in 0..count {
+            number += 1;
+            times.push(client.tool("fs.read", &json!({"path": "read.txt", "limit": number}))?.0);
+        }
+        Ok(times)
+    };
+    calls(turns)?;
+    let first = calls(turns)?;
+    calls(LIMITED_CALLS)?;
+    let last = calls(turns)?;
+    let peak = peak(client.child.id());
+    let figures = Figures { median: at(&last, 0.5), reference: at(&first, 0.5), peak, code: Some(0) };
+    let row = Row::new("call under limits after 10,000 in an hour, beside the first", figures);
+    table.rows.push(row.targets([Target::Times(1.1)]));
+    Ok(())
+}
+
 /// A client over HTTP with a session.
 struct HttpSession {
     agent: ureq::Agent,
@@ -459,8 +498,6 @@ fn sessions(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> 
     let _ = child.kill();
     let _ = child.wait();
     let targets = [Target::Times(10.0), Target::Memory(96 << 20)];
-    table
-        .rows
-        .push(Row::new("p99 of a listing, in 60 sessions, beside alone", measured?).targets(targets));
+    table.rows.push(Row::new("p99 of a listing, in 60 sessions, beside alone", measured?).targets(targets));
     Ok(())
 }

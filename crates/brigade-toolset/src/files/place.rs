@@ -157,19 +157,30 @@ impl Context<'_> {
         Ok(sha256.finish())
     }
 
-    /// Reads a file to its end, unless the call is cancelled.
+    /// Reads a file to its end, unless the call is cancelled or the file is larger than any that is bound.
     pub(super) fn each(
         &self,
         file: &mut OpenFile,
         shown: &str,
         mut take: impl FnMut(&[u8]),
     ) -> Result<(), Failure> {
-        let read = file.each(|piece| {
-            take(piece);
-            self.check_cancelled().is_ok()
-        });
-        read.map_err(|error| failed(shown, &error))?;
-        self.check_cancelled()
+        let limit = self.fs.bound_file_limit().get();
+        let mut left = limit.checked_sub(file.look.len);
+        let mut size = 0;
+        if left.is_some() {
+            let read = file.each(|piece| {
+                size += piece.len() as u64;
+                left = limit.checked_sub(size);
+                take(piece);
+                left.is_some() && self.check_cancelled().is_ok()
+            });
+            read.map_err(|error| failed(shown, &error))?;
+        }
+        self.check_cancelled()?;
+        match left {
+            Some(_) => Ok(()),
+            None => Err(failed(shown, &FsError::new("read", shown, FsErrorKind::TooLarge { limit }))),
+        }
     }
 
     /// Fails if the call was cancelled.
