@@ -39,6 +39,7 @@ mod closed_declarations;
 mod closed_reads;
 mod connect;
 mod discover;
+mod discover_plugins;
 mod doctor_faults;
 mod doctor_health;
 mod documents_of_v030;
