@@ -39,6 +39,7 @@ const FLOORS: &[Floor] = &[
         "brigade-runtime",
         "brigade-db",
         "brigade-journal",
+        "brigade-remote",
     ]),
     Floor::Apart(&["brigade"]),
     Floor::Ordered(&["brigade-cli", "brigade-gateway"]),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::{ErrorKind, Hint, Json, NextStep, OperationError, Place};
 use brigade_policy::approval::{
-    self, Action, Approval, ArgumentCheck, CallFacts, Request, ToolApproval, ToolFacts,
+    self, Action, Approval, ArgumentCheck, CallFacts, Request, Reviewed, ToolApproval, ToolFacts,
 };
 use thiserror::Error;
 
@@ -215,9 +215,10 @@ impl Rights {
         &self,
         tool: &ToolTraits<'a>,
         check: ArgumentCheck,
+        reviewed: &'a Reviewed,
         call: Option<CallFacts<'a>>,
     ) -> Approval<'a> {
-        approval::decide(&self.approval_request(tool, check, call))
+        approval::decide(&self.approval_request(tool, check, reviewed, call))
     }
 
     /// Returns the input of the decision in [`Rights::approval`].
@@ -225,6 +226,7 @@ impl Rights {
         &self,
         tool: &ToolTraits<'a>,
         check: ArgumentCheck,
+        reviewed: &'a Reviewed,
         call: Option<CallFacts<'a>>,
     ) -> Request<'a> {
         let own = match tool.source {
@@ -247,6 +249,7 @@ impl Rights {
                 && tool.id == COMMAND
                 && !self.limits_commands(tool),
             check,
+            reviewed,
         };
         Request { tool, call }
     }

@@ -1,7 +1,7 @@
 //! Decides whether a tool is visible to an agent. Exactly the visible tools can be called.
 
 use brigade_core::reasons;
-use brigade_policy::approval::{ApprovalNeed, ArgumentCheck};
+use brigade_policy::approval::{ApprovalNeed, ArgumentCheck, Reviewed};
 use brigade_policy::{Blocker, Standing};
 use thiserror::Error;
 
@@ -20,6 +20,8 @@ pub struct Facts<'a> {
     pub is_enabled: bool,
     /// How its arguments are checked.
     pub check: ArgumentCheck,
+    /// Whether a person reviewed what its calls would run.
+    pub reviewed: &'a Reviewed,
     /// Blockers of all calls of the tool: from its entry, the policy and the host. Blockers that depend on arguments or
     /// time are not included.
     pub against: &'a [Blocker],
@@ -86,5 +88,9 @@ pub fn visible(rights: &Rights, facts: &Facts<'_>) -> Result<ApprovalNeed, Vec<H
         let of_policy = |blocker: &&Blocker| !blocker.is(reasons::POLICY_INVALID);
         reasons.extend(facts.against.iter().filter(of_policy).map(refused));
     }
-    if reasons.is_empty() { Ok(rights.approval(tool, facts.check, None).need()) } else { Err(reasons) }
+    if reasons.is_empty() {
+        Ok(rights.approval(tool, facts.check, facts.reviewed, None).need())
+    } else {
+        Err(reasons)
+    }
 }

@@ -6,6 +6,7 @@
 //! | runtime id, whether a runtime is required, its health path, MCP server id and tool name | yes |
 //! | the required version and the command that prints it | yes |
 //! | level and file of an entry that is not from the project | yes |
+//! | URL, transport and headers of a remote server | yes |
 //! | argument templates, and the arguments that may look like options | yes |
 //! | sha256 of the input schema, the output schema and the examples | yes |
 //! | for an installation: the contract of the entry, and its check and commands | yes |
@@ -84,6 +85,12 @@ fn fingerprint_of(tool_id: &str, tool: Option<&Tool>, files: &ContractFiles) -> 
     for (name, values) in later.into_iter().filter(|(_, values)| !values.is_empty()) {
         fingerprint = fingerprint.list(name, values);
     }
+    if let Some(remote) = tool.and_then(|tool| tool.remote.as_ref()) {
+        fingerprint = fingerprint
+            .text("remote_url", remote.url.as_str())
+            .text("remote_transport", remote.transport.as_str())
+            .table("remote_headers", remote.headers.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+    }
     let version = tool.and_then(|tool| tool.version.as_ref()).map(|version| version.as_str());
     let later = [("version", version), ("version_command", text(|tool| &tool.version_command))];
     for (name, value) in later.into_iter().filter(|(_, value)| value.is_some()) {
@@ -125,6 +132,12 @@ pub struct ContractLabels {
     pub mcp_server_id: Option<String>,
     /// The tool's name at that server.
     pub mcp_tool_name: Option<String>,
+    /// Scheme, host and port of a remote server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_origin: Option<String>,
+    /// How a remote server is reached: `http` or `sse`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_transport: Option<String>,
     /// Labels of what it needs.
     pub permissions: Vec<String>,
     /// Whether its runtime must run.
@@ -189,6 +202,8 @@ impl ContractLabels {
             env_labels: tool.env_labels.iter().map(|label| shown_label(label).to_owned()).collect(),
             mcp_server_id: tool.mcp_server_id.clone(),
             mcp_tool_name: tool.mcp_tool_name.clone(),
+            mcp_origin: tool.remote.as_ref().map(|remote| remote.origin()),
+            mcp_transport: tool.remote.as_ref().map(|remote| remote.transport.as_str().to_owned()),
             permissions: tool.permissions.clone(),
             // MCP tools always need their runtime, whatever the entry says.
             requires_runtime: tool.requires_runtime || tool.family == Some(Family::Mcp),

@@ -38,6 +38,7 @@ mod queueing;
 mod receipt;
 mod record;
 mod report;
+mod seen;
 mod session;
 mod shown;
 mod start;
@@ -92,6 +93,7 @@ pub use receipt::{
 };
 pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion};
 pub use report::{BatchLine, BatchRow, PassedOver};
+pub use seen::SeenPart;
 pub use session::CallSession;
 pub use shown::{Paths, shown_policy, shown_projections};
 pub use start::{

@@ -34,6 +34,7 @@ use crate::facts::{
 };
 use crate::inputs::paths_of_words;
 use crate::judged::Judgement;
+use crate::seen::SeenPart;
 use crate::session::CallSession;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
@@ -92,6 +93,8 @@ pub struct Plan {
     data: Vec<String>,
     directory: Option<String>,
     code: BoundCode,
+    /// What a person sees of the entry.
+    seen: Vec<SeenPart>,
     server: Option<ServerFact>,
     session: Option<CallSession>,
     judge: Option<Judgement>,
@@ -227,6 +230,10 @@ impl CheckedFacts {
         let family = tool.family.map_or("", |family| family.as_str()).to_owned();
         let (kind, contract_fingerprint, mut blockers) = contract_of(&facts, blockers);
         let data = ServerFact::all_data(facts.server.as_ref(), &tool.data);
+        let seen = match kind {
+            CallKind::Run | CallKind::Read => SeenPart::of_entry(&facts),
+            CallKind::Install => Vec::new(),
+        };
         let code = BoundCode::new(&facts, &data, &Redactor::new(&facts.bound_values));
         let binding = binding(&mut facts, contract_fingerprint, args_fingerprint(&args, &arguments), secrets);
         let call_fingerprint = call_fingerprint(
@@ -286,6 +293,7 @@ impl CheckedFacts {
             data,
             directory: tool.cwd.clone(),
             code,
+            seen,
             server: facts.server,
             session: facts.session,
             judge: None,

@@ -162,6 +162,12 @@ pub struct Receipt {
     pub mcp_server_id: Option<String>,
     /// The tool's name at that server.
     pub mcp_tool_name: Option<String>,
+    /// Scheme, host and port of a remote MCP server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_origin: Option<String>,
+    /// How a remote MCP server was reached: `http` or `sse`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_transport: Option<String>,
     /// The state of the runtime when the run started.
     pub runtime: Option<RuntimeStatus>,
     /// What the policy decided.
@@ -311,6 +317,8 @@ impl Receipt {
             runtime_id: contract.runtime_id.clone(),
             mcp_server_id: contract.mcp_server_id.clone(),
             mcp_tool_name: contract.mcp_tool_name.clone(),
+            mcp_origin: contract.mcp_origin.clone(),
+            mcp_transport: contract.mcp_transport.clone(),
             ..Receipt::new(run.as_str(), call.id.as_str(), status)
         }
     }
@@ -381,6 +389,8 @@ impl ContractLabels {
             env_labels: receipt.env_labels_used.clone(),
             mcp_server_id: receipt.mcp_server_id.clone(),
             mcp_tool_name: receipt.mcp_tool_name.clone(),
+            mcp_origin: receipt.mcp_origin.clone(),
+            mcp_transport: receipt.mcp_transport.clone(),
             permissions: receipt.permissions.clone(),
             requires_runtime: receipt.runtime_id.is_some(),
             runtime_id: receipt.runtime_id.clone(),

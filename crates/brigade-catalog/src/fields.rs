@@ -136,7 +136,7 @@ macro_rules! value {
         Some(FieldValue::Text($field.to_string()))
     };
     (Required $field:expr) => {
-        Some(FieldValue::Text($field.clone()))
+        (!$field.is_empty()).then(|| FieldValue::Text($field.clone()))
     };
     (Text $field:expr) => {
         $field.clone().map(FieldValue::Text)
@@ -306,6 +306,9 @@ fields! {
         "name": Required = name,
         "enabled": Enabled = enabled,
         "command": Required = command,
+        "url": Text = url,
+        "transport": Transport = transport,
+        "headers": Table = headers,
         "cwd": Text = cwd,
         "port": Port = port,
         "health_command": Text = health_command,

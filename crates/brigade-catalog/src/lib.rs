@@ -45,8 +45,8 @@ pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, misspelt_effect};
 pub use find::{Candidate, FindQuery, HarnessTools, Quantity, candidates, gaps, rank};
 pub use levels::{ShadowedEntry, TakenAlias, UnsafeUserFile};
 pub use model::{
-    ApprovalMode, Availability, Catalog, Cost, FIELDS_FOR_CALLS, Family, Install, InvalidSeconds,
-    InvalidToolId, InvalidVersion, Level, Masks, OrBuiltin, Origin, Reads, RiskClass, Runtime, Runtimes,
+    ApprovalMode, Availability, CONNECT, Catalog, Cost, FIELDS_FOR_CALLS, Family, Install, InvalidSeconds,
+    InvalidToolId, InvalidVersion, Level, Masks, OrBuiltin, Origin, Reads, RemoteServer, RiskClass, Runtime, Runtimes,
     SCHEMA, Seconds, Settings, SourceDetail, Tool, ToolId, ToolLookupError, ToolSource, Transport, Version,
     VersionRequirement, label_key, same_label,
 };

@@ -16,7 +16,7 @@ use brigade_harness::is_address;
 use brigade_redact::{Redactor, looks_secret_value};
 use thiserror::Error;
 
-use crate::model::{ApprovalMode, Catalog, Level, Runtime, Tool, ToolSource};
+use crate::model::{ApprovalMode, Catalog, Level, RemoteServer, Runtime, Tool, ToolSource, Transport};
 
 pub use discovered::{Definition, Difference, SourceChange, may_be_elsewhere, source_changes};
 
@@ -288,11 +288,49 @@ fn value(text: &str) -> Result<Json, RegisterError> {
     })
 }
 
-/// The note for the URL of a server, which is not stored.
-const NEVER_CONTACTED: &str = "a remote server is inventory, and is never contacted";
+/// The note for the URL of a server that is not stored.
+const URL_LEFT_OUT: &str = "its query, its user or a variable in it may be secret; write `url` of the runtime by hand";
 
-/// The note for the headers of a server, which are not stored.
-const NO_HEADERS: &str = "headers have no place in an entry";
+/// The note for the headers of a server, whose values are not stored.
+const HEADER_LABEL: &str = "no value is taken over; bind the label of the header under env_bindings of the policy";
+
+/// Makes the runtime of a remote server, disabled until a review, and lets the entry depend on it. `None` if the URL may
+/// hold a secret. A header without a text gets a label that is made of its name.
+fn remote_server(
+    tool: &mut Tool,
+    url: &str,
+    transport: Transport,
+    headers: impl IntoIterator<Item = (String, Option<String>)>,
+) -> Option<Runtime> {
+    if url.contains(['?', '#', '{', '$']) || RemoteServer::url_problem(url).is_some() {
+        return None;
+    }
+    let id = tool.id.to_string();
+    let headers = headers.into_iter().map(|(name, text)| {
+        let text = text.unwrap_or_else(|| match name.eq_ignore_ascii_case("authorization") {
+            true => format!("Bearer {{{}}}", label_of(&id, "token")),
+            false => format!("{{{}}}", label_of(&id, &name)),
+        });
+        (name, text)
+    });
+    let remote = RemoteServer { url: url.to_owned(), transport, headers: headers.collect() };
+    let has_problem = |(name, text): (&String, &String)| RemoteServer::header_problem(name, text).is_some();
+    if remote.headers.iter().any(has_problem) {
+        return None;
+    }
+    tool.runtime_id = Some(id);
+    let runtime = Runtime::connecting(tool.id.as_str(), remote).ok()?;
+    Some(Runtime { name: tool.name.clone(), enabled: false, timeout: tool.timeout, ..runtime })
+}
+
+/// Returns the label for a header of a server: upper-case letters, digits and underscores.
+fn label_of(id: &str, name: &str) -> String {
+    let label: String = format!("{id}_{name}")
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
+        .collect();
+    if label.starts_with(|c: char| c.is_ascii_digit()) { format!("MCP_{label}") } else { label }
+}
 
 /// The message for an invalid URL of a server.
 const ADDRESS: &str = "expected the address of a server, https://HOST/PATH";

@@ -150,6 +150,8 @@ documents! {
     KitchenMapReport,
     KitchenPlanReport,
     LedgerReport,
+    LoginReport,
+    LogoutReport,
     #[cfg(feature = "builtin")]
     MemoryListReport,
     #[cfg(feature = "builtin")]
@@ -204,6 +206,7 @@ documents! {
     SummaryReport,
     SyncPlanReport,
     ToolLinesReport,
+    TrustReport,
     UpstreamStart,
     ValidationReport,
     VersionReport,

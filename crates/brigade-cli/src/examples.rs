@@ -248,6 +248,14 @@ const TABLE: &[Examples] = &[
             ("brigade tools register mcp:github@cursor/project", "Add a server of an agent program"),
         ],
     ),
+    (
+        "tools",
+        "trust",
+        &[
+            ("brigade tools trust deploy", "Show what the tool runs, and record that you reviewed it"),
+            ("brigade tools trust judge runtime:db --yes", "Record it without asking"),
+        ],
+    ),
     ("tools", "show", &[("brigade tools show count-words", "Show a tool and its projections")]),
     ("tools", "search", &[("brigade tools search json", "Search all tools for a word")]),
     (

@@ -12,6 +12,9 @@ fn main() -> ExitCode {
     report_mistakes();
     brigade::survive_file_size_limit();
     brigade::leave_no_core_file();
+    if let Some(url) = bridge_url() {
+        return bridge(&url);
+    }
     let surroundings = Surroundings {
         current_directory: std::env::current_dir().map_err(|error| error.kind()),
         no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
@@ -37,6 +40,26 @@ fn main() -> ExitCode {
         error: &mut io::stderr(),
     };
     ExitCode::from(brigade_cli::run(std::env::args_os().collect(), &surroundings, streams).code())
+}
+
+/// Returns the URL of a remote MCP server, if this process is started as the bridge to one.
+fn bridge_url() -> Option<String> {
+    let mut words = std::env::args_os().skip(1);
+    let is_bridge = words.next().is_some_and(|word| word == brigade::CONNECT);
+    words.next().filter(|_| is_bridge)?.into_string().ok()
+}
+
+/// Passes messages between the standard streams and a remote MCP server.
+#[allow(clippy::disallowed_methods, clippy::print_stderr, reason = "this process has no other output")]
+fn bridge(url: &str) -> ExitCode {
+    let variable = |name: &str| std::env::var(name).ok();
+    match brigade::run_bridge(url, &variable, io::BufReader::new(io::stdin()), io::stdout()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Returns the log setting of the shell program's variable.

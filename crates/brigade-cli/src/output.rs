@@ -193,6 +193,15 @@ impl<'a, 's> Output<'a, 's> {
         }
     }
 
+    /// Writes a line for the person before the command is done, in every mode.
+    pub(crate) fn announce(&mut self, text: &str, subject: &str) {
+        let mut sheet = Sheet::default();
+        sheet.line(text);
+        sheet.line(subject);
+        self.aside(&sheet);
+        let _ = self.streams.error.flush();
+    }
+
     /// Writes text unchanged: help, the version, completions.
     pub(crate) fn text(&mut self, text: &str) -> Exit {
         self.write(Exit::Done, |out| out.write_all(text.as_bytes()))

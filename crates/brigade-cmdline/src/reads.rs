@@ -245,7 +245,7 @@ fn is_of_a_process(word: &str) -> bool {
 /// Lists possible file names in a word: `file`, `--option=file`, `-ofile`, `-nofile`, `@file`, `file:///dir/file`.
 pub(crate) fn names_in(word: &str) -> BTreeSet<Cow<'_, str>> {
     let mut names = BTreeSet::from([word]);
-    names.extend(word.match_indices('=').map(|(at, _)| &word[at + 1..]));
+    names.extend(word.match_indices('=').map(|(at, _)| &word[at + 1..]).filter(|name| may_be_path(name)));
     if let Some(bundle) = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) {
         let mut letters = bundle.chars();
         for _ in 0..MAX_BUNDLE {
@@ -260,6 +260,15 @@ pub(crate) fn names_in(word: &str) -> BTreeSet<Cow<'_, str>> {
     names.extend(after);
     let urls: Vec<Cow<'_, str>> = names.iter().filter_map(|name| path_of_url(name)).collect();
     names.into_iter().map(Cow::Borrowed).chain(urls).filter(|name| !name.is_empty()).collect()
+}
+
+/// Returns whether a text can be a path at all, also with the escapes of a URL: the system takes no longer one, and no
+/// longer name.
+fn may_be_path(text: &str) -> bool {
+    const MAX_PATH: usize = 3 * 4096;
+    const MAX_NAME: usize = 3 * 256;
+    text.len() <= MAX_PATH
+        && text.bytes().take(MAX_NAME + 1).take_while(|byte| *byte != b'/').count() <= MAX_NAME
 }
 
 /// Returns the path of a `file:` URL.
@@ -311,6 +320,14 @@ mod tests {
         ] {
             assert_eq!(names_in(word).into_iter().collect::<Vec<_>>(), expect, "{word}");
         }
+    }
+
+    #[test]
+    fn a_word_of_separators_names_few_files() {
+        let names = names_in(&"=".repeat(64 << 10)).len();
+        assert!(names < 1_000, "{names}");
+        let long = format!("--in={}", "a/".repeat(1_000));
+        assert!(names_in(&long).contains(&long["--in=".len()..]));
     }
 
     #[test]

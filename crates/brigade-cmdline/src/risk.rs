@@ -19,6 +19,7 @@
 //! | `pipe-into-interpreter` | the author learns that no shell reads the pipe, the reviewer that it was intended |
 //! | `standard-input` | the reviewer learns that the executed code is not in the command at all |
 //! | `downloaded-code` | the reviewer learns that the executed code is not on this machine yet |
+//! | `not-judged` | the reviewer learns that the command holds more commands than are looked at |
 
 mod device;
 mod git;
@@ -101,6 +102,11 @@ pub enum Risk {
         /// The program that downloads.
         program: &'static str,
     },
+    /// The command line holds more commands than are judged.
+    NotJudged {
+        /// The position of the first word that was not judged.
+        word: usize,
+    },
 }
 
 impl Risk {
@@ -114,6 +120,7 @@ impl Risk {
             Risk::PipeIntoInterpreter { .. } => "pipe-into-interpreter",
             Risk::StandardInput { .. } => "standard-input",
             Risk::DownloadedCode { .. } => "downloaded-code",
+            Risk::NotJudged { .. } => "not-judged",
         }
     }
 
@@ -124,6 +131,7 @@ impl Risk {
             | Risk::InlineCode { word, .. }
             | Risk::Privilege { word, .. }
             | Risk::ForcedRemoval { word }
+            | Risk::NotJudged { word }
             | Risk::PipeIntoInterpreter { word, .. }
             | Risk::StandardInput { word, .. }
             | Risk::DownloadedCode { word, .. } => *word,
@@ -154,6 +162,9 @@ impl fmt::Display for Risk {
             }
             Risk::DownloadedCode { program, .. } => {
                 write!(f, "word {word} runs what `{program}` downloads")
+            }
+            Risk::NotJudged { .. } => {
+                write!(f, "word {word} and later ones hold more commands than are judged")
             }
         }
     }
@@ -235,6 +246,13 @@ const MAX_DEPTH: usize = 16;
 /// How many words after a launcher are tried as the start of a command.
 const MAX_SUFFIXES: usize = 256;
 
+/// How many words are judged, counted again for each command that they may belong to. Nested commands would otherwise
+/// take time in the square of their words.
+const MAX_JUDGED_WORDS: usize = 100_000;
+
+/// How many bytes of a shell's text count as one word.
+const BYTES_PER_WORD: usize = 4;
+
 /// Whether a command starts here, or may start here.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommandSearch {
@@ -251,6 +269,8 @@ struct Reading {
     certainty: Certainty,
     depth: usize,
     trying: CommandSearch,
+    /// How many more words are judged.
+    left: usize,
 }
 
 impl Reading {
@@ -262,6 +282,7 @@ impl Reading {
             certainty: Certainty::Certain,
             depth: 0,
             trying: CommandSearch::OneCommand,
+            left: MAX_JUDGED_WORDS,
         };
         reading.words(&numbered(words));
         reading
@@ -300,9 +321,23 @@ impl Reading {
         }
     }
 
+    /// Returns whether so many words may be judged, and counts them.
+    fn may_judge(&mut self, words: usize, first: Option<&Word>) -> bool {
+        match self.left.checked_sub(words) {
+            Some(left) => self.left = left,
+            None if self.left == 0 => return false,
+            None => {
+                self.left = 0;
+                self.risks.push(Risk::NotJudged { word: first.map_or(0, |word| word.at) });
+                return false;
+            }
+        }
+        true
+    }
+
     /// Judges one command: its program, or the program that a wrapper runs.
     fn command(&mut self, words: &[Word]) {
-        if MAX_DEPTH <= self.depth {
+        if MAX_DEPTH <= self.depth || !self.may_judge(words.len(), words.first()) {
             return;
         }
         self.depth += 1;
@@ -514,7 +549,7 @@ impl Reading {
 
     /// Judges the text of a shell.
     fn shell_text(&mut self, text: &Word) {
-        if MAX_DEPTH <= self.depth {
+        if MAX_DEPTH <= self.depth || !self.may_judge(text.text.len() / BYTES_PER_WORD, Some(text)) {
             return;
         }
         self.depth += 1;

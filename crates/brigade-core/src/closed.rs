@@ -84,10 +84,9 @@ pub fn closed_place(path: &str, agent_files: AgentFiles) -> Option<ClosedPlace> 
     }
 }
 
-/// Lists the paths of agent files that can be reserved while they are missing, for a directory at the top of which they
-/// count.
-pub fn missing_agent_files() -> impl Iterator<Item = &'static str> {
-    patterns().all.iter().copied().filter(|path| path.starts_with('.'))
+/// Lists the agent files that no run creates at the top of its workspace.
+pub fn reserved_agent_files() -> impl Iterator<Item = &'static str> {
+    patterns().reserved.iter().copied()
 }
 
 /// Returns a path in the spelling in which paths of the list are compared.
@@ -99,6 +98,7 @@ pub fn plain_path(path: &str) -> String {
 /// The paths of the list.
 struct Patterns {
     all: Vec<&'static str>,
+    reserved: Vec<&'static str>,
     /// Their last names, to tell most other paths at once.
     last: HashSet<&'static str>,
 }
@@ -106,16 +106,18 @@ struct Patterns {
 fn patterns() -> &'static Patterns {
     static PATTERNS: OnceLock<Patterns> = OnceLock::new();
     PATTERNS.get_or_init(|| {
-        let lines = AGENT_FILES.lines().map(str::trim);
-        let all: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        let lines =
+            AGENT_FILES.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let reserved = lines.clone().filter_map(|line| line.strip_prefix('+')).collect();
+        let all: Vec<&str> = lines.map(|line| line.trim_start_matches('+')).collect();
         let last = all.iter().filter_map(|path| path.rsplit('/').next()).collect();
-        Patterns { all, last }
+        Patterns { all, reserved, last }
     })
 }
 
 /// Returns whether an entry of a path is in the list of agent files.
 fn is_agent_file(names: &[Cow<'_, str>]) -> bool {
-    let Patterns { all, last } = patterns();
+    let Patterns { all, last, .. } = patterns();
     let matches = |pattern: &str, name: &str| match pattern.strip_prefix('*') {
         Some(end) => name.len() > end.len() && name.ends_with(end),
         None => pattern == name,

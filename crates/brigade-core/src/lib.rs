@@ -41,11 +41,12 @@ pub mod text;
 mod time;
 pub mod toml_errors;
 #[doc(hidden)]
+pub mod web_url;
 pub mod words;
 pub mod yaml;
 
 pub use closed::{
-    AgentFiles, ClosedPlace, GIT_FOLDER, STATE_FOLDER, closed_place, missing_agent_files, plain_path,
+    AgentFiles, ClosedPlace, GIT_FOLDER, STATE_FOLDER, closed_place, plain_path, reserved_agent_files,
 };
 pub use codes::reasons;
 pub use explained::{ErrorKind, OperationError};

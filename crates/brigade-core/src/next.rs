@@ -187,6 +187,8 @@ next_steps! {
     ImportMcp = "import-mcp";
     /// List the tools that the MCP server of a runtime offers.
     TryImportMcp(String) = "try-import-mcp";
+    /// Log in to a remote MCP server.
+    Login(String) = "login";
     /// Register a discovered definition over the tool that was made from it.
     RegisterAgain { reference: String, id: String, level: String } = "register-again";
     /// List the tool packs.
@@ -201,6 +203,9 @@ next_steps! {
     AcceptPin(String) = "accept-pin";
     /// Accept exactly this change of a pinned tool.
     AcceptPinChange { pin: String, fingerprint: Fingerprint } = "accept-pin-change";
+
+    /// Review a tool, or a program that Brigade starts by itself.
+    Trust(String) = "trust";
 
     /// Show what would connect a client.
     Connect(String) = "connect";
@@ -288,8 +293,10 @@ impl NextStep {
             | N::RestartRuntime(text)
             | N::ReadRuntimeLogs(text)
             | N::TryImportMcp(text)
+            | N::Login(text)
             | N::ShowPin(text)
             | N::AcceptPin(text)
+            | N::Trust(text)
             | N::Connect(text)
             | N::ConnectAgain { client: text, .. }
             | N::RegisterAgain { reference: text, .. }

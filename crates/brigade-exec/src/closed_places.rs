@@ -60,7 +60,9 @@ impl ClosedPlaces {
             let path = plain_path(path);
             let is_in = |place: &String| {
                 place.is_empty()
-                    || path.strip_prefix(place.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                    || path
+                        .strip_prefix(place.as_str())
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             };
             self.found.iter().any(is_in).then_some(ClosedPlace::Git)
         })

@@ -184,11 +184,7 @@ struct WriteRules {
 }
 
 /// Opens the own directories of a run and the paths that were asked for, without state of git and Brigade.
-fn write_rules(
-    folders: &RunFolders<'_>,
-    mut asked: Vec<PathBuf>,
-    agent_files: AgentFiles,
-) -> WriteRules {
+fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>, agent_files: AgentFiles) -> WriteRules {
     let work_path = folders.work.map_or(folders.temporary, |work| work.path);
     let pipes = folders.work.and_then(|work| work.pipes);
     let mut write = vec![folders.temporary.to_owned()];

@@ -5,9 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use brigade_call::VerifiedCall;
+use brigade_catalog::Transport;
 use brigade_core::{Json, RunId};
 use brigade_policy::Decision;
 use brigade_redact::SecretValue;
+use brigade_remote::VARIABLE;
+use brigade_remote::tokens::TokenStore;
 
 /// A snapshot of the environment variables of this process.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +18,9 @@ pub struct HostEnvironment(BTreeMap<OsString, OsString>);
 
 /// Variables that every child inherits, in addition to those that start with `LC_`.
 const INHERITED: &[&str] = &["PATH", "HOME", "LANG", "TZ", "USER", "SHELL", "TERM"];
+
+/// Variables that name the certificates which a connection trusts.
+pub const CERTIFICATE_VARIABLES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 impl HostEnvironment {
     /// Takes a snapshot of variables.
@@ -96,8 +102,15 @@ impl HostEnvironment {
         let bound = self.bound_by(decision);
         let bound = bound.values().map(|value| SecretValue::new(value.as_encoded_bytes()));
         let mut secrets = others.to_vec();
-        secrets.extend(bound.filter(|value| !others.contains(value)));
+        secrets.extend(bound.chain(self.tokens(decision)).filter(|value| !others.contains(value)));
         secrets
+    }
+
+    /// Returns the tokens of this user for the remote server of a decision.
+    fn tokens(&self, decision: &Decision) -> Vec<SecretValue> {
+        let Some((remote, home)) = decision.remote.as_ref().zip(self.home()) else { return Vec::new() };
+        let tokens = TokenStore::of_home(home).secrets(&remote.server.url);
+        tokens.iter().map(|token| SecretValue::new(token.as_bytes())).collect()
     }
 
     /// Returns the bound values of the call's labels.
@@ -129,6 +142,18 @@ pub(crate) fn decided_environment(
         }
     }
     variables.insert("TMPDIR".into(), temporary.into());
+    if let Some(remote) = &decision.remote {
+        let terms = brigade_remote::Environment {
+            server: remote.runtime_id.clone(),
+            is_sse: remote.server.transport == Transport::Sse,
+            headers: remote.server.headers.clone(),
+            origins: remote.origins.clone(),
+        };
+        variables.insert(VARIABLE.into(), terms.to_text().into());
+        // The certificates that this host trusts in addition, or instead.
+        let trusted = CERTIFICATE_VARIABLES.iter().filter_map(|name| Some((*name, host.get(name)?)));
+        variables.extend(trusted.map(|(name, value)| (name.into(), value.to_owned())));
+    }
     for (label, value) in host.bound_by(decision) {
         variables.insert(label.into(), value);
     }

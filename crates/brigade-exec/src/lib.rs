@@ -46,7 +46,7 @@ pub use closed_places::ClosedPlaces;
 pub use confinement::{WorkFolder, confine_start};
 pub use conversation::{Conversation, talk};
 pub use dropped_checkpoints::{BrokenCheckpoint, DroppedFile};
-pub use environment::HostEnvironment;
+pub use environment::{CERTIFICATE_VARIABLES, HostEnvironment};
 pub use execute::{Execution, Executor, KeptProgram, Logs, Progress, RunResult, execute};
 pub use kept::{KeepRequest, KeptEnd, KeptRun, PreparedStart, StartSource, prepare};
 pub use log::{LOG_SHOWN, follow_log, log_end, log_text, pass_log};

@@ -500,6 +500,9 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
             (reasons::CHANGED_PIN, failure.unwrap_or("the server changed the tool").to_owned())
         }
         (_, Some("tool_error")) => (codes::TOOL_ERROR, failure.unwrap_or("the tool failed").to_owned()),
+        (_, Some("login_required")) => {
+            (codes::LOGIN_REQUIRED, failure.unwrap_or("the server needs a login").to_owned())
+        }
         (_, Some("timed_out")) => {
             (codes::UPSTREAM_TIMEOUT, failure.unwrap_or("no answer in time").to_owned())
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade::paths::{CATALOG, GATEWAY, PACKAGE, PINS, POLICY, PROFILES, TARGETS};
+use brigade::paths::{CATALOG, GATEWAY, PACKAGE, PINS, POLICY, PROFILES, TARGETS, TRUSTED};
 use brigade::{FileVersion, Mark, Workspace};
 
 use crate::blocking::blocking;
@@ -25,7 +25,7 @@ const AGENTS: [&str; 2] = [GATEWAY, PROFILES];
 
 /// Returns the versions of the files that decide about listings, those of the agents first.
 pub(crate) fn stamp(workspace: &Workspace) -> Stamp {
-    let others = [CATALOG, POLICY, GIT_INDEX, PINS, PACKAGE];
+    let others = [CATALOG, POLICY, GIT_INDEX, PINS, PACKAGE, TRUSTED];
     looked_at(workspace, AGENTS.iter().chain(&others).chain(&TARGETS))
 }
 

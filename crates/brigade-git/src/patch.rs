@@ -242,7 +242,12 @@ mod tests {
 
     impl PatchSink for Seen {
         fn file(&mut self, file: &PatchFile) {
-            self.0.push(format!("{} {} {}", file.status as char, file.mode, String::from_utf8_lossy(&file.path)));
+            self.0.push(format!(
+                "{} {} {}",
+                file.status as char,
+                file.mode,
+                String::from_utf8_lossy(&file.path)
+            ));
         }
 
         fn added(&mut self, text: AddedText<'_>) {

@@ -1,6 +1,6 @@
 //! How a server is started, without values.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use brigade_redact::MARK;
@@ -24,6 +24,8 @@ pub struct Launch {
     variables: Vec<String>,
     not_kept: Vec<(usize, OmittedValue)>,
     left_out: Vec<String>,
+    url: Option<String>,
+    headers: BTreeMap<String, Option<String>>,
 }
 
 /// Why a word of a command is not copied.
@@ -110,6 +112,21 @@ impl Launch {
     /// Returns sentences about parts of the file in an unexpected form, which are missing from the words or names.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
+    }
+
+    pub(crate) fn at(self, url: Option<String>, headers: BTreeMap<String, Option<String>>) -> Launch {
+        Launch { url, headers, ..self }
+    }
+
+    /// Returns the URL of a remote server, if it holds nothing that may be secret: neither a user nor a query.
+    pub fn url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
+    /// Returns the headers for a remote server: each with its text, with variables in braces, if the file has only
+    /// names of variables there. Values are never copied.
+    pub fn headers(&self) -> &BTreeMap<String, Option<String>> {
+        &self.headers
     }
 
     /// Returns the command line; empty for a remote server. Words that are not copied are masked.

@@ -98,10 +98,10 @@ impl Kitchen<'_> {
             }
         }
         config.issues.splice(0..0, unreadable);
-        for (key, severity, message) in unusable_paths(&*self.fs, &config.settings) {
+        for (key, message) in unusable_paths(&*self.fs, &config.settings) {
             let place = config.places.get(key).cloned().unwrap_or_else(|| Place::file(KITCHEN_TOML));
             let message = message.to_owned();
-            let field = Some(key.to_owned());
+            let (field, severity) = (Some(key.to_owned()), Severity::Warning);
             config.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint: None });
         }
         let policy = read_policy(&*self.fs);

@@ -208,7 +208,9 @@ impl GitPlace {
         let places = self.closed_places(files);
         let check = CommitCheck { places: &places, redactor: Some(&self.options.redactor) };
         let order = self.repository.git.order("diff-tree").seeing(sight);
-        check.trees(order, Some(from.as_str()), to)?.map_or(Ok(()), |refusal| Err(PlaceError::Refused(refusal)))
+        check
+            .trees(order, Some(from.as_str()), to)?
+            .map_or(Ok(()), |refusal| Err(PlaceError::Refused(refusal)))
     }
 
     /// Finds the closed places of the user's checkout, and of a worktree.

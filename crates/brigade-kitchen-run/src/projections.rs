@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{Dialect, Fingerprint, Json, Severity, Timestamp};
+use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Location, Lock, RelPath};
 use brigade_kitchen::life::{ForeignState, Life, Line, Record, TaskOutcome};
 use brigade_kitchen::prd::{ValidPrd, set_passes};
@@ -82,16 +82,16 @@ const LOG_DIR: &str = "worker_log_dir";
 /// The key for the file with answers of a supervisor.
 const COMMAND_FILE: &str = "supervisor_cmd_file";
 
-/// Why such a file is refused at another place.
-const NOT_CLOSED: &str = "agents can write this path, and the file answers decisions; it belongs below \
+/// Why such a file is not read at another place.
+const NOT_CLOSED: &str = "agents can write this path, so no answer is read from it; the file belongs below \
     `.brigade` now, for example at `.brigade/kitchen/command.json`";
 
 /// Lists configured paths that cannot be used: they are outside of the workspace, something else has the name, or agents
-/// could write the file. Returns the keys, whether nothing may start because of it, and the reasons.
+/// could write the file. Returns the keys and the reasons.
 pub(crate) fn unusable_paths(
     fs: &dyn Fs,
     settings: &brigade_kitchen::config::Settings,
-) -> Vec<(&'static str, Severity, &'static str)> {
+) -> Vec<(&'static str, &'static str)> {
     let paths = [
         ("supervisor_status_file", &settings.supervisor_status_file),
         ("supervisor_events_file", &settings.supervisor_events_file),
@@ -109,12 +109,7 @@ pub(crate) fn unusable_paths(
         }
         Some(_) => None,
     };
-    let severity = |problem: &str| if problem == NOT_CLOSED { Severity::Error } else { Severity::Warning };
-    let row = |(key, path): (&'static str, &String)| {
-        let problem = problem(key, path)?;
-        Some((key, severity(problem), problem))
-    };
-    paths.into_iter().filter_map(row).collect()
+    paths.into_iter().filter_map(|(key, path)| Some((key, problem(key, path)?))).collect()
 }
 
 /// Returns whether no worker and no agent can write a file: it is below `.brigade`, and not in a worktree, a lane or a

@@ -156,7 +156,8 @@ impl fmt::Display for Marker {
 pub(crate) const CONFLICT: &str = "<<<<<<<";
 
 /// A conflict marker that Brigade wrote. Git adds the word `commit`.
-pub(crate) const OWN_CONFLICT: &str = "
+pub(crate) const OWN_CONFLICT: &str = "<<<<<<< commit";
+
 /// Markers of unfinished work. A finished task must not add lines with them.
 pub const MARKERS: [&str; 4] = ["TODO", "FIXME", "HACK", "XXX"];
 
@@ -265,12 +266,13 @@ pub enum PlaceError {
     /// The work contains nested repositories.
     #[error("these folders are nested git repositories and cannot be committed: {}", .0.join(", "))]
     Nested(Vec<String>),
-<<<<<<< HEAD
     /// A commit changes a closed place, or adds a secret.
     #[error(transparent)]
     Refused(CommitRefusal),
     /// Files that git does not track are where a commit adds some.
-    #[error("`{branch}` is checked out in `{folder}`, and git does not track `{file}` there, which would be overwritten; move it away")]
+    #[error(
+        "`{branch}` is checked out in `{folder}`, and git does not track `{file}` there, which would be overwritten; move it away"
+    )]
     InTheWay {
         /// The branch.
         branch: String,

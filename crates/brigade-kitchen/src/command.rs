@@ -48,6 +48,8 @@ pub enum Danger {
     DownloadedCode(&'static str),
     /// It writes to a raw device.
     RawDevice,
+    /// It holds more commands than are judged.
+    NotJudged,
     /// It contains what looks like a secret. Every process could read it.
     Secret,
 }
@@ -60,6 +62,7 @@ impl fmt::Display for Danger {
             Danger::PipeIntoInterpreter(program) => write!(f, "it pipes a program into `{program}`"),
             Danger::DownloadedCode(program) => write!(f, "it runs what `{program}` downloads"),
             Danger::RawDevice => f.write_str("it writes to a raw device"),
+            Danger::NotJudged => f.write_str("it holds more commands than are judged"),
             Danger::Secret => f.write_str("it holds what looks like a secret, which is not shown"),
         }
     }
@@ -163,6 +166,7 @@ fn judge(argv: &Argv, evals: usize, found: &mut Vec<Danger>) {
             Risk::ForcedRemoval { .. } => Danger::ForcedRemoval,
             Risk::PipeIntoInterpreter { program, .. } => Danger::PipeIntoInterpreter(program),
             Risk::DownloadedCode { program, .. } => Danger::DownloadedCode(program),
+            Risk::NotJudged { .. } => Danger::NotJudged,
             // Shell syntax and inline code are part of the text that a person approves.
             Risk::ShellText { .. } | Risk::InlineCode { .. } | Risk::StandardInput { .. } => continue,
         };

@@ -13,7 +13,7 @@ use brigade_policy::ErrorLine;
 use brigade_process::{CancelToken, Stream};
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, McpErrorKind};
 use crate::peer::list_live;
 
 /// The maximum time for listing tools. The policy or the tool can lower it.
@@ -68,6 +68,11 @@ impl ListContext<'_> {
         };
         let exchange = list_live(&server, &mut sink);
         let Some(fault) = &exchange.fault else { return Ok(exchange) };
+        match fault.kind {
+            McpErrorKind::LoginRequired => return Err(Silence::LoginRequired(fault.message.clone())),
+            McpErrorKind::ConnectionFailed => return Err(Silence::Failed(fault.message.clone())),
+            _ => {}
+        }
         let said = Redactor::new(self.secrets).for_output().redact_str(&String::from_utf8_lossy(&errors));
         let said = short(&said, MAX_SHOWN_CHARS);
         Err(Silence::Failed(match escape_terminal(&said) {
@@ -82,6 +87,8 @@ impl ListContext<'_> {
 pub enum Silence {
     /// The checks refused the start.
     NotStarted(Vec<Objection>),
+    /// A person must log in to the remote server; the text says how.
+    LoginRequired(String),
     /// The start failed, or the server did not answer.
     Failed(String),
 }
@@ -91,6 +98,7 @@ impl Silence {
     pub fn line(&self) -> ErrorLine {
         let code = match self {
             Silence::NotStarted(_) => codes::CALL_BLOCKED,
+            Silence::LoginRequired(_) => codes::LOGIN_REQUIRED,
             Silence::Failed(_) => codes::RUN_FAILED,
         };
         ErrorLine::new(code.as_str(), self.to_string())
@@ -122,7 +130,7 @@ impl fmt::Display for Silence {
                 let reasons: Vec<String> = objections.iter().map(ToString::to_string).collect();
                 write!(f, "not started: {}", reasons.join("; "))
             }
-            Silence::Failed(why) => f.write_str(why),
+            Silence::LoginRequired(why) | Silence::Failed(why) => f.write_str(why),
         }
     }
 }

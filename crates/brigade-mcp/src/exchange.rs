@@ -7,6 +7,7 @@ use std::time::Duration;
 use brigade_call::{ContentBlock, McpPinState, McpRequestId, McpResponse, Receipt};
 use brigade_catalog::Reads;
 use brigade_core::json::to_json;
+use brigade_core::codes::LOGIN_REQUIRED;
 use brigade_core::{IssueType, Json, Number};
 use brigade_process::Outcome;
 use brigade_redact::Redactor;
@@ -105,6 +106,10 @@ pub enum McpErrorKind {
     TimedOut,
     /// The user asked to end it.
     Cancelled,
+    /// A person must log in to the remote server.
+    LoginRequired,
+    /// The remote server could not be reached.
+    ConnectionFailed,
     /// The server refused to initialize.
     InitializeFailed,
     /// The server speaks no known revision.
@@ -141,6 +146,8 @@ impl McpErrorKind {
             McpErrorKind::ServerEnded => "server_ended",
             McpErrorKind::TimedOut => "timed_out",
             McpErrorKind::Cancelled => "cancelled",
+            McpErrorKind::LoginRequired => LOGIN_REQUIRED.as_str(),
+            McpErrorKind::ConnectionFailed => "connection_failed",
             McpErrorKind::InitializeFailed => "initialize_failed",
             McpErrorKind::UnsupportedProtocolVersion => "unsupported_protocol_version",
             McpErrorKind::ListFailed => "list_failed",

@@ -1,11 +1,12 @@
 //! Creates catalog entries for the tools that a server lists.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use brigade_catalog::{ApprovalMode, Catalog, Family, Runtime, Seconds, Tool};
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{ErrorKind, Json, closest, codes};
-use brigade_policy::Failure;
+use brigade_policy::{Failure, NETWORK_EFFECTS};
 
 use crate::exchange::Exchange;
 use crate::pin::ListedTool;
@@ -30,7 +31,10 @@ pub fn import_tool(runtime: &Runtime, most: Option<Seconds>) -> Tool {
         (own, _) => own,
     };
     let tool = Tool::new(runtime.id.as_str(), Family::Mcp).expect("a runtime's id is one of a tool");
+    let remote = runtime.remote().map(Arc::new);
     Tool {
+        effects: remote.iter().map(|_| NETWORK_EFFECTS[0].to_owned()).collect(),
+        remote,
         command: Some(runtime.command.clone()),
         cwd: runtime.cwd.clone(),
         runtime_id: Some(runtime.id.as_str().to_owned()),
@@ -81,6 +85,14 @@ pub fn imported_tool(asking: &Tool, listed: &ListedTool, id: &str, schema_path: 
         text.filter(|text| !text.is_empty())
     };
     let bare = Tool::new(id, Family::Mcp).expect("letters, digits and dashes are an id");
+    // What a connection needs follows from the runtime.
+    let asking = match &asking.remote {
+        Some(_) => {
+            let effects = remote_effects(listed).map(str::to_owned).into();
+            Tool { command: None, env_labels: Vec::new(), effects, remote: None, ..asking.clone() }
+        }
+        None => asking.clone(),
+    };
     Tool {
         name: text(&listed.title, NAME)
             .or_else(|| text(&Some(listed.name.clone()), NAME))
@@ -90,9 +102,16 @@ pub fn imported_tool(asking: &Tool, listed: &ListedTool, id: &str, schema_path: 
         mcp_tool_name: Some(listed.name.clone()),
         input_schema_path: Some(schema_path.to_owned()),
         id: bare.id,
-        ..asking.clone()
+        ..asking
     }
     .with_chosen_code()
+}
+
+/// Returns the effects that a tool of a remote server has, by its own hint.
+fn remote_effects(listed: &ListedTool) -> [&'static str; 2] {
+    let hint = listed.annotations.as_ref().and_then(|annotations| annotations.get("readOnlyHint"));
+    let reads = hint.and_then(Json::as_bool).unwrap_or(false);
+    [if reads { "remote-read" } else { "remote-mutation" }, NETWORK_EFFECTS[0]]
 }
 
 /// Returns the schema to store. Without a schema, any object is accepted.

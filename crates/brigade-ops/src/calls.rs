@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::{InstallReport, InstallRequest};
 use brigade_call::{
-    ApprovedBy, BoundCode, CALLS, Call, CallStatus, Caller, Plan, Preview, Step, shown_policy,
+    ApprovedBy, Binding, BoundCode, CALLS, Call, CallStatus, Caller, Plan, Preview, Step, shown_policy,
     shown_projections,
 };
 use brigade_catalog::Reads;
@@ -41,6 +41,7 @@ use crate::refusal::Refusal;
 use crate::report::{
     CallReport, PlanReport, ProjectionReport, QueueReport, RefusalMember, Report as _, ReviewReport,
 };
+use crate::trust::note_approved;
 
 pub use brigade_queue::CallFilter;
 
@@ -234,7 +235,7 @@ impl Calls {
         let pin = binding.pin;
         let shown = preview(context, &config, call, &planned.plan)?;
         let report =
-            record_review(context, &stored, Review::Approve(Box::new(binding), ApprovedBy::command_line()))?;
+            record_approval(context, &config, &stored, &planned.plan, binding, ApprovedBy::command_line())?;
         let report = ReviewReport { preview: Some(Box::new(shown)), ..report };
         // The approval is stored. After a crash here, the run renews the pin.
         let Some(bound) = pin else { return Ok(report) };
@@ -382,6 +383,23 @@ pub fn give_up(context: &WorkspaceContext, stored: StoredCall, why: &str) -> Res
     }
     let review = Review::Withdraw(format!("a rule approved it, and it was not run: {why}"));
     record_review(context, &stored, review).map(|_| None)
+}
+
+/// Records that a person approved the revision that was shown, and so reviewed what the call runs.
+///
+/// # Errors
+/// Returns [`Refusal::Review`] if the call does not allow it now, and file errors.
+pub fn record_approval(
+    context: &WorkspaceContext,
+    config: &Config,
+    stored: &StoredCall,
+    plan: &Plan,
+    binding: Binding,
+    by: ApprovedBy,
+) -> Result<ReviewReport, Error> {
+    let report = record_review(context, stored, Review::Approve(Box::new(binding), by))?;
+    note_approved(context, config, plan, stored.call.id.as_str());
+    Ok(report)
 }
 
 /// Records a decision on the revision that was shown.

@@ -54,6 +54,7 @@ mod runtimes;
 mod setup;
 pub mod state;
 mod tools;
+mod trust;
 pub mod upstreams;
 pub mod work;
 
@@ -67,7 +68,7 @@ pub use calls::waiting::waiting;
 pub use calls::watching::{remember_observed, watch};
 pub use calls::{
     CallFilter, CallList, Calls, calls_path, find_call_to_change, give_up, invalid_policy, plan_again,
-    record_interrupted, record_review,
+    record_approval, record_interrupted, record_review,
 };
 pub use checkpoints::Checkpoints;
 pub use clients::{ClientEntry, Clients, ConnectOutcome, ConnectStatus, ConnectStep};
@@ -124,5 +125,6 @@ pub use tools::health::{diagnose_catalog, list, list_of};
 pub use tools::import::{ImportResult, ServerListing};
 pub use tools::import_mcp::{ImportMcpRequest, import_mcp};
 pub use tools::installing::{InstallCheck, InstallRequest, InstallSelection, install};
+pub use tools::login::{LoginRequest, login, logout};
 pub use tools::register::{RegisterRequest, RegisterSource, register};
 pub use work::brief::brief;

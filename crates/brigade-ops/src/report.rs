@@ -18,6 +18,7 @@ mod runs;
 mod runtimes;
 mod setup;
 mod state;
+mod trust;
 mod upstreams;
 mod work;
 
@@ -43,5 +44,6 @@ pub use runs::*;
 pub use runtimes::*;
 pub use setup::*;
 pub use state::*;
+pub use trust::*;
 pub use upstreams::*;
 pub use work::*;

@@ -7,5 +7,6 @@ pub(crate) mod health;
 pub(crate) mod import;
 pub(crate) mod import_mcp;
 pub(crate) mod installing;
+pub(crate) mod login;
 pub(crate) mod register;
 pub(crate) mod sarif;

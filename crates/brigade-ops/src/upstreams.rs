@@ -18,7 +18,7 @@ use brigade_catalog::Tool;
 use brigade_core::{ErrorKind, Fingerprint, Label, Place, reasons};
 use brigade_exec::{KeepRequest, OpenedProgram, PreparedStart, StartSource, Watch, prepare};
 use brigade_mcp::{Farewell, Server, ServerHold, ServerStart};
-use brigade_policy::{Blocker, Decision, Failure, Limits, Observe, SandboxMode, SandboxRequest};
+use brigade_policy::{Blocker, Decision, Failure, Limits, Observe, RemoteTerms, SandboxMode, SandboxRequest};
 use brigade_redact::Redactor;
 use brigade_workspace::{Config, FactReader, GATEWAY, StartInput, WorkspaceContext, gather};
 
@@ -92,6 +92,7 @@ struct Terms {
     limits: Limits,
     pass: Vec<Label>,
     bindings: Vec<(Label, Label)>,
+    remote: Option<RemoteTerms>,
 }
 
 impl Terms {
@@ -101,6 +102,7 @@ impl Terms {
             data: data.to_vec(),
             limits: decision.limits,
             pass: decision.pass.clone(),
+            remote: decision.remote.clone(),
             bindings: decision
                 .env_bindings
                 .iter()

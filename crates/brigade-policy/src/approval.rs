@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `approval_mode = "always"`, a profile that asks, a built-in tool that asks, `cmd.run` without limits on its commands, arguments that are not checked | a person, for each call of the tool |
 //! | an equal call ended and its result is unknown | a person |
+//! | no person reviewed the contract and the code of the tool as they are now | a person |
 //! | a built-in tool whose row asks for no approval | no approval is needed |
 //! | a rule of the policy that covers the call | this rule |
 //! | anything else | a person |
@@ -101,6 +102,32 @@ pub struct ToolFacts<'a> {
     pub runs_any_command: bool,
     /// Whether arguments are compared with the schema.
     pub check: ArgumentCheck,
+    /// Whether a person reviewed what its calls would run.
+    pub reviewed: &'a Reviewed,
+}
+
+/// Whether a person reviewed the contract and the code of a tool, or of a program that Brigade starts by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reviewed {
+    /// A person did, and nothing changed since. Or no agent can write any of it.
+    Yes,
+    /// No person did.
+    Never,
+    /// These parts changed since, by their names for people.
+    Changed(Vec<String>),
+}
+
+impl Reviewed {
+    /// Returns what is missing, as the end of a sentence about it. `None` if nothing is.
+    pub fn problem(&self) -> Option<String> {
+        match self {
+            Reviewed::Yes => None,
+            Reviewed::Never => Some("no person has reviewed it".to_owned()),
+            Reviewed::Changed(parts) => {
+                Some(format!("changed since a person reviewed it: {}", parts.join(", ")))
+            }
+        }
+    }
 }
 
 /// Whether arguments of calls are compared with the schema of the tool.
@@ -138,6 +165,8 @@ pub struct CallFacts<'a> {
     pub is_passed: bool,
     /// Whether an equal call ran last, and its result is unknown.
     pub is_end_unknown: bool,
+    /// The labels of bound values that the arguments add to a command.
+    pub secrets: &'a [String],
 }
 
 /// The arguments of a call. A rule has to match them in both forms.
@@ -176,6 +205,8 @@ pub enum Reason<'a> {
     AnyCommand,
     /// The arguments are not checked.
     Unchecked,
+    /// No person reviewed the contract and the code of the tool as they are now.
+    NotReviewed,
     /// The last run was of an equal call and has an unknown result.
     EndUnknown,
     /// A person must agree to something that the arguments name.
@@ -194,7 +225,8 @@ impl Reason<'_> {
             | Reason::Profiles(_)
             | Reason::ToolAsks
             | Reason::AnyCommand
-            | Reason::Unchecked => true,
+            | Reason::Unchecked
+            | Reason::NotReviewed => true,
             Reason::EndUnknown | Reason::ForPerson | Reason::NoRules | Reason::NotCovered(..) => false,
         }
     }
@@ -255,6 +287,7 @@ impl<'a> Approval<'a> {
 /// Decides whether a call may run without a person.
 pub fn decide<'a>(request: &Request<'a>) -> Approval<'a> {
     let mut reasons = reasons_of_tool(request);
+    reasons.extend((*request.tool.reviewed != Reviewed::Yes).then_some(Reason::NotReviewed));
     if let Some(call) = &request.call {
         reasons.extend(call.is_end_unknown.then_some(Reason::EndUnknown));
         reasons.extend(call.for_person.map(|_| Reason::ForPerson));

@@ -66,9 +66,10 @@ pub fn refused_write(refused: RefusedWrite<'_>) -> String {
             true => "what git executes or takes settings from stays closed".to_owned(),
         },
         Some(name) => format!("`{name}` stays closed, and no key opens it"),
-        None if is_inside && writable.workspace => {
-            "what git or Brigade executes or takes settings from stays closed".to_owned()
-        }
+        None if is_inside && writable.workspace => match closed_place(path, AgentFiles::Closed) {
+            Some(place) => format!("it {}; {}", place.reason(), place.hint()),
+            None => "what git or Brigade executes or takes settings from stays closed".to_owned(),
+        },
         None if is_inside => format!("the effect `{WRITE_EFFECT}` of the tool opens the workspace"),
         None if writable.workspace => format!("`write_paths` in {table} opens it"),
         None => format!("`write_paths` in {table}, and the effect `{WRITE_EFFECT}` of the tool, open it"),
@@ -114,7 +115,10 @@ mod tests {
         check(".brigade/tools.toml", true, true, "`.brigade` stays closed, and no key opens it");
         check("out.txt", false, true, "the effect `local-write` of the tool opens the workspace");
         let hooks = "what git or Brigade executes or takes settings from stays closed";
-        check(".husky/pre-commit", true, false, hooks);
+        check("hooks/pre-commit", true, false, hooks);
+        let agents = "it starts programs of agents or editors; a person may set `agent_files = \"open\"` in [paths] of \
+                      .brigade/tools/policy.toml";
+        check(".husky/pre-commit", true, false, agents);
         check("/home/ada/.cache/x", true, false, "`write_paths` in [sandbox.tool.ship] opens it");
         let of_command = RefusedWrite {
             path: ".git/x",

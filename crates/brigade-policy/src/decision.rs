@@ -1,8 +1,9 @@
 //! The decision on one call.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use brigade_catalog::Seconds;
+use brigade_catalog::{RemoteServer, Seconds};
 use brigade_core::{AgentFiles, Fingerprint, Label, NextStep, Place, Severity, reasons};
 use serde::{Deserialize, Serialize};
 
@@ -185,6 +186,19 @@ pub struct Decision {
     pub pass: Vec<Label>,
     /// Directories outside the workspace that the tool's paths may use, as written in the policy.
     pub outside_paths: Vec<String>,
+    /// The remote server that the call connects to.
+    pub remote: Option<RemoteTerms>,
+}
+
+/// The terms of a connection to a remote server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteTerms {
+    /// The runtime of the server.
+    pub runtime_id: String,
+    /// The server.
+    pub server: Arc<RemoteServer>,
+    /// The origins that the policy names. A redirect may lead only to one of them.
+    pub origins: Vec<String>,
 }
 
 impl Decision {
@@ -203,6 +217,7 @@ impl Decision {
     /// | timeout, limits, output limit | the maximum timeout, if the call's timeout is below it |
     /// | sandbox mode, and its grants (from the policy and for programs) if the sandbox is on | paths of a sandbox that is off, `[paths] outside`, `observe` |
     /// | variables passed to every run | |
+    /// | URL, transport and headers of a remote server | the other origins of `[mcp] remote` |
     ///
     /// Paths outside the workspace are compared with the current `[paths] outside` each time, so removing a directory
     /// blocks the call without a new fingerprint.
@@ -247,6 +262,12 @@ impl Decision {
             if !grants.program_paths.is_empty() {
                 fingerprint = fingerprint.list("program_paths", &grants.program_paths);
             }
+        }
+        if let Some(RemoteTerms { server, .. }) = &self.remote {
+            fingerprint = fingerprint
+                .text("remote_url", server.url.as_str())
+                .text("remote_transport", server.transport.as_str())
+                .table("remote_headers", server.headers.iter().map(|(name, text)| (name.as_str(), text.as_str())));
         }
         fingerprint.finish()
     }
@@ -379,6 +400,11 @@ pub(crate) fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
         sandbox: sandbox(policy, state.standing(), facts),
         pass: sorted(policy.pass.values().cloned()),
         outside_paths: sorted(policy.outside_paths.values().cloned()),
+        remote: facts.entry.and_then(|tool| tool.remote.clone()).map(|server| RemoteTerms {
+            runtime_id: facts.runtime_id.unwrap_or_default().to_owned(),
+            server,
+            origins: sorted(policy.mcp_remote.values().cloned()),
+        }),
     }
 }
 

@@ -90,14 +90,13 @@ mod label;
 mod policy;
 mod record;
 mod ruling;
-mod web_url;
 
 pub use approval::{AutoApprove, CoverageGap, Gate, RuleReport};
 pub use blocker::Blocker;
 pub use closed::{ALWAYS_CLOSED, RefusedWrite, Writable, always_closed, refused_write};
 pub use crew::{CrewFacts, CrewWork, CrewWorker, decide_crew};
 pub use decision::{
-    Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, SandboxRequest,
+    Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, RemoteTerms, SandboxRequest,
     TimeoutSource, decide, decide_health, explain, invalid, refusals, step_to_correct,
 };
 pub use document::LocatedValue;
@@ -115,4 +114,4 @@ pub use policy::{
 };
 pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
 pub use ruling::{Ruling, Topic, refuse_inline_code, refuse_undeclared_code};
-pub use web_url::{Host, Reach, WebDomain, WebProblem, WebUrl, is_public};
+pub use brigade_core::web_url::{Host, Reach, WebDomain, WebProblem, WebUrl, is_public};

@@ -322,6 +322,8 @@ pub struct Policy {
     pub git_urls: Rule<String>,
     /// `[web] domains`: the hosts whose pages built-in tools may fetch.
     pub web_domains: Rule<String>,
+    /// `[mcp] remote`: the origins of remote MCP servers that calls may connect to.
+    pub mcp_remote: Rule<String>,
     /// `[programs] capture`: the command line that prints an image of the screen.
     pub capture: Option<LocatedValue<Argv>>,
     /// `[programs] forge`: the program that reaches the forge of pull requests.

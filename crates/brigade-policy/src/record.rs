@@ -178,6 +178,9 @@ pub struct PolicyRules {
     /// Hosts whose pages built-in tools may fetch, if the policy names some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_domains: Option<Vec<String>>,
+    /// Origins of remote MCP servers that calls may connect to, if the policy names some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_remote: Option<Vec<String>>,
     /// The command line that prints an image of the screen, without secrets, if the policy names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<String>,
@@ -347,6 +350,7 @@ impl Policy {
             allowed_sources: given(&self.allowed_sources, |source| source.as_str().to_owned()),
             denied_capabilities: given(&self.denied_capabilities, String::clone),
             web_domains: given(&self.web_domains, String::clone),
+            mcp_remote: given(&self.mcp_remote, String::clone),
             capture: self.capture.as_ref().map(shown),
             forge: self.forge.as_ref().map(shown),
         }

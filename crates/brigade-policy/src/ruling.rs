@@ -41,6 +41,8 @@ words! {
         Timeout = "timeout",
         /// The runtime.
         Runtime = "runtime",
+        /// The origin of a remote MCP server.
+        Remote = "remote",
         /// One environment label.
         EnvLabel = "env_label",
         /// Variables that every run gets.
@@ -120,9 +122,11 @@ impl Judge<'_> {
             self.approval(policy);
             self.timeout(policy);
             self.runtime(policy);
+            self.remote(policy);
             self.bindings(policy);
         } else if self.standing == Standing::Missing {
             self.installation();
+            self.remote(&Policy::default());
             if self.facts.family == Some(Family::Builtin) {
                 // Without a policy, the family is not in any list.
                 self.family(&Policy::default());
@@ -408,6 +412,20 @@ impl Judge<'_> {
         let refusal = Refusal::new(reasons::POLICY_RUNTIME, "runtime_id", message);
         let list = ("allowed_runtimes", &policy.allowed_runtimes);
         self.allow_list(Topic::Runtime, name, list, Some(&runtime.to_owned()), refusal);
+    }
+
+    /// Refuses a remote server whose origin the policy does not name. Without a policy, none is named.
+    fn remote(&mut self, policy: &Policy) {
+        let Some(remote) = self.facts.entry.and_then(|tool| tool.remote.as_ref()) else { return };
+        let (origin, key) = (remote.origin(), "mcp.remote");
+        if let Some(item) = policy.mcp_remote.find(&origin) {
+            return self.allow(Topic::Remote, &origin, "it is in remote of [mcp]", Some((key, &item.place)));
+        }
+        let at = policy.mcp_remote.place.clone().unwrap_or_else(|| Place::file(self.file));
+        let message = format!("`{origin}` is not in remote of [mcp] of {}", self.file);
+        let hint = format!("if you trust this server, add \"{origin}\" to remote of [mcp] in {at}");
+        let blocker = Blocker::new(reasons::POLICY_MCP_REMOTE, message).at(at).hint(hint);
+        self.deny(Topic::Remote, &origin, key, blocker);
     }
 
     /// Rules on the labels that are valid names. [`Judge::labels`] refuses the others.

@@ -264,7 +264,7 @@ impl RunningProgram<'_> {
             && !self.progress.exited
             && self.idle.as_mut().is_some_and(|idle| idle.is_over(keeper.identity().pid()))
         {
-            self.end(EndedBy::Idle, EndUrgency::AtOnce, keeper);
+            self.end(EndedBy::Idle, EndUrgency::Politely, keeper);
         }
         if self.give_up.is_some_and(|until| until <= Instant::now()) {
             keeper.kill();

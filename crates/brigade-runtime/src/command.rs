@@ -32,7 +32,9 @@ pub(crate) fn verify(
         if purpose == StartPurpose::Health && !argv.program().contains('/') {
             return host.own_programs().find(argv.program()).found();
         }
-        find_program(argv.program(), &directory.path, Some(host.path_variable()), is_program)
+        let found = find_program(argv.program(), &directory.path, Some(host.path_variable()), is_program);
+        // The connection to a remote server is this program, which need not be on PATH.
+        found.or_else(|| runtime.url.as_ref().and_then(|_| brigade_process::current_program().ok()))
     });
     plan_start(StartFacts {
         purpose,

@@ -95,15 +95,15 @@ impl Supervisor<'_> {
     /// Checks the health of a running process once.
     pub(crate) fn probe(
         &self,
+        runtime: &Runtime,
         check: &Check,
         process: &ProcessIdentity,
-        timeout: Duration,
         cancel: Option<&CancelToken>,
     ) -> Probe {
         let _span = tracing::debug_span!("health", pid = process.pid()).entered();
         let asked = Instant::now();
         let probe = match check {
-            Check::Command(start) => self.run_command(start, timeout, cancel),
+            Check::Command(start) => self.run_command(runtime, start, cancel),
             Check::Refused(why) => Probe::failed(format!("the health command was not run: {why}")),
             Check::Port(port) => probe_port(*port, process),
             Check::None => Probe::ok("running; no health check is configured"),
@@ -119,11 +119,12 @@ impl Supervisor<'_> {
         probe
     }
 
-    fn run_command(&self, start: &VerifiedStart, timeout: Duration, cancel: Option<&CancelToken>) -> Probe {
+    fn run_command(&self, runtime: &Runtime, start: &VerifiedStart, cancel: Option<&CancelToken>) -> Probe {
+        let timeout = runtime.health_timeout().duration();
         let mut spec = command::spec(start, self.host);
         let not_run =
             |why: &dyn fmt::Display| Probe::failed(format!("the health command did not run: {why}"));
-        let temporary = match self.confine.confine(start, &mut spec) {
+        let temporary = match self.confine.confine(runtime, start, &mut spec) {
             Ok(temporary) => temporary,
             Err(why) => return not_run(&why),
         };

@@ -40,14 +40,19 @@ pub struct Host {
     pub writable: Vec<PathBuf>,
 }
 
-/// Puts health commands into the sandbox of the workspace's policy.
+/// Puts health commands that a person reviewed into the sandbox of the workspace's policy.
 pub trait HealthSandbox: Sync {
     /// Adds the sandbox to the start of a health command. Returns the directory of its temporary files, which must live
     /// as long as the command; `None` without a sandbox.
     ///
     /// # Errors
-    /// Returns why the command cannot be confined. It is not started then.
-    fn confine(&self, start: &VerifiedStart, spec: &mut Spec) -> Result<Option<PrivateFolder>, String>;
+    /// Returns why the command cannot be confined, or that a person must review it. It is not started then.
+    fn confine(
+        &self,
+        runtime: &Runtime,
+        start: &VerifiedStart,
+        spec: &mut Spec,
+    ) -> Result<Option<PrivateFolder>, String>;
 }
 
 /// Confines nothing, for a workspace without a policy.
@@ -55,7 +60,7 @@ pub trait HealthSandbox: Sync {
 pub struct NoSandbox;
 
 impl HealthSandbox for NoSandbox {
-    fn confine(&self, _: &VerifiedStart, _: &mut Spec) -> Result<Option<PrivateFolder>, String> {
+    fn confine(&self, _: &Runtime, _: &VerifiedStart, _: &mut Spec) -> Result<Option<PrivateFolder>, String> {
         Ok(None)
     }
 }

@@ -437,8 +437,7 @@ impl Supervisor<'_> {
             if cancel.is_some_and(CancelToken::is_cancelled) {
                 return Err(StartFailure::Interrupted);
             }
-            let timeout = runtime.health_timeout().duration();
-            let probe = self.probe(check, process, timeout, cancel);
+            let probe = self.probe(runtime, check, process, cancel);
             let port = match (check, runtime.port) {
                 (Check::Command(_) | Check::Refused(_), Some(port)) => {
                     Some(health::probe_port(port, process))

@@ -271,8 +271,7 @@ impl<'a> Supervisor<'a> {
             while let Some((index, runtime, seen, process)) =
                 running.get(next.fetch_add(1, Ordering::Relaxed))
             {
-                let timeout = runtime.health_timeout().duration();
-                let probe = self.probe(&seen.check, process, timeout, cancel);
+                let probe = self.probe(runtime, &seen.check, process, cancel);
                 // An interrupted check says nothing about the runtime.
                 if cancel.is_some_and(CancelToken::is_cancelled) {
                     return;

@@ -21,7 +21,6 @@ use crate::connected::TaskConnection;
 use crate::desk::TaskContext;
 use crate::job::Job;
 use crate::judging::Judge;
-use crate::names::files_of;
 use crate::{environment, flow};
 
 /// What a worker in a lane must not write: the link to git's directory and the state of the workspace.
@@ -124,7 +123,7 @@ impl Tasks for TaskRunner<'_> {
             policy: self.config.policy.clone(),
             execution: execution.clone(),
             agent: agent.clone(),
-            files: files_of(&worker, &context.host()),
+            files: context.host().worker_files(&worker),
             context: context.clone(),
             worker,
             judge: Judge::from_config(self.config, &self.desk.context.host()),

@@ -27,7 +27,6 @@ use serde::Serialize;
 use crate::connected::TaskConnection;
 use crate::judge;
 use crate::judging::Judge;
-use crate::names::files_of;
 use crate::receipt::{TaskDetails, TaskReceiptStore};
 use crate::running::RunningEntry;
 
@@ -266,7 +265,7 @@ impl Job {
     /// Refuses to start a worker whose files differ from the approved ones. An earlier try or another program may have
     /// changed them without approval.
     fn check_files(&self) -> Result<(), TaskFailure> {
-        let now = files_of(&self.worker, &self.context.host());
+        let now = self.context.host().worker_files(&self.worker);
         let all = self.files.iter().chain(&now);
         match all.map(|(name, _)| name).find(|name| self.files.get(*name) != now.get(*name)) {
             Some(name) => {

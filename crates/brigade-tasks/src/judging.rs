@@ -22,6 +22,7 @@ use brigade_workspace::{Config, Host as FactHost, WorkspaceContext, gather};
 use serde::{Deserialize, Serialize};
 
 use crate::hands::{cook, make_folder};
+use crate::names::not_reviewed;
 use crate::receipt::{TaskDetails, TaskReceiptStore};
 
 /// The time limit of a judge. The caller waits for it.
@@ -166,6 +167,9 @@ impl Judge {
         judged: &mut Judgement,
     ) -> Result<JudgeAnswer, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
+        if let Some(problem) = context.host().reviewed_worker(policy, &self.worker).problem() {
+            return Err(not_reviewed(&self.worker, &problem));
+        }
         let cook = cook(&self.worker).map_err(|failure| failure.message)?;
         let watch = Watch::until(cancel).map_err(|error| text(&error))?;
         let environment = (*context.environment).clone();
@@ -200,7 +204,7 @@ impl Judge {
         let order = Attempt {
             host: &host,
             policy,
-            // A person wrote the file that names the judge. Git does not track that file.
+            // A person wrote the file that names the judge, which git does not track, and reviewed its bytes.
             approved: Some(
                 Fingerprint::builder("brigade.judge.v1").json("command", &Json::from(words)).finish(),
             ),

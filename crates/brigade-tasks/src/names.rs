@@ -1,16 +1,14 @@
 //! Resolves names in arguments of built-in tools. Returns what an approval binds and why a call is blocked.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_access::Worker;
 use brigade_access::builtin::LaneWork;
 use brigade_call::{Caller, NamedThings};
-use brigade_core::{Fingerprint, Json};
+use brigade_core::Json;
+use brigade_core::text::escape_terminal;
 use brigade_db::Stores;
 use brigade_db::records::Lane;
-use brigade_exec::file_fingerprint;
-use brigade_fs::Location;
 use brigade_policy::Blocker;
 use brigade_redact::Redactor;
 use brigade_toolset::{ArgumentReferences, Context, argument_references, names_things};
@@ -54,10 +52,12 @@ impl Names for NameResolver {
             root,
             ..Context::new(host.fs, &caller, host.clock, &redactor, &self.stores)
         };
-        let ArgumentReferences { mut things, agent, against, for_person } =
+        let ArgumentReferences { mut things, agent, against, mut for_person } =
             argument_references(&context, tool, args);
         if let Some(worker) = agent.and_then(|agent| worker_of(config, host, &agent).ok()) {
-            things.append(&mut files_of(&worker, host));
+            things.append(&mut host.worker_files(&worker));
+            let problem = host.reviewed_worker(&config.policy, &worker).problem();
+            for_person = for_person.or(problem.map(|problem| not_reviewed(&worker, &problem)));
         }
         let against = against.map(|failure| Blocker::new(&failure, failure.message.as_str()));
         NamedThings { things, against: against.into_iter().collect(), for_person }
@@ -74,18 +74,8 @@ impl Names for NameResolver {
     }
 }
 
-/// Returns fingerprints of the worker's command and of each workspace file that its words name. Programs outside of the
-/// workspace are not bound, because they update themselves.
-pub(crate) fn files_of(worker: &Worker, host: &Host<'_>) -> BTreeMap<String, Fingerprint> {
-    let words = worker.command.words();
-    let table = words.iter().enumerate().map(|(at, word)| (format!("{at:04}"), word.clone()));
-    let command = Fingerprint::builder("brigade.worker.v1").table("words", table).finish();
-    let mut found = BTreeMap::from([(format!("worker {}", worker.id), command)]);
-    for word in words {
-        let Ok(Location::Inside(path)) = host.fs.resolve(word, None) else { continue };
-        if let Ok(bytes) = file_fingerprint(host.fs, path.as_str()) {
-            found.insert(format!("file {path} of worker {}", worker.id), bytes);
-        }
-    }
-    found
+/// Says that a person must review a worker, and how.
+pub(crate) fn not_reviewed(worker: &Worker, problem: &str) -> String {
+    let id = escape_terminal(&worker.id);
+    format!("worker {id}: {problem}; `brigade tools trust worker:{id}` shows it and asks")
 }

@@ -13,6 +13,7 @@ use brigade_db::Stores;
 use brigade_db::volumes::Limits;
 use brigade_exec::{ClosedPlaces, HostEnvironment};
 use brigade_fs::Fs;
+use brigade_policy::approval::AutoApprove;
 use brigade_process::{CancelToken, Mode};
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,8 @@ pub struct Context<'a> {
     pub git_urls: Vec<String>,
     /// Hosts whose pages may be fetched: `domains` under `[web]` of policy.toml.
     pub web_domains: Vec<String>,
+    /// The rule that approved this call, if one did. It also holds for redirects.
+    pub rule: Option<&'a AutoApprove>,
     /// A directory to search instead of the web: `search` under `[web]` of gateway.toml.
     pub search_folder: Option<String>,
     /// The sandbox mode of git.
@@ -116,6 +119,7 @@ impl<'a> Context<'a> {
             environment: None,
             git_urls: Vec::new(),
             web_domains: Vec::new(),
+            rule: None,
             search_folder: None,
             sandbox: Mode::BestEffort,
             is_agreed: false,

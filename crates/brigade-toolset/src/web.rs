@@ -58,7 +58,8 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let url = WebUrl::parse(&args.url).map_err(|problem| hop::refused(problem, 0))?;
     let until = Instant::now() + Duration::from_secs(args.timeout_seconds);
     let (domains, limits) = (context.web_domains.clone(), context.limits()?.clone());
-    let wanted = FetchRequest { url, domains, limits, follows: args.follow_redirects, until };
+    let (rule, follows) = (context.rule.cloned(), args.follow_redirects);
+    let wanted = FetchRequest { url, domains, limits, rule, follows, until };
     let (send, receive) = channel();
     // A name lookup cannot be cancelled. If the call ends first, the thread finishes in the background.
     thread::spawn(move || drop(send.send(hop::fetch(wanted))));

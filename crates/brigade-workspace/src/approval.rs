@@ -7,7 +7,8 @@ use brigade_catalog::Tool;
 use brigade_core::text::escape_terminal;
 use brigade_core::{AgentName, Timestamp};
 use brigade_policy::approval::{
-    Approval, ArgumentCheck, Arguments, AutoApprove, CallFacts, CoverageGap, RuleReport, ToolApproval,
+    Approval, ArgumentCheck, Arguments, AutoApprove, CallFacts, CoverageGap, Reviewed, RuleReport,
+    ToolApproval,
 };
 
 use crate::agent_tools::AgentTools;
@@ -54,6 +55,8 @@ pub struct ToolRequest<'a> {
     pub agents: &'a [AgentName],
     /// The present.
     pub now: Timestamp,
+    /// Whether a person reviewed what its calls would run.
+    pub reviewed: &'a Reviewed,
     /// Whether git tracks the policy.
     pub policy_tracked: bool,
     /// Whether the server lists the tool otherwise than it was pinned.
@@ -81,11 +84,12 @@ pub fn explain_approval(
         for_person: None,
         is_passed: false,
         is_end_unknown: false,
+        secrets: &[],
     };
     let traits = ToolTraits::from_tool(request.tool);
-    let question = rights.approval_request(&traits, request.check, Some(call));
+    let question = rights.approval_request(&traits, request.check, request.reviewed, Some(call));
     let reports = rules.iter().map(|rule| RuleReport::new(rule, &question)).collect();
-    let name = match rights.approval(&traits, request.check, Some(call)) {
+    let name = match rights.approval(&traits, request.check, request.reviewed, Some(call)) {
         Approval::Rule(rule) => Some(rule.name.clone()),
         Approval::NotNeeded(ToolApproval::None) => Some(ToolApproval::None.to_string()),
         Approval::NotNeeded(_) | Approval::Person(_) => None,
@@ -122,6 +126,10 @@ pub fn approve(
     let is_tracked = || matches!(rules, Rules::Again(_)) && crate::policy_tracked(host);
     // A program that answers for a tool may have other effects than its row.
     let traits = ToolTraits { effects: &plan.contract().effects, ..ToolTraits::from_tool(target.entry) };
+    let reviewed = match is_named(asked, plan.tool_id()) {
+        true => host.reviewed_plan(&shown.config.policy, plan),
+        false => Reviewed::Yes,
+    };
     let call = CallFacts {
         agent,
         agents: &shown.agents.gateway.agent_names(),
@@ -141,10 +149,17 @@ pub fn approve(
         for_person: plan.for_person(),
         is_passed,
         is_end_unknown,
+        // The labels of an entry belong to its contract.
+        secrets: if plan.runs_command() { &plan.contract().env_labels } else { &[] },
     };
-    let approval = shown.rights.approval(&traits, target.check, Some(call));
+    let approval = shown.rights.approval(&traits, target.check, &reviewed, Some(call));
     ApprovedBy::from_approval(&approval)
         .ok_or_else(|| approval.not_covered().filter_map(|(rule, gaps)| not_covered(rule, gaps)).collect())
+}
+
+/// Returns whether a rule names the tool. Without one, a person approves each call, whether reviewed or not.
+pub(crate) fn is_named(rules: &[AutoApprove], tool: &str) -> bool {
+    rules.iter().flat_map(|rule| &rule.tools).any(|glob| glob.value.matches(tool))
 }
 
 /// Returns the rule that approved a call, if the policy still has it.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Digests, Host, Memory, Names, SourceFiles};
+use crate::{Digests, Host, Memory, Names, SourceFiles, TrustStore};
 use brigade_access::LiveSession;
 use brigade_call::{Caller, Paths};
 use brigade_catalog::edit::OnExisting;
@@ -40,6 +40,8 @@ pub struct WorkspaceContext {
     pub speller: Arc<dyn StepFormatter>,
     /// The digests of programs that were read so far.
     pub digests: Arc<Digests>,
+    /// What a person has reviewed.
+    pub trust: Arc<TrustStore>,
     /// Cached facts, for a process that makes many calls. `None` reads everything for each call.
     pub memory: Option<Arc<Memory>>,
     /// The key of this host, which signs what approves, answers or resumes.
@@ -69,6 +71,7 @@ impl WorkspaceContext {
         let key = Arc::new(WorkspaceKey::temporary());
         WorkspaceContext {
             files_of_calls: Arc::new(JournalStore::new(fs.clone(), key.clone(), holder, timeout)),
+            trust: Arc::new(TrustStore::new(key.clone())),
             key,
             fs,
             files: None,
@@ -96,6 +99,7 @@ impl WorkspaceContext {
             fs: &*self.fs,
             environment: &self.environment,
             digests: &self.digests,
+            trust: &self.trust,
             clock: &*self.clock,
             names: self.names.as_deref(),
         }

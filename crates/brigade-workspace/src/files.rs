@@ -171,10 +171,13 @@ impl ToolReader<'_> {
     pub fn source_for_agents(&self, guards: &Guards) -> EntryFile {
         let Some(path) = self.tool.source_path.as_deref() else { return EntryFile::NotNamed };
         let fs = self.host.fs;
-        let given = self.tool.directory_of_documents().map_or_else(|| PathBuf::from(path), |base| base.join(path));
+        let given =
+            self.tool.directory_of_documents().map_or_else(|| PathBuf::from(path), |base| base.join(path));
         let is_open = |path: &Path| path.to_str().is_some_and(|path| guards.allows(path, PathUse::Read));
         let may_show = match fs.resolve(&given.to_string_lossy(), self.host.home()) {
-            Ok(Location::Inside(real)) => (path.starts_with('/') || is_open(Path::new(path))) && is_open(real.as_path()),
+            Ok(Location::Inside(real)) => {
+                (path.starts_with('/') || is_open(Path::new(path))) && is_open(real.as_path())
+            }
             // Outside, only directories that the policy or the user's catalog opened are read.
             Ok(Location::Outside(real)) => {
                 let is_closed = closed_place(&real.to_string_lossy(), AgentFiles::Open).is_some();

@@ -1,4 +1,4 @@
-//! Finds the files that health commands of runtimes execute.
+//! Finds the files that commands of runtimes execute.
 //!
 //! A call that needs a runtime runs its health command first, so an approval of the call binds the files of the
 //! workspace that this command executes. Files that it only inspects, such as a pid file, may change.
@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use brigade_call::{DirectoryFact, ProgramFact};
+use brigade_call::{DirectoryFact, ProgramFact, SeenPart};
 use brigade_catalog::{Family, Runtime, Tool};
 use brigade_cmdline::{Argv, Program, Role, is_code_name, what_it_reads};
 use brigade_core::Fingerprint;
 use brigade_fs::FsError;
 
+use crate::files::ToolReader;
 use crate::host::Host;
 use crate::named::named_files;
 use crate::searched_files::{SeenFiles, is_code_file};
@@ -24,40 +25,72 @@ impl FactReader<'_, '_> {
     /// # Errors
     /// Fails on a disk error.
     pub(crate) fn health_files(&self, tool: &Tool) -> Result<BTreeMap<String, Fingerprint>, FsError> {
-        let mut found = BTreeMap::new();
-        let Some((runtime, check)) = self.check_of(tool) else { return Ok(found) };
-        let reader = self.reader(&check);
-        let (directory, DirectoryFact::Present) = reader.directory() else { return Ok(found) };
-        let (_, program) = reader.program(&directory);
-        let program = match program {
-            ProgramFact::Found(program) => Some((program.path, program.sha256)),
-            ProgramFact::NotExecuted | ProgramFact::NotFound | ProgramFact::Unreadable(_) => None,
-        };
-        let program = program.filter(|(path, _)| !path.starts_with('/'));
-        let mut files = named_files(&reader, &directory)?.files;
-        let script = script_of(&check, &files);
-        files.retain(|path, _| Some(path) == script.as_ref() || self.is_code(path));
-        for (path, sha256) in files.into_iter().chain(program) {
-            found.insert(format!("health command of {}: {path}", runtime.id), sha256);
-        }
-        Ok(found)
-    }
-
-    /// Returns whether a file is code by its name, its mode or its first bytes. The health command may only inspect
-    /// other files.
-    fn is_code(&self, path: &str) -> bool {
-        is_code_name(path) || is_code_file(self.host.fs, path)
-    }
-
-    /// Returns the runtime of a tool, and its health command as an entry.
-    fn check_of(&self, tool: &Tool) -> Option<(&Runtime, Tool)> {
         let is_required = tool.requires_runtime || tool.family == Some(Family::Mcp);
-        let id = tool.runtime_id.as_deref().filter(|id| is_required && !id.is_empty())?;
-        let runtime = self.config.runtimes(&self.host).runtime(id)?;
-        let command = runtime.health_command.clone().filter(|text| !text.trim().is_empty())?;
-        let check = Tool::new("health", Family::Script).ok()?;
-        Some((runtime, Tool { command: Some(command), cwd: Some(runtime.cwd().to_owned()), ..check }))
+        let id = tool.runtime_id.as_deref().filter(|id| is_required && !id.is_empty());
+        match id.and_then(|id| self.config.runtimes(&self.host).runtime(id)) {
+            Some(runtime) => self.host.health_files(runtime, &self.config.outside()),
+            None => Ok(BTreeMap::new()),
+        }
     }
+}
+
+impl Host<'_> {
+    /// Returns the files that the health command of a runtime executes, each by a name for people, with its sha256.
+    /// `outside` are the directories outside of the workspace that the policy lists.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn health_files(
+        &self,
+        runtime: &Runtime,
+        outside: &[String],
+    ) -> Result<BTreeMap<String, Fingerprint>, FsError> {
+        let Some(check) = entry_of(runtime, runtime.health_command.as_deref()) else {
+            return Ok(BTreeMap::new());
+        };
+        let mut files = self.files_of(&check, outside)?;
+        let script = script_of(&check, &files);
+        // The health command may only inspect other files.
+        let is_code = |path: &str| is_code_name(path) || is_code_file(self.fs, path);
+        files.retain(|path, _| Some(path) == script.as_ref() || is_code(path));
+        let named = files
+            .into_iter()
+            .map(|(path, sha256)| (format!("health command of {}: {path}", runtime.id), sha256));
+        Ok(named.collect())
+    }
+
+    /// Returns what a person reviews of the command of a runtime.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn runtime_parts(&self, runtime: &Runtime, outside: &[String]) -> Result<Vec<SeenPart>, FsError> {
+        let Some(entry) = entry_of(runtime, Some(&runtime.command)) else { return Ok(Vec::new()) };
+        let command = Fingerprint::builder("brigade.runtime-command.v1")
+            .text("command", runtime.command.as_str())
+            .text("cwd", runtime.cwd())
+            .finish();
+        Ok(SeenPart::of_command(command, &self.files_of(&entry, outside)?))
+    }
+
+    /// Returns the files of the workspace that a command executes or names, and those outside that it names.
+    fn files_of(&self, entry: &Tool, outside: &[String]) -> Result<BTreeMap<String, Fingerprint>, FsError> {
+        let reader = ToolReader { host: *self, tool: entry, outside };
+        let (directory, DirectoryFact::Present) = reader.directory() else { return Ok(BTreeMap::new()) };
+        let mut files = named_files(&reader, &directory)?.files;
+        if let (_, ProgramFact::Found(program)) = reader.program(&directory)
+            && !program.path.starts_with('/')
+        {
+            files.insert(program.path, program.sha256);
+        }
+        Ok(files)
+    }
+}
+
+/// Returns a command of a runtime as an entry.
+fn entry_of(runtime: &Runtime, command: Option<&str>) -> Option<Tool> {
+    let command = command.filter(|text| !text.trim().is_empty())?.to_owned();
+    let entry = Tool::new("command", Family::Script).ok()?;
+    Some(Tool { command: Some(command), cwd: Some(runtime.cwd().to_owned()), ..entry })
 }
 
 /// Returns the script of an interpreter in the command, whatever it is called.

@@ -8,7 +8,7 @@ use brigade_call::{Caller, NamedThings};
 use brigade_catalog::Masks;
 use brigade_cmdline::{Reads, find_program};
 use brigade_core::{Clock, Json};
-use brigade_exec::HostEnvironment;
+use brigade_exec::{CERTIFICATE_VARIABLES, HostEnvironment};
 use brigade_fs::{Fs, Location};
 use brigade_mcp::PinStore;
 use brigade_policy::PolicyState;
@@ -18,6 +18,7 @@ use brigade_redact::SecretValue;
 use crate::config::Config;
 use crate::digests::Digests;
 use crate::searched_files::is_program;
+use crate::trust::TrustStore;
 
 /// The files of a workspace, and the context of its host.
 #[derive(Clone, Copy)]
@@ -28,6 +29,8 @@ pub struct Host<'a> {
     pub environment: &'a HostEnvironment,
     /// The digest cache.
     pub digests: &'a Digests,
+    /// What a person has reviewed.
+    pub trust: &'a TrustStore,
     /// The clock.
     pub clock: &'a dyn Clock,
     /// Looks up the names in arguments of built-in tools. `None` if no such lookup is available.
@@ -76,6 +79,12 @@ impl<'a> Host<'a> {
     /// Returns the absolute path of the person's home directory.
     pub fn home(&self) -> Option<&'a Path> {
         self.environment.home()
+    }
+
+    /// Returns the files of certificates that the environment names.
+    pub(crate) fn certificates(&self) -> Vec<String> {
+        let named = CERTIFICATE_VARIABLES.iter().filter_map(|name| self.environment.get(name)?.to_str());
+        named.filter(|path| path.starts_with('/')).map(str::to_owned).collect()
     }
 
     /// Returns whether a program with this name is on `PATH`.

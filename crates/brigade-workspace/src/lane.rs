@@ -145,10 +145,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let disk = DiskFs::open(folder.path()).unwrap();
         let (environment, digests) = (HostEnvironment::default(), Digests::default());
+        let trust = crate::TrustStore::default();
         let host = Host {
             fs: &disk,
             environment: &environment,
             digests: &digests,
+            trust: &trust,
             clock: &SystemClock,
             names: None,
         };

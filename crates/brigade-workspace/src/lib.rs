@@ -21,7 +21,7 @@
 //! ```
 //! use brigade_core::SystemClock;
 //! use brigade_exec::HostEnvironment;
-//! use brigade_workspace::{Config, Depth, Digests, FactReader, Host, read_catalog, read_policy};
+//! use brigade_workspace::{Config, Depth, Digests, FactReader, Host, TrustStore, read_catalog, read_policy};
 //! use brigade_fs::{FileMode, Fs, MemoryFs};
 //!
 //! let fs = MemoryFs::new();
@@ -30,7 +30,10 @@
 //! fs.write_atomic(&".brigade/tools.toml".parse()?, entry, FileMode::Private)?;
 //!
 //! let (environment, digests) = (HostEnvironment::default(), Digests::default());
-//! let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &SystemClock, names: None };
+//! let trust = TrustStore::default();
+//! let host = Host {
+//!     fs: &fs, environment: &environment, digests: &digests, trust: &trust, clock: &SystemClock, names: None,
+//! };
 //! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs));
 //! let facts = FactReader::new(host, &config).read(config.catalog.tool("greet").unwrap(), Depth::Summary);
 //! assert_eq!(facts.files.input_schema.schema().map(|_| ()), None);
@@ -74,8 +77,10 @@ mod source_lines;
 mod sources;
 mod tool;
 mod tool_visibility;
+mod trust;
 mod user;
 mod visibility_check;
+mod workers;
 
 pub use agent_tools::{
     AgentConfig, AgentOffer, AgentTool, AgentTools, CallTarget, GATEWAY, OwnName, PROFILES, agent_tools,
@@ -113,5 +118,6 @@ pub use source_lines::SourceFiles;
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
 pub use tool_visibility::ToolVisibility;
+pub use trust::{TRUSTED, TrustKind, TrustStore, TrustTarget, WritablePlaces};
 pub use user::{RUNTIMES, read_runtimes, read_user_catalog, read_user_runtimes, user_directory, why_unsafe};
 pub use visibility_check::look;

@@ -41,9 +41,14 @@ pub fn catalog_from(context: &WorkspaceContext, host: Host<'_>) -> Result<Catalo
             catalog
         }
     };
-    Ok(match read_user_catalog(&host) {
+    let catalog = match read_user_catalog(&host) {
         Some(user) => project.with_user(user),
         None => project,
+    };
+    // Most workspaces have no remote server, so the file is not read.
+    Ok(match catalog.names_servers() {
+        true => catalog.connect(&read_runtimes(&host).unwrap_or_default()),
+        false => catalog,
     })
 }
 

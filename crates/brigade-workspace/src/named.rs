@@ -501,10 +501,10 @@ mod tests {
             }
 
             let fs = DiskFs::open(&root).unwrap();
-            let (environment, digests) = Default::default();
+            let (environment, digests, trust) = Default::default();
             let clock = &brigade_core::SystemClock;
-            let host =
-                crate::Host { fs: &fs, environment: &environment, digests: &digests, clock, names: None };
+            let (environment, digests, trust) = (&environment, &digests, &trust);
+            let host = crate::Host { fs: &fs, environment, digests, trust, clock, names: None };
             let config =
                 crate::Config::new(&host, crate::read_catalog(&fs).unwrap(), crate::read_policy(&fs));
             let tool = config.catalog.tool("t").unwrap();

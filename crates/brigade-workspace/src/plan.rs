@@ -20,6 +20,7 @@ use brigade_policy::{
 };
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
 use brigade_projection::{ProjectionItem, blocking, summarise};
+use brigade_remote::tokens;
 
 use crate::command::{behind_links, leaves_its_lane, program_outside_its_lane};
 use crate::files::{ToolReader, compile_schema};
@@ -140,7 +141,7 @@ impl<'c> FactReader<'_, 'c> {
         caller: Caller,
     ) -> Result<PlanFacts<'c>, FsError> {
         let (config, tool) = (self.config, read.tool);
-        let mut decision = decide(&config.policy, asked, &|name: &str| self.host.is_set(name));
+        let mut decision = self.decide(asked);
         if tool.id == COMMAND {
             // An agent wrote the command, and it was not reviewed. So it is confined as far as the system can, even if
             // the policy confines no calls.
@@ -304,7 +305,16 @@ impl<'c> FactReader<'_, 'c> {
     }
 
     fn decide(&self, asked: &CallFacts<'_>) -> Decision {
-        decide(&self.config.policy, asked, &|name: &str| self.host.is_set(name))
+        let mut decision = decide(&self.config.policy, asked, &|name: &str| self.host.is_set(name));
+        if let Some(remote) = &decision.remote {
+            let grants = &mut decision.sandbox.grants;
+            grants.read_paths.extend(self.host.certificates());
+            // The connection refreshes the tokens of a login.
+            let has_credentials =
+                remote.server.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
+            grants.write_paths.extend((!has_credentials).then(|| format!("~/{}", tokens::FOLDER)));
+        }
+        decision
     }
 
     fn start_for<'t>(&self, tool: &'t Tool, purpose: StartPurpose) -> Result<StartInput<'t>, FsError> {

@@ -3,7 +3,7 @@
 use brigade_access::{
     Action, ControlTool, Facts, HiddenReason, NameClashes, Opinion, Rights, ToolTraits, visible,
 };
-use brigade_policy::approval::{ApprovalNeed, ArgumentCheck};
+use brigade_policy::approval::{ApprovalNeed, ArgumentCheck, Reviewed};
 use brigade_policy::{Gate, RiskLevel};
 
 use crate::config::Config;
@@ -16,6 +16,8 @@ pub struct ToolVisibility {
     pub risk: RiskLevel,
     /// Whether arguments are compared with the schema.
     pub check: ArgumentCheck,
+    /// Whether a person reviewed what its calls would run.
+    pub reviewed: Reviewed,
     /// Why the tool is not visible.
     pub visible: Result<ApprovalNeed, Vec<HiddenReason>>,
     /// The opinion of each profile. Profiles have no opinion about control tools.
@@ -27,10 +29,11 @@ impl ToolVisibility {
         rights: &Rights,
         tool: &ToolTraits<'_>,
         check: ArgumentCheck,
+        reviewed: Reviewed,
         visible: Result<ApprovalNeed, Vec<HiddenReason>>,
     ) -> ToolVisibility {
-        let need = rights.approval(tool, check, None).need();
-        ToolVisibility { need, risk: tool.risk, check, visible, opinions: rights.opinions(tool) }
+        let need = rights.approval(tool, check, &reviewed, None).need();
+        ToolVisibility { need, risk: tool.risk, check, reviewed, visible, opinions: rights.opinions(tool) }
     }
 
     /// Explains whether agents see a control tool. They do if the policy is valid.
@@ -40,13 +43,14 @@ impl ToolVisibility {
             tool: own.traits(),
             is_enabled: true,
             check: ArgumentCheck::Checked,
+            reviewed: &Reviewed::Yes,
             against: &[],
             clashes: &NameClashes::default(),
         };
         let visible = visible(rights, &facts);
         ToolVisibility {
             opinions: Vec::new(),
-            ..ToolVisibility::new(rights, &facts.tool, facts.check, visible)
+            ..ToolVisibility::new(rights, &facts.tool, facts.check, Reviewed::Yes, visible)
         }
     }
 

@@ -9,15 +9,16 @@ use brigade_access::{
 };
 use brigade_call::{
     Caller, CodeFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact,
-    standing_blockers,
+    plan, standing_blockers,
 };
 use brigade_catalog::{Family, Tool};
 use brigade_core::{Json, JsonError, Place, reasons};
-use brigade_policy::approval::{ApprovalNeed, ArgumentCheck};
+use brigade_policy::approval::{ApprovalNeed, ArgumentCheck, Reviewed};
 use brigade_policy::{Blocker, CallFacts, PolicyDecision, decide};
 use brigade_projection::summarise;
 
 use crate::agent_tools::{AgentOffer, AgentTool};
+use crate::approval::is_named;
 use crate::command::behind_links;
 use crate::config::{Config, KnownFacts};
 use crate::host::Host;
@@ -32,8 +33,9 @@ pub fn look(host: Host<'_>, config: &Config, agent: &Agent, rights: &Rights, too
     let caller = Caller::Agent(agent.name.to_string());
     let looker = VisibilityCheck::new(host, config, rights, NameStyle::Dotted, caller);
     let (against, texts) = looker.against(tool);
-    let visible = looker.visible(tool, &against, texts.check);
-    ToolVisibility::new(rights, &ToolTraits::from_tool(tool), texts.check, visible)
+    let reviewed = looker.reviewed(tool);
+    let visible = looker.visible(tool, &against, texts.check, &reviewed);
+    ToolVisibility::new(rights, &ToolTraits::from_tool(tool), texts.check, reviewed, visible)
 }
 
 /// Decides on tools, reading only the facts that each decision needs.
@@ -112,11 +114,11 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
     /// Decides whether the agent sees a tool. A built-in tool that is hidden only because of missing needs is `Absent`.
     pub(crate) fn looked(&self, at: usize, tool: &Tool) -> Visibility {
         // Decides first without reading files.
-        if self.visible(tool, &[], ArgumentCheck::Checked).is_err() {
+        if self.visible(tool, &[], ArgumentCheck::Checked, &Reviewed::Yes).is_err() {
             return Visibility::Hidden;
         }
         let (against, texts) = self.against(tool);
-        let Ok(need) = self.visible(tool, &against, texts.check) else {
+        let Ok(need) = self.visible(tool, &against, texts.check, &self.reviewed(tool)) else {
             let is_absence = |blocker: &Blocker| blocker.is(reasons::NOT_AVAILABLE_HERE);
             let is_absent = tool.is_built_in() && against.iter().all(is_absence);
             return if is_absent { Visibility::Absent(against) } else { Visibility::Hidden };
@@ -137,7 +139,8 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
     /// Returns an offer if the agent sees it.
     pub(crate) fn offered(&self, offer: &Offer) -> Option<AgentOffer> {
         let (against, _) = self.against(&offer.entry);
-        let need = self.visible(&offer.entry, &against, ArgumentCheck::Checked).ok()?;
+        let reviewed = self.reviewed(&offer.entry);
+        let need = self.visible(&offer.entry, &against, ArgumentCheck::Checked, &reviewed).ok()?;
         Some(AgentOffer { offer: offer.clone(), need, risk: ToolTraits::from_tool(&offer.entry).risk })
     }
 
@@ -146,16 +149,38 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         tool: &Tool,
         against: &[Blocker],
         check: ArgumentCheck,
+        reviewed: &Reviewed,
     ) -> Result<ApprovalNeed, Vec<HiddenReason>> {
         let facts = Facts {
             policy: self.config.policy.standing(),
             tool: ToolTraits::from_tool(tool),
             is_enabled: tool.enabled,
             check,
+            reviewed,
             against,
             clashes: &self.clashes,
         };
         visible(self.rights, &facts)
+    }
+
+    /// Returns whether a person reviewed what calls of the tool would run. Without a rule that names the tool, this does
+    /// not matter, and nothing is read.
+    fn reviewed(&self, tool: &Tool) -> Reviewed {
+        let policy = &self.config.policy;
+        if tool.acts_inside() || !is_named(policy.auto_approve(), tool.id.as_str()) {
+            return Reviewed::Yes;
+        }
+        let host = &self.facts.host;
+        let Ok(input) = FactReader::new(*host, self.config).plan(tool, self.caller.clone()) else {
+            return Reviewed::Never;
+        };
+        let no_arguments = Ok(Json::Object(Default::default()));
+        let plan = plan(self.config.with_args(host, input.facts, no_arguments, None, None));
+        // A change of one of these files changes what is listed.
+        for path in plan.seen_parts().into_iter().filter_map(|part| part.path) {
+            self.note(host.fs.root().join(path), true);
+        }
+        host.reviewed_plan(policy, &plan)
     }
 
     /// Returns the blockers of all calls of a tool, and its schemas.

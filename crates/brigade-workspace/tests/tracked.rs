@@ -9,7 +9,7 @@ use std::process::Command;
 use brigade_core::SystemClock;
 use brigade_exec::HostEnvironment;
 use brigade_fs::DiskFs;
-use brigade_workspace::{Digests, Host, policy_tracked};
+use brigade_workspace::{Digests, Host, TrustStore, policy_tracked};
 
 const POLICY: &str = ".brigade/tools/policy.toml";
 
@@ -34,10 +34,12 @@ fn write(directory: &Path, path: &str) {
 fn tracked(workspace: &Path) -> bool {
     let fs = DiskFs::open(workspace).unwrap();
     let (environment, digests) = (HostEnvironment::default(), Digests::default());
+    let trust = TrustStore::default();
     policy_tracked(&Host {
         fs: &fs,
         environment: &environment,
         digests: &digests,
+        trust: &trust,
         clock: &SystemClock,
         names: None,
     })

@@ -305,7 +305,7 @@ impl AgentCalls {
             let message = format!("call {} is held by a person", seen.id);
             return Err(Error::new(ErrorKind::Refused, message).coded(codes::APPROVAL_HELD));
         }
-        let (_, planned) = brigade_ops::plan_again(room, &stored.call)?;
+        let (config, planned) = brigade_ops::plan_again(room, &stored.call)?;
         let mut reasons = planned.plan.told(&stored.call);
         if planned.plan.changes_pin() || stored.call.planned_binding != seen.planned_binding {
             reasons.push(Blocker::new(reasons::CHANGED, "the call changed since it was shown"));
@@ -316,7 +316,7 @@ impl AgentCalls {
                 .coded(codes::CALL_BLOCKED)
                 .because(blockers)
         })?;
-        brigade_ops::record_review(room, &stored, Review::Approve(Box::new(binding), by))
+        brigade_ops::record_approval(room, &config, &stored, &planned.plan, binding, by)
             .map(|report| report.call)
     }
 

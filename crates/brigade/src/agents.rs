@@ -285,6 +285,7 @@ pub(crate) fn approval(
     let request = ToolRequest {
         tool,
         check: sight.check,
+        reviewed: &sight.reviewed,
         agent: agent.name.as_str(),
         agents: &agents.gateway.agent_names(),
         now: room.now(),

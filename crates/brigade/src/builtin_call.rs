@@ -198,6 +198,7 @@ impl BuiltinInvocation<'_> {
             environment: Some(&self.room.env.environment),
             git_urls: self.config.git_urls(),
             web_domains: self.config.web_domains(),
+            rule: self.rule(),
             search_folder: self.config.search_folder(&host),
             sandbox: self.sandbox_mode(),
             is_agreed: self.is_agreed(),
@@ -221,10 +222,8 @@ impl BuiltinInvocation<'_> {
     #[cfg(feature = "builtin")]
     fn form_asker(&self) -> Option<Box<brigade_toolset::FormAsker<'_>>> {
         let client = self.room.env.requester.as_ref();
-        let asks = |client: &&std::sync::Arc<dyn brigade_mcp::Requester>| {
-            client.is_proven() && client.capabilities().get("elicitation").is_some()
-        };
-        let client = client.filter(asks)?;
+        let client = client.filter(|client| client.is_proven());
+        let client = client.filter(|client| client.capabilities().get("elicitation").is_some())?;
         Some(Box::new(move |params: Json| {
             let (send, replies) = std::sync::mpsc::channel();
             let (key, kind) = (self.id.to_owned(), QuestionKind::Elicitation);
@@ -246,6 +245,13 @@ impl BuiltinInvocation<'_> {
             Some(SandboxMode::Enforce) => Mode::Enforce,
             Some(SandboxMode::BestEffort | SandboxMode::Off) | None => Mode::BestEffort,
         }
+    }
+
+    /// Returns the rule that approved the call, if one did. It is compared again before a call runs, so it is there.
+    #[cfg(feature = "builtin")]
+    fn rule(&self) -> Option<&brigade_policy::approval::AutoApprove> {
+        let name = self.verified?.call().approval.as_ref()?.by.rule()?;
+        self.config.policy.auto_approve().iter().find(|rule| rule.name == name)
     }
 
     /// Returns whether a person approved the call.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use brigade_catalog::starter::StarterTools;
 use brigade_catalog::{Family, FindQuery, Level};
 use brigade_ops::{
-    Declare, Error, Ignore, ImportMcpReport, ImportMcpRequest, ObserveReport, OnExisting, Refusal,
+    Declare, Error, Ignore, ImportMcpReport, ImportMcpRequest, LoginReport, LoginRequest, LogoutReport,
+    ObserveReport, OnExisting, Refusal,
 };
 
 use crate::report::{
@@ -136,6 +137,22 @@ impl Tools {
     /// catalog is not UTF-8. Also returns file errors.
     pub fn import_mcp(&self, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
         brigade_ops::import_mcp(&self.room, request)
+    }
+
+    /// Logs in to a remote MCP server; `tell` gets the URL that the person opens.
+    ///
+    /// # Errors
+    /// As [`brigade_ops::login`].
+    pub fn login(&self, request: &LoginRequest, tell: &mut dyn FnMut(&str)) -> Result<LoginReport, Error> {
+        brigade_ops::login(&self.room, request, tell)
+    }
+
+    /// Removes the tokens for a remote MCP server.
+    ///
+    /// # Errors
+    /// As [`brigade_ops::logout`].
+    pub fn logout(&self, server: &str) -> Result<LogoutReport, Error> {
+        brigade_ops::logout(&self.room, server)
     }
 
     /// Describes the contract of a tool, and compares it with the current list of its server.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use brigade_access::builtin::CommandOutput;
 use brigade_access::{LimitExceeded, LiveSession, NameStyle};
 use brigade_call::{Call, CallStatus, Caller};
-use brigade_core::{CallId, Json, codes, reasons};
+use brigade_core::{CallId, Json, codes};
 use brigade_mcp::ToolResult;
 use brigade_ops::{Error, ErrorKind, Request};
 use brigade_process::CancelToken;

@@ -115,7 +115,7 @@ pub mod paths {
     pub use brigade_call::{CALLS, CHECKPOINTS, RUNS};
     pub use brigade_mcp::PINS;
     pub use brigade_ops::{INBOX, RUNTIMES, STATE};
-    pub use brigade_workspace::{CATALOG, GATEWAY, PACKAGE, POLICY, PROFILES, TARGETS};
+    pub use brigade_workspace::{CATALOG, GATEWAY, PACKAGE, POLICY, PROFILES, TARGETS, TRUSTED};
 }
 
 pub use brigade_access as profile;
@@ -127,7 +127,7 @@ pub use brigade_call::{
     UnboundFile, is_of_execution, typed_value,
 };
 pub use brigade_catalog::{
-    ApprovalMode, Availability, Family, FindQuery, Level, MatchKind, OrBuiltin, Quantity, Reads, RunsIn,
+    ApprovalMode, Availability, CONNECT, Family, FindQuery, Level, MatchKind, OrBuiltin, Quantity, Reads, RunsIn,
     Tool, ToolSource, ToolState, starter::StarterTools,
 };
 pub use brigade_cmdline as command;
@@ -163,6 +163,7 @@ pub use brigade_process::{
 };
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
 pub use brigade_redact as redact;
+pub use brigade_remote::bridge::run as run_bridge;
 pub use brigade_runtime::{LogStream, StartProgress};
 pub use brigade_schema as schema;
 pub use brigade_workspace::{
@@ -174,7 +175,7 @@ pub use agents::Agents;
 pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
 pub use brigade_ops::{
     ArgsSource, CallFilter, CallList, Calls, Checkpoints, Declare, Error, ErrorKind, ImportMcpRequest,
-    LogReach, OnBlocked, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
+    LogReach, LoginRequest, OnBlocked, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
 };
 pub use brigade_ops::{Ignore, OnExisting, upstreams::Upstreams};
 pub use brigade_workspace::TaskSessions;

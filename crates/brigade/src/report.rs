@@ -21,12 +21,13 @@ pub use brigade_ops::{
     ConnectStatus, DamageReport, DefaultConflict, DefaultSource, Defaults, DefaultsReport, HarnessListReport,
     HarnessReport, ImportReport, InboxItemReport, InboxReport, InitReport, ParityReport, ParitySection,
     PolicySection, ProjectionPlanReport, Quarantine, RunSection, RuntimeSection, SourceAction, StateReport,
-    SyncPlanReport, UpstreamStart, WaitingKind, WaitingRow, WorkAnswerReport, WorkspaceAbove,
+    SyncPlanReport, TrustPart, TrustReport, TrustRow, TrustState, UpstreamStart, WaitingKind, WaitingRow,
+    WorkAnswerReport, WorkspaceAbove,
 };
 pub use brigade_ops::{
     BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallReport, CheckpointListReport,
     CheckpointReport, CheckpointReviewReport, Envelope, EnvelopeReport, EnvelopeSignature, ImportAction,
-    ImportMcpReport, ImportedTool, KeyReport, LedgerFinding, LedgerReport, ListState, LiveIssue, LiveReport,
+    ImportMcpReport, ImportedTool, KeyReport, LoginReport, LogoutReport, LedgerFinding, LedgerReport, ListState, LiveIssue, LiveReport,
     LiveServerReport, LiveToolReport, ObserveReport, OfferedTool, PassedOver, PinCheck, PinListReport,
     PinReport, PinState, PinSummary, PlanReport, QueueReport, ReadinessFailure, ReplayReport, ResumeReport,
     ReviewReport, RunInputsReport, RunListReport, RunLogReport, RunReport, RunShowReport, RunSummary,

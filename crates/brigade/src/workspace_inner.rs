@@ -7,7 +7,7 @@ use brigade_call::Paths;
 use brigade_fs::{Fs, WorkspaceKey};
 use brigade_ops::{Calls, Checkpoints};
 use brigade_queue::JournalStore;
-use brigade_workspace::{DeferredSync, Digests, Memory, WorkspaceContext, workspace_key};
+use brigade_workspace::{DeferredSync, Digests, Memory, TrustStore, WorkspaceContext, workspace_key};
 
 use crate::env::Env;
 
@@ -44,15 +44,16 @@ impl WorkspaceInner {
             Some(_) => Arc::new(WorkspaceKey::for_given_files()),
             None => workspace_key(&*fs, &env.environment),
         };
-        let files_of_calls = JournalStore::new(fs.clone(), key, holder, env.lock_timeout);
+        let files_of_calls = JournalStore::new(fs.clone(), key.clone(), holder, env.lock_timeout);
         let files_of_calls = Arc::new(files_of_calls.with_late(late.files().clone()));
         let memory = Arc::default();
         #[cfg(feature = "builtin")]
-        let stores = Arc::new(brigade_db::Stores::new(env.lock_timeout, files_of_calls.key().clone()));
+        let stores = Arc::new(brigade_db::Stores::new(env.lock_timeout, key.clone()));
+        let trust = Arc::new(TrustStore::new(key.clone()));
         let context = WorkspaceContext {
             #[cfg(feature = "builtin")]
             names: Some(Arc::new(brigade_tasks::NameResolver::new(stores.clone()))),
-            ..context(fs, &env, &memory, Arc::default(), files_of_calls)
+            ..context(fs, &env, &memory, (Arc::default(), trust), files_of_calls)
         };
         WorkspaceInner {
             #[cfg(feature = "builtin")]
@@ -68,11 +69,11 @@ impl WorkspaceInner {
 
     /// Returns the same workspace with another environment. Files and caches are shared.
     pub(crate) fn with_env(&self, change: impl FnOnce(Env) -> Env) -> WorkspaceInner {
-        let WorkspaceContext { fs, digests, files_of_calls, .. } = &*self.context;
+        let WorkspaceContext { fs, digests, trust, files_of_calls, .. } = &*self.context;
         let (env, memory) = (change(self.env.clone()), self.memory.clone());
         let context = WorkspaceContext {
             names: self.context.names.clone(),
-            ..context(fs.clone(), &env, &memory, digests.clone(), files_of_calls.clone())
+            ..context(fs.clone(), &env, &memory, (digests.clone(), trust.clone()), files_of_calls.clone())
         };
         WorkspaceInner {
             context: Arc::new(context),
@@ -108,7 +109,7 @@ fn context(
     fs: Arc<dyn Fs>,
     env: &Env,
     memory: &Arc<Memory>,
-    digests: Arc<Digests>,
+    (digests, trust): (Arc<Digests>, Arc<TrustStore>),
     files_of_calls: Arc<JournalStore>,
 ) -> WorkspaceContext {
     // Servers are kept on the disk of this machine, for many calls.
@@ -124,6 +125,7 @@ fn context(
         cancel: env.cancel.clone(),
         speller: env.speller.clone(),
         digests,
+        trust,
         memory: remembers.then(|| memory.clone()),
         files_of_calls,
         store: env.store.clone(),

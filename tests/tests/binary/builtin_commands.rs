@@ -28,6 +28,7 @@ GREETING = "CANARY"
 name = "commands"
 tools = ["cmd.run"]
 effects = ["process-exec", "local-write", "network"]
+env = ["GREETING"]
 "#;
 
 /// Returns a workspace with the full-auto agent `local`, whose context has these limits.

@@ -116,6 +116,39 @@ fn the_workspace_repository_is_read_and_committed() {
 }
 
 #[test]
+fn commits_take_no_closed_place_and_no_secret() {
+    let site = site();
+    let mut client = Client::connect(&site, "local");
+    let commit = |paths: &[&str]| match paths {
+        [] => json!({"binding_id": HERE, "message": "x"}),
+        paths => json!({"binding_id": HERE, "message": "x", "paths": paths}),
+    };
+    site.workspace.git(["config", "core.hooksPath", "checks"]);
+    for path in [".vscode/tasks.json", "deep/.mcp.json", "checks/pre-commit"] {
+        site.workspace.write(path, "x\n");
+        fails(&mut client, "git.commit", commit(&[]), "protected_path");
+        fails(&mut client, "git.commit", commit(&[path]), "protected_path");
+        std::fs::remove_file(site.workspace.join(path)).unwrap();
+    }
+    site.workspace.write("token.txt", "one\nkey = AKIAIOSFODNN7EXAMPLE\n");
+    let refused = client.call("git.commit", commit(&[]));
+    assert_eq!(about(&refused)["code"], "secret_in_commit", "{refused:#}");
+    assert!(refused.to_string().contains("`token.txt` line 2"), "{refused:#}");
+    site.workspace.write("token.txt", "this.token = reply.accessToken\n");
+    done(&mut client, "git.commit", commit(&[]));
+
+    // What upstream changes there is not taken over, either.
+    let head = site.workspace.git(["rev-parse", "HEAD"]).trim().to_owned();
+    site.workspace.write(".mcp.json", "{}\n");
+    site.workspace.git(["add", ".mcp.json"]);
+    site.workspace.git(["commit", "--quiet", "--no-verify", "-m", "upstream"]);
+    site.workspace.git(["push", "--quiet", "--no-verify", "origin", "main"]);
+    site.workspace.git(["reset", "--quiet", "--hard", &head]);
+    fails(&mut client, "git.refresh", json!({"binding_id": HERE}), "protected_path");
+    assert!(!site.workspace.exists(".mcp.json"));
+}
+
+#[test]
 fn files_with_a_user_filter_are_not_committed_raw() {
     let site = site();
     site.workspace.write(".gitattributes", "*.bin filter=lfs\n*.raw filter=unknown\n");

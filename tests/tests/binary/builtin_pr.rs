@@ -40,6 +40,7 @@ fn site() -> Site {
     site.workspace.write("bin/passes.sh", "echo \"$@\" > told\n");
     site.add_to_catalog(&entry);
     add(&site, "fails", test, "test -e mended\n");
+    site.trust(["passes", "fails"]);
     site.workspace.git_init();
     site
 }

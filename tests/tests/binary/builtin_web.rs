@@ -151,6 +151,7 @@ fn a_web_search_by_a_program_is_a_separate_call() {
     let answer =
         r#"{\"results\": [{\"title\": \"$3\", \"url\": \"https://a.example/\", \"snippet\": \"$4\"}]}"#;
     site.write_program("find.sh", format!("#!/bin/sh\ncase \"$*\" in *--query=broken*) exit 0;; *--query=down*) exit 3;; esac\necho \"{answer}\"\n"));
+    site.trust(["web.search"]);
     let mut client = Client::connect(&site, "local");
     assert!(client.names().contains(&"web.search".to_owned()));
     let found = client.call("webSearch", json!({"query": "-rf; $(id)", "max_results": 3}));
@@ -230,6 +231,7 @@ effects = ["local-write"]
     site.workspace.write(".brigade/tools.toml", "");
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\"]\n");
     site.write_program("screen.sh", "#!/bin/sh\nprintf '\\211PNG\\r\\n\\032\\nbytes'\n");
+    site.trust(["proof.screenshot"]);
     let mut client = Client::connect(&site, "local");
     assert!(client.names().contains(&"proof.screenshot".to_owned()));
     let kept = client.call("captureScreenshot", json!({}));
@@ -243,6 +245,9 @@ effects = ["local-write"]
     assert!(receipt["binding"]["program"]["sha256"].is_string(), "{receipt:#}");
     assert_eq!(receipt["argv"], json!(["./screen.sh", "--all"]));
     site.write_program("screen.sh", "#!/bin/sh\necho no display\n");
+    // No person has seen the new program.
+    assert_stands(&client.call("proof.screenshot", json!({})), "pending", "approval_pending");
+    site.trust(["proof.screenshot"]);
     let none = client.call("proof.screenshot", json!({}));
     assert_eq!((&none["isError"], &about(&none)["code"]), (&json!(true), &json!("no_image")), "{none:#}");
     assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);

@@ -58,6 +58,7 @@ fn site() -> Site {
     site.workspace
         .write("schemas/text.json", r#"{"type": "object", "properties": {"text": {"type": "string"}}}"#);
     add(&site, "slow", "effects = [\"local-write\"]\n", SCRIPT);
+    site.trust(["slow"]);
     site
 }
 
@@ -359,6 +360,7 @@ fn kill_between_transition_writes_is_recovered() {
     let site = site();
     site.workspace.write(POLICY, RULES.replace("\"slow\"", "\"slow\", \"mark\""));
     add(&site, "mark", "effects = [\"local-write\"]\n", "echo \"$1\" >> marks\n");
+    site.trust(["mark"]);
     let state = |name: &str, next: &str| {
         format!(
             "    {name}: {{kind: System, command: {{tool: mark, arguments: {{text: '{{{{intent}}}}-{name}'}}}}, \

@@ -66,6 +66,7 @@ fn a_call_binds_what_the_health_command_executes() {
         &format!("sh {script} state"),
     );
     checked.site.tools(["runtime", "stop", "helper"]).assert_code(0);
+    checked.site.trust(["runtime:helper"]);
     checked.site.tools(["runtime", "start", "helper"]).assert_code(0);
     let id = checked.site.approved("tool", "{}");
     checked.site.workspace.write("ops/check", "exit 0 # changed\n");
@@ -89,6 +90,7 @@ fn a_health_command_is_confined_as_the_policy_says() {
         let writes =
             format!("{{ echo x > mark; }} 2> /dev/null\ncat {key} > \"$TMPDIR/copy\" && exit 1\nexit 0\n");
         checked.site.workspace.write("ops/check.sh", writes);
+        checked.site.trust(["runtime:helper"]);
         let status = checked.status();
         assert_eq!(status["health_ok"], is_confined, "{status:#}");
         assert_eq!(checked.site.workspace.exists("mark"), !is_confined, "{policy}");
@@ -109,6 +111,7 @@ fn a_health_command_uses_files_and_local_ports() {
              socket.create_connection(('127.0.0.1', {port}), 5).close()\n"
         ),
     );
+    checked.site.trust(["runtime:helper"]);
     let status = checked.status();
     assert_eq!(status["health_ok"], true, "{status:#}");
 }

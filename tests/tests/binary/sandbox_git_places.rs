@@ -288,3 +288,45 @@ fn a_repository_without_files_is_closed() {
     site.tries("echo x > deep/new.txt", "worked");
     assert_eq!(site.workspace.read_text("deep/bare.git/config"), "[core]\n");
 }
+
+#[test]
+fn files_that_start_programs_stay_closed() {
+    let site = confined(|workspace| {
+        fs::write(workspace.join(".mcp.json"), "{}\n").unwrap();
+        fs::create_dir_all(workspace.join("sub/.vscode")).unwrap();
+        fs::create_dir_all(workspace.join("conf")).unwrap();
+        fs::write(workspace.join("conf/hook"), "x\n").unwrap();
+        fs::create_dir(workspace.join("sub/.claude")).unwrap();
+        symlink("../../conf/hook", workspace.join("sub/.claude/hook")).unwrap();
+    });
+    for what in [
+        "echo x > .mcp.json",
+        "rm .mcp.json",
+        "echo x > new && mv new .mcp.json",
+        "mkdir .codex",
+        "mkdir made && mv made .cursor",
+        "echo x > .envrc",
+        "echo x > .vscode/tasks.json",
+        "echo x > sub/.vscode/tasks.json",
+        "mv sub moved",
+        "echo x > conf/hook",
+    ] {
+        site.tries(what, "failed");
+    }
+    site.tries("echo x > sub/new.txt && echo x > .dotted && mkdir out", "worked");
+    for path in [".codex", ".cursor", ".envrc", ".vscode"] {
+        assert!(!site.workspace.exists(path), "{path}");
+    }
+    site.add_to_policy("[paths]\nagent_files = \"open\"\n");
+    site.tries("echo x > .mcp.json && mkdir .codex && echo x > sub/.vscode/tasks.json", "worked");
+}
+
+#[test]
+fn a_directory_that_cannot_be_searched_is_closed() {
+    let site = confined(|workspace| repository(&workspace.join("deep/er/.git")));
+    site.tries("chmod 0 deep/er", "worked");
+    site.tries("chmod 755 deep/er && echo x >> deep/er/.git/config", "failed");
+    fs::set_permissions(site.workspace.join("deep/er"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    assert_eq!(site.workspace.read_text("deep/er/.git/config"), "[core]\n");
+}

@@ -60,6 +60,10 @@ pub fn entry(id: &str, lines: &str) -> String {
 pub fn add(site: &Site, id: &str, lines: &str, script: &str) {
     site.workspace.write(format!("bin/{id}.sh"), script);
     site.add_to_catalog(&entry(id, lines));
+    // The rule covers only what a person reviewed.
+    if lines.is_empty() && (id == "at-once" || id.starts_with("read-")) {
+        site.trust([id]);
+    }
 }
 
 /// Returns a workspace with the tools `at-once`, which a rule approves, and `asks`, which waits for a person. Both

@@ -30,6 +30,7 @@ fn judged_site(verdict: &str) -> Site {
     let profile =
         "[[profile]]\nname = \"guard.strict\"\n  [[profile.rule]]\n  match = \"*\"\n  action = \"judge\"\n";
     site.workspace.write(".brigade/tools/profiles.toml", profile);
+    site.trust(["judge"]);
     site
 }
 
@@ -51,6 +52,20 @@ fn latest(site: &Site) -> Value {
     let of_calls = runs.as_array().and_then(|runs| runs.iter().find(|run| run["kind"] != "attempt").cloned());
     let id = of_calls.and_then(|run| run["id"].as_str().map(str::to_owned)).unwrap_or_default();
     site.json(["run", "show", id.as_str()]).expect(0)["run"].clone()
+}
+
+/// Issue 42: an agent rewrote its judge.
+#[test]
+fn a_changed_judge_is_not_asked() {
+    let site = judged_site(&verdict("1"));
+    let judge = site.workspace.read_text("judge.sh");
+    site.workspace.write("judge.sh", format!("touch evil\n{judge}"));
+    let mut client = Client::connect(&site, "local");
+    let result = client.call("at-once", json!({"text": "hello"}));
+    assert_stands(&result, "pending", "approval_pending");
+    assert_eq!((runs(&site, "at-once"), asked(&site)), (0, 0));
+    site.trust(["worker:wise"]);
+    assert_stands(&client.call("at-once", json!({"text": "again"})), "completed", "");
 }
 
 #[test]

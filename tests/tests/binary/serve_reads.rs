@@ -61,6 +61,9 @@ impl ServersSite {
         let rules = site.workspace.read_text(POLICY);
         site.workspace.write(POLICY, format!("{rules}{policy}"));
         site.tools(["runtime", "start", "host"]).assert_code(0);
+        if policy == READS {
+            site.trust(["resource.read@files", "prompt.get@files"]);
+        }
         ServersSite { site }
     }
 
@@ -319,6 +322,30 @@ fn resources_that_lead_elsewhere_are_unknown() {
     let gone = error(&mut client, "resources/read", json!({"uri": "file:///docs/gone"}));
     assert_eq!((&gone["code"], &gone["data"]["status"]), (&json!(-32002), &json!("failed")), "{gone:#}");
     assert!(gone["data"]["run_id"].is_string(), "{gone:#}");
+}
+
+#[test]
+fn prompts_show_only_what_agents_may_read() {
+    let site = site();
+    for (id, source) in [("own", "own.md"), ("state", "state.md"), ("key", "key.md"), ("git", ".git/x.md")] {
+        site.add_to_catalog(&format!(
+            "[[tool]]\nid = \"{id}\"\nname = \"{id}\"\nfamily = \"slash-command\"\nsource_path = \"{source}\"\n\n"
+        ));
+    }
+    site.workspace.write("own.md", "our own text\n");
+    site.workspace.write(".git/x.md", "hidden\n");
+    site.workspace.write(".env", "KEY=hidden\n");
+    std::os::unix::fs::symlink(".brigade/tools.toml", site.workspace.join("state.md")).expect("a link");
+    std::os::unix::fs::symlink(".env", site.workspace.join("key.md")).expect("a link");
+    let mut client = Client::connect(&site, "local");
+    let listed = prompts(&mut client);
+    assert!(listed.contains(&"own".to_owned()), "{listed:?}");
+    for id in ["state", "key", "git"] {
+        assert!(!listed.contains(&id.to_owned()), "{listed:?}");
+        assert_eq!(client.refused("prompts/get", json!({"name": id})), -32602, "{id}");
+    }
+    let own = client.ask("prompts/get", json!({"name": "own"}));
+    assert_eq!(own["result"]["messages"][0]["content"]["text"], "our own text\n", "{own:#}");
 }
 
 #[test]

@@ -363,6 +363,7 @@ fn a_rule_about_a_path_holds_for_where_links_lead() {
     let policy = site.workspace.read_text(POLICY);
     let rule = "\n[[auto_approve]]\nname = \"docs\"\ntools = [\"shows\"]\neffects = [\"local-read\"]\nagents = [\"local\"]\narguments = { text = \"docs/**\" }\n";
     site.workspace.write(POLICY, policy + rule);
+    site.trust(["shows"]);
     for file in ["docs/a.txt", "docs/deep/b.txt", "priv/a.txt", "other/docs/a.txt"] {
         site.workspace.write(file, format!("words of {file}"));
     }

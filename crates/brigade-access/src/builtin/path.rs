@@ -243,11 +243,8 @@ mod tests {
         check(".gitignore", Change, Ok(".gitignore"));
         for path in [".mcp.json", "a/.claude/settings.json", ".g\u{200b}it/x"] {
             let is_agents = !path.contains("it/x");
-            let refusal = if is_agents {
-                PathProblem::Closed(ClosedPlace::AgentFile)
-            } else {
-                PathProblem::Protected
-            };
+            let refusal =
+                if is_agents { PathProblem::Closed(ClosedPlace::AgentFile) } else { PathProblem::Protected };
             check(path, Change, Err(refusal));
             check(path, Read, if is_agents { Ok(path) } else { Err(refusal) });
         }

@@ -83,6 +83,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         for_person: None,
         unchecked: None,
         code: BoundCode::default(),
+        seen: Vec::new(),
         is_executable: false,
         acts_inside: false,
         is_built_in: false,

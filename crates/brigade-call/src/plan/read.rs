@@ -16,6 +16,7 @@ use crate::code::BoundCode;
 use crate::contract::ContractLabels;
 use crate::facts::ServerFact;
 use crate::judged::Judgement;
+use crate::seen::SeenPart;
 use crate::session::CallSession;
 
 /// Returns whether a stored text can be the masked form of an exact one. Only a record with the whole fingerprint of
@@ -256,6 +257,16 @@ impl Plan {
 
     pub(crate) fn argv(&self) -> Option<&Argv> {
         self.argv.as_ref()
+    }
+
+    /// Returns everything that decides what calls of the tool run, whatever their arguments. A person reviews these parts
+    /// before a rule approves calls. Empty for an installation, which no rule approves, and for a command that an agent
+    /// names.
+    pub fn seen_parts(&self) -> Vec<SeenPart> {
+        if self.kind == CallKind::Install || self.runs_command() {
+            return Vec::new();
+        }
+        self.seen.iter().cloned().chain(SeenPart::of_binding(&self.binding)).collect()
     }
 
     /// Returns the patterns of the files that may be read as data: those of the entry. If a kept server makes the call,

@@ -7,7 +7,7 @@ use crate::fields;
 use crate::model::Runtime;
 
 /// Fields that are removed if the definition lacks them. Other fields, such as the health command, stay.
-const DEFINITION_FIELDS: &[&str] = &["cwd", "timeout", "env_labels"];
+const DEFINITION_FIELDS: &[&str] = &["cwd", "timeout", "env_labels", "url", "transport", "headers"];
 
 /// Adds a runtime at the end of the file, or changes the fields of the existing one.
 ///
@@ -17,7 +17,10 @@ pub fn put_runtime(text: &str, runtime: &Runtime) -> Result<String, EditError> {
     let mut document = super::document(text)?;
     let list = document.entry("runtime").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
     let list = list.as_array_of_tables_mut().ok_or_else(|| super::broken(text))?;
-    let fields = fields::RUNTIME.names().map(|name| (name, runtime.field(name).map(|value| value.to_toml())));
+    // The command of a remote server follows from its URL.
+    let is_written = |name: &str| runtime.url.is_none() || !matches!(name, "command" | "on_demand");
+    let names = fields::RUNTIME.names().filter(|name| is_written(name));
+    let fields = names.map(|name| (name, runtime.field(name).map(|value| value.to_toml())));
     let is_it = |table: &&mut Table| super::id_of(&**table) == Some(runtime.id.as_str());
     if let Some(table) = list.iter_mut().find(is_it) {
         for (key, new) in fields {

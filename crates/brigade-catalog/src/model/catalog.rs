@@ -7,7 +7,7 @@ use brigade_core::{ConfigIssue, ErrorKind, Hint, NextStep, OperationError, Place
 use brigade_redact::Redactor;
 use thiserror::Error;
 
-use super::{Level, Masks, Reads, Settings, Tool};
+use super::{Level, Masks, Reads, Runtimes, Settings, Tool};
 use crate::levels::ShadowedEntry;
 
 /// The tools of a catalog file, and its issues.
@@ -157,6 +157,23 @@ impl Catalog {
     /// Returns the entries of the user that entries of the project hide.
     pub fn shadowed(&self) -> &[ShadowedEntry] {
         &self.shadowed
+    }
+
+    /// Returns whether a tool may be one of a remote server: it names a runtime, and no command.
+    pub fn names_servers(&self) -> bool {
+        self.tools.iter().any(Tool::may_be_remote)
+    }
+
+    /// Gives tools of remote servers what they need to connect: command, labels and the effect `network`.
+    #[must_use]
+    pub fn connect(mut self, runtimes: &Runtimes) -> Catalog {
+        for tool in self.tools.iter_mut().filter(|tool| tool.may_be_remote()) {
+            let runtime = tool.runtime_id.as_deref().and_then(|id| runtimes.runtime(id));
+            if let Some(runtime) = runtime.filter(|runtime| !runtime.is_broken) {
+                tool.connect(runtime);
+            }
+        }
+        self
     }
 
     /// Returns the catalog with these masks for showing its entries.

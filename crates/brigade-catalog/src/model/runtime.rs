@@ -1,11 +1,13 @@
-//! Local runtimes.
+//! Local runtimes and remote servers.
+
+use std::collections::BTreeMap;
 
 use brigade_core::{ConfigIssue, Place, Severity};
 
-use super::{InvalidToolId, Level, Origin, Seconds, ToolId};
+use super::{InvalidToolId, Level, Origin, RemoteServer, Seconds, ToolId, Transport};
 use crate::fields::{self, FieldPath};
 
-/// A `[[runtime]]` entry with a valid id: a local process that calls may depend on.
+/// A `[[runtime]]` entry with a valid id: a local process that calls may depend on, or a remote MCP server.
 ///
 /// Strings are trimmed; an optional string may be empty. A broken runtime can be listed but not started.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,8 +18,14 @@ pub struct Runtime {
     pub name: String,
     /// Whether the runtime may be used.
     pub enabled: bool,
-    /// The command that starts it, not split into words.
+    /// The command that starts it, not split into words. For a remote server, the command that connects to it.
     pub command: String,
+    /// The URL of a remote server, which has no command in the file.
+    pub url: Option<String>,
+    /// How the remote server is reached; by default `http`.
+    pub transport: Option<Transport>,
+    /// Headers for the remote server. A label in braces stands for the value that the policy binds to it.
+    pub headers: BTreeMap<String, String>,
     /// The directory that it runs in.
     pub cwd: Option<String>,
     /// The TCP port that it listens on.
@@ -63,6 +71,9 @@ impl Runtime {
             name: String::new(),
             enabled: true,
             command: String::new(),
+            url: None,
+            transport: None,
+            headers: BTreeMap::new(),
             cwd: None,
             port: None,
             health_command: None,
@@ -75,6 +86,36 @@ impl Runtime {
             origin,
             unsafe_fields: Vec::new(),
             is_broken: false,
+        }
+    }
+
+    /// Creates a runtime for a remote server.
+    pub fn connecting(id: &str, remote: RemoteServer) -> Result<Runtime, InvalidToolId> {
+        let runtime = Runtime::new(id, "")?;
+        let transport = Some(remote.transport).filter(|transport| *transport != Transport::Http);
+        let mut runtime = Runtime { url: Some(remote.url), transport, headers: remote.headers, ..runtime };
+        runtime.settle();
+        Ok(runtime)
+    }
+
+    /// Returns the remote server, if the runtime is one.
+    pub fn remote(&self) -> Option<RemoteServer> {
+        let url = self.url.clone()?;
+        let transport = self.transport.unwrap_or(Transport::Http);
+        Some(RemoteServer { url, transport, headers: self.headers.clone() })
+    }
+
+    /// Completes the entry of a remote server: calls connect to it, and its headers need their labels.
+    pub(crate) fn settle(&mut self) {
+        let Some(remote) = self.remote() else { return };
+        self.on_demand = true;
+        if self.command.is_empty() {
+            self.command = remote.command();
+        }
+        for label in remote.labels() {
+            if !self.env_labels.contains(&label) {
+                self.env_labels.push(label);
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use brigade_core::{Json, Place};
 use brigade_redact::{Redactor, SecretValue, shown_command};
 
 use super::{
-    ApprovalMode, Availability, Cost, Family, Install, InvalidToolId, Level, Origin, Reads, RiskClass,
+    ApprovalMode, Availability, Cost, Family, Install, InvalidToolId, Level, Origin, Reads, RemoteServer, RiskClass, Runtime,
     Seconds, SourceDetail, ToolId, VersionRequirement,
 };
 use crate::fields::{self, FieldPath};
@@ -60,6 +60,10 @@ pub struct Tool {
     pub mcp_server_id: Option<String>,
     /// The name of the MCP tool on that server.
     pub mcp_tool_name: Option<String>,
+    /// The remote server that calls connect to. `None` in entries of files; [`Catalog::connect`] adds it.
+    ///
+    /// [`Catalog::connect`]: crate::Catalog::connect
+    pub remote: Option<Arc<RemoteServer>>,
     /// What is read from that server instead. `None` in entries of files; Brigade makes entries with it.
     pub reads: Option<Reads>,
     /// The subject area of the tool.
@@ -227,6 +231,9 @@ impl PartialEq for Masks {
     }
 }
 
+/// The effect of every connection.
+const NETWORK: &str = "network";
+
 /// The fields that calls may need.
 pub const FIELDS_FOR_CALLS: &[&str] = &[
     "family",
@@ -272,6 +279,7 @@ impl Tool {
             runtime_health_path: None,
             mcp_server_id: None,
             mcp_tool_name: None,
+            remote: None,
             reads: None,
             domain: None,
             risk_class: None,
@@ -394,6 +402,27 @@ impl Tool {
         name.as_deref().filter(|name| self.family == Some(Family::Mcp) && !name.is_empty())
     }
 
+    /// Returns whether the entry may be a tool of a remote server: it names a runtime and a tool, and no command.
+    pub(crate) fn may_be_remote(&self) -> bool {
+        self.family == Some(Family::Mcp) && self.lacks("command") && !self.lacks("runtime_id") && !self.lacks("mcp_tool_name")
+    }
+
+    /// Adds what a connection to the remote server of a runtime needs. Does nothing for a local runtime.
+    pub fn connect(&mut self, runtime: &Runtime) {
+        let Some(remote) = runtime.remote() else { return };
+        self.command = Some(runtime.command.clone());
+        for label in &runtime.env_labels {
+            if !self.env_labels.contains(label) {
+                self.env_labels.push(label.clone());
+            }
+        }
+        // A tool without effects is refused until a person adds them.
+        if !self.effects.is_empty() && !self.effects.iter().any(|effect| effect == NETWORK) {
+            self.effects.push(NETWORK.to_owned());
+        }
+        self.remote = Some(Arc::new(remote));
+    }
+
     /// Returns an entry that reads resources or prompts of this entry's server. It starts the server in the same way
     /// and has the given effects.
     #[must_use]
@@ -411,6 +440,7 @@ impl Tool {
             runtime_health_path: self.runtime_health_path.clone(),
             mcp_server_id: self.mcp_server_id.clone(),
             mcp_tool_name: Some(reads.method().to_owned()),
+            remote: self.remote.clone(),
             reads: Some(reads),
             approval_mode: Some(ApprovalMode::OnRequest),
             requires_runtime: self.requires_runtime,

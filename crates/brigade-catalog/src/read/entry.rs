@@ -3,7 +3,7 @@
 use brigade_core::Place;
 
 use crate::fields::{self, Fields, Slots};
-use crate::model::{Level, Origin, Runtime, Tool, ToolId};
+use crate::model::{Level, Origin, RemoteServer, Runtime, Tool, ToolId, Transport};
 
 /// An entry of either file.
 pub(super) trait Entry: Slots + Sized + Send {
@@ -26,6 +26,10 @@ pub(super) trait Entry: Slots + Sized + Send {
     fn contradiction(&self) -> Option<(&'static str, &'static str)>;
     /// Returns a field without effect at this level, and why.
     fn pointless(&self) -> Option<(&'static str, &'static str)>;
+    /// Returns whether the entry needs this required field.
+    fn needs(&self, field: &str) -> bool;
+    /// Adds what follows from the fields.
+    fn settle(&mut self);
     /// Marks the entry broken.
     fn set_broken(&mut self);
     /// Stores the names of keys that look secret.
@@ -63,6 +67,12 @@ impl Entry for Tool {
         (self.project_specific && self.origin.level == Level::User).then_some(("project_specific", why))
     }
 
+    fn needs(&self, _: &str) -> bool {
+        true
+    }
+
+    fn settle(&mut self) {}
+
     fn set_broken(&mut self) {
         self.is_broken = true;
     }
@@ -94,11 +104,19 @@ impl Entry for Runtime {
     }
 
     fn contradiction(&self) -> Option<(&'static str, &'static str)> {
-        None
+        remote_contradiction(self)
     }
 
     fn pointless(&self) -> Option<(&'static str, &'static str)> {
         None
+    }
+
+    fn needs(&self, field: &str) -> bool {
+        field != "command" || self.url.is_none()
+    }
+
+    fn settle(&mut self) {
+        Runtime::settle(self);
     }
 
     fn set_broken(&mut self) {
@@ -108,4 +126,28 @@ impl Entry for Runtime {
     fn set_unsafe_fields(&mut self, names: Vec<String>) {
         self.unsafe_fields = names;
     }
+}
+
+/// Returns what contradicts the rest of the entry of a remote server.
+fn remote_contradiction(runtime: &Runtime) -> Option<(&'static str, &'static str)> {
+    let Some(RemoteServer { url, transport, headers }) = runtime.remote() else {
+        let why = "only a runtime with `url` has it";
+        return (runtime.transport.map(|_| ("transport", why)))
+            .or_else(|| (!runtime.headers.is_empty()).then_some(("headers", why)));
+    };
+    let local = [
+        (!runtime.command.is_empty(), "command"),
+        (runtime.cwd.is_some(), "cwd"),
+        (runtime.port.is_some(), "port"),
+        (runtime.health_command.is_some(), "health_command"),
+    ];
+    if let Some((_, field)) = local.into_iter().find(|(is_set, _)| *is_set) {
+        return Some((field, "a runtime with `url` is a remote server, which has no process here; remove one of them"));
+    }
+    if transport == Transport::Stdio {
+        return Some(("transport", "expected `http` or `sse`: a server with `url` has no standard streams"));
+    }
+    RemoteServer::url_problem(&url)
+        .map(|why| ("url", why))
+        .or_else(|| headers.iter().find_map(|(name, value)| RemoteServer::header_problem(name, value)).map(|why| ("headers", why)))
 }

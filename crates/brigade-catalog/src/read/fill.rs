@@ -10,7 +10,7 @@ use super::entry::Entry;
 use super::value::{Data, Key, Table, Value};
 use super::{Finding, Output, settings, value};
 use crate::fields::{self, ExpectedValue, FieldPath, KNOWN_HARNESSES, Shape, Slot, Slots, misspelt_effect};
-use crate::model::{FieldPlace, Origin};
+use crate::model::{FieldPlace, Origin, RemoteServer};
 use crate::source::{self, Locator};
 
 /// The maximum length in bytes of a name that is compared with known names.
@@ -182,7 +182,7 @@ fn read_entry<E: Entry>(
     }
     if trust == Trust::Sound {
         for (field, (name, shape)) in E::FIELDS.0.iter().enumerate() {
-            if *shape == Shape::Required && seen & (1 << field) == 0 {
+            if *shape == Shape::Required && seen & (1 << field) == 0 && entry.needs(name) {
                 reader.error_at(header, name, "this required field is missing", None);
             }
         }
@@ -200,6 +200,7 @@ fn read_entry<E: Entry>(
         let at = (place.line.unwrap_or(header.0), place.column.unwrap_or(header.1));
         output.report(severity, at, Finding { entry: id, field: Some(field), message, hint: None });
     }
+    entry.settle();
     entry.set_unsafe_fields(unsafe_fields);
     if has_error {
         entry.set_broken();
@@ -360,7 +361,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
             self.place(field, at + 1, key.at);
             match value.as_str() {
                 Some(text) => {
-                    if name != "argument_template" {
+                    if !matches!(name, "argument_template" | "headers") {
                         self.check_harness(&key.name, key.at, || path(name, &key.name));
                     }
                     table.insert(key.name.clone().into_owned(), text.trim().to_owned());
@@ -422,13 +423,13 @@ impl<E: Entry> EntryReader<'_, '_, E> {
     }
 
     /// Collects the names of nested keys that look secret.
-    fn look_for_secrets(&mut self, name: &str, value: &Data<'_>) {
+    fn look_for_secrets(&mut self, field: &str, value: &Data<'_>) {
         match value {
             _ if self.trust == Trust::Broken => {}
             Data::Table(Table(pairs)) => {
                 for (key, value) in pairs {
-                    let name = || path(name, shown_name(&key.name));
-                    if self.holds_secret(&key.name, &value.data) {
+                    let name = || path(field, shown_name(&key.name));
+                    if !is_template(field, value) && self.holds_secret(&key.name, &value.data) {
                         self.unsafe_fields.push(name());
                     }
                     if matches!(value.data, Data::List(_) | Data::Table(_)) {
@@ -439,7 +440,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
             Data::List(items) => {
                 for (at, item) in items.iter().enumerate() {
                     if matches!(item.data, Data::List(_) | Data::Table(_)) {
-                        self.look_for_secrets(&format!("{name}[{}]", at + 1), &item.data);
+                        self.look_for_secrets(&format!("{field}[{}]", at + 1), &item.data);
                     }
                 }
             }
@@ -460,6 +461,11 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         }
         is_secret
     }
+}
+
+/// Returns whether the value of a header gets its secret from a label.
+fn is_template(field: &str, value: &Value<'_>) -> bool {
+    field == "headers" && value.as_str().is_some_and(|text| !RemoteServer::labels_of(text).is_empty())
 }
 
 /// Returns an unknown key for messages.

@@ -11,7 +11,7 @@ use brigade_harness::{
 };
 use brigade_redact::{looks_secret_value, shown_command};
 
-use super::{NEVER_CONTACTED, NO_HEADERS, RegisterError, Registration, Registrations, id_of_name, quoted};
+use super::{HEADER_LABEL, RegisterError, Registration, Registrations, URL_LEFT_OUT, id_of_name, quoted, remote_server};
 use crate::model::{
     ApprovalMode, Catalog, Level, Runtime, Runtimes, Seconds, SourceDetail, Tool, ToolSource, Transport,
 };
@@ -85,7 +85,17 @@ impl Registrations {
                     runtime = found.server(definition, level, &mut tool);
                     "mcp server".to_owned()
                 } else {
-                    found.note(registering::URL_NOT_KEPT, "url".to_owned(), NEVER_CONTACTED);
+                    let launch = definition.launch;
+                    let transport = detail.transport.unwrap_or(Transport::Http);
+                    let headers = launch.into_iter().flat_map(|launch| launch.headers().clone());
+                    let url = launch.and_then(Launch::url);
+                    let timeout = entry.timeout.as_ref();
+                    tool.timeout = timeout.and_then(|seconds| Seconds::new(seconds.as_f64()).ok());
+                    runtime = url.and_then(|url| remote_server(&mut tool, url, transport, headers));
+                    tool.timeout = None;
+                    if runtime.is_none() {
+                        found.note(registering::URL_NOT_KEPT, "url".to_owned(), URL_LEFT_OUT);
+                    }
                     let host =
                         entry.url_host.as_deref().map(|host| format!(" at {host}")).unwrap_or_default();
                     format!("remote mcp server{host}")
@@ -171,7 +181,7 @@ impl Registrations {
             self.note(registering::VALUE_NOT_KEPT, format!("env.{label}"), message);
         }
         for name in &entry.header_names {
-            self.note(registering::VALUE_NOT_KEPT, format!("headers.{name}"), NO_HEADERS);
+            self.note(registering::VALUE_NOT_KEPT, format!("headers.{name}"), HEADER_LABEL);
         }
     }
 

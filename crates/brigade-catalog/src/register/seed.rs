@@ -3,7 +3,7 @@
 use brigade_core::codes::{self, registering};
 use brigade_core::{Json, Object};
 
-use super::{ADDRESS, Members, NEVER_CONTACTED, RegisterError, Registration, Registrations, is_server};
+use super::{ADDRESS, Members, RegisterError, Registration, Registrations, is_server, URL_LEFT_OUT, remote_server};
 use crate::fields;
 use crate::model::{Family, Runtime, Tool, ToolId, ToolSource, Transport};
 use crate::read::tool_of;
@@ -176,11 +176,14 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     }
     let is_remote = url.is_some();
     let transport = transport.or(is_remote.then_some(Transport::Http));
-    if is_remote {
-        found.note(registering::URL_NOT_KEPT, source.field("url"), NEVER_CONTACTED);
-    }
     let path = tool.source.as_ref().and_then(|source| source.path.clone());
     let mut runtime = None;
+    if let Some((url, transport)) = url.zip(transport).filter(|_| unclear_url.is_none()) {
+        runtime = remote_server(&mut tool, &url, transport, []);
+        if runtime.is_none() {
+            found.note(registering::URL_NOT_KEPT, source.field("url"), URL_LEFT_OUT);
+        }
+    }
     match (kind, command) {
         (ToolSource::Cli, command) => tool.command = command,
         (ToolSource::Script, command) => tool.command = command.or(path),

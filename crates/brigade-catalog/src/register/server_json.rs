@@ -4,10 +4,8 @@ use brigade_core::codes::{self, registering};
 use brigade_core::{Json, Object};
 
 use super::seed::server;
-use super::{
-    ADDRESS, Members, NEVER_CONTACTED, NO_HEADERS, RegisterError, Registration, Registrations, id_of_name,
-    is_server, quoted,
-};
+use super::{ADDRESS, Members, HEADER_LABEL, RegisterError, Registration, Registrations, id_of_name,
+    is_server, quoted, URL_LEFT_OUT, remote_server};
 use crate::model::{Family, SourceDetail, Tool, ToolSource, Transport};
 
 /// Returns whether a document is a `server.json`: it has packages or remotes of a server, and no id of a tool.
@@ -95,23 +93,30 @@ pub(super) fn read(object: &Object) -> Registrations {
                 Transport::Http
             }
         };
-        if !remote.text("url").is_some_and(|url| is_server(&url)) {
+        let url = remote.text("url").filter(|url| is_server(url));
+        if url.is_none() {
             found.errors.push(
                 RegisterError::new(registering::DEFINITION_UNCLEAR, ADDRESS).field(remote.field("url")),
             );
         }
         let is_first = found.tools.is_empty();
         let id = if is_first { short.clone() } else { format!("{short}-remote-{index}") };
-        if let Some(tool) = base(&id, transport, &mut found) {
-            found.note(registering::URL_NOT_KEPT, remote.field("url"), NEVER_CONTACTED);
-            for (name, _) in named(&mut remote, "headers", "header") {
+        if let Some(mut tool) = base(&id, transport, &mut found) {
+            let names = named(&mut remote, "headers", "header").into_iter().map(|(name, _)| name.to_owned());
+            let names: Vec<String> = names.collect();
+            let headers = names.iter().map(|name| (name.clone(), None));
+            let runtime = url.and_then(|url| remote_server(&mut tool, &url, transport, headers));
+            if runtime.is_none() {
+                found.note(registering::URL_NOT_KEPT, remote.field("url"), URL_LEFT_OUT);
+            }
+            for name in names {
                 let field = format!("{}.{name}", remote.field("headers"));
-                found.note(registering::VALUE_NOT_KEPT, field, NO_HEADERS);
+                found.note(registering::VALUE_NOT_KEPT, field, HEADER_LABEL);
             }
             remote.rest(&mut found);
             found.tools.push(Registration {
                 tool: tool.with_chosen_code(),
-                runtime: None,
+                runtime,
                 detail: "remote mcp server".to_owned(),
             });
         }

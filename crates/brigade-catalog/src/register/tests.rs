@@ -110,7 +110,11 @@ fn headers_of_a_remote_are_noted_by_their_names() {
     let notes: Vec<_> = found.notes.iter().map(|note| (note.code.as_str(), note.field.as_str())).collect();
     let kept = ["b.remotes[1].headers.X-Key", "b.remotes[1].headers.X-Org"];
     let kept = kept.map(|field| ("value_not_kept", field));
-    assert_eq!(notes, [&[("url_not_kept", "b.remotes[1].url")], &kept[..]].concat());
+    assert_eq!(notes, kept);
+    let runtime = found.tools[0].runtime.as_ref().unwrap();
+    assert_eq!(runtime.url.as_deref(), Some("https://h.example/mcp"));
+    assert_eq!(runtime.env_labels, ["B_X_KEY", "B_X_ORG"]);
+    assert!(!runtime.enabled && found.tools[0].tool.runtime_id.as_deref() == Some("b"));
     assert!(!format!("{found:?}").contains("hunter2"));
 }
 

@@ -20,6 +20,7 @@ mod init;
 mod install;
 mod keys;
 mod list;
+mod login;
 mod observe;
 pub(crate) mod pack;
 pub(crate) mod parity;
@@ -37,6 +38,7 @@ mod show;
 mod state;
 mod stats;
 pub(crate) mod sync;
+mod trust;
 
 use brigade::Exit;
 use clap::Subcommand;
@@ -69,6 +71,9 @@ pub(crate) enum Tools {
     Discover(discover::DiscoverArgs),
     Install(install::InstallArgs),
     Register(register::RegisterArgs),
+    Trust(trust::TrustArgs),
+    Login(login::LoginArgs),
+    Logout(login::LogoutArgs),
     /// Plan, queue, review and run calls
     #[command(subcommand)]
     Call(Lazy<call::Call>),
@@ -155,6 +160,9 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Connect(arguments) => output.finish(connect::run(session, arguments)),
         Tools::Discover(arguments) => output.finish(discover::run(session, arguments)),
         Tools::Register(arguments) => output.finish(register::run(session, arguments)),
+        Tools::Trust(arguments) => trust::run(session, arguments, output),
+        Tools::Login(arguments) => login::run(session, arguments, output),
+        Tools::Logout(arguments) => output.finish(login::run_logout(session, arguments)),
         #[cfg(feature = "builtin")]
         Tools::Script(command) => script::run(&command.0, session, output),
         Tools::Install(arguments) => output.finish(install::run(session, arguments)),

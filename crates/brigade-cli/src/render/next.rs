@@ -214,11 +214,13 @@ fn command(step: &NextStep) -> String {
         N::ReadRuntimeLogs(id) => with_named_option("tools runtime logs", id, ""),
         N::ImportMcp => "tools import mcp RUNTIME".to_owned(),
         N::TryImportMcp(id) => with_named_option("tools import mcp", id, "--dry-run"),
+        N::Login(id) => with_named_option("tools login", id, ""),
         N::ListPacks => "tools pack list".to_owned(),
         N::ListPins => "tools pins list".to_owned(),
         N::ComparePins => "tools pins list --live".to_owned(),
         N::ShowPin(id) => with_named_option("tools pins show", id, ""),
         N::AcceptPin(id) => with_named_option("tools pins accept", id, ""),
+        N::Trust(id) => with_named_option("tools trust", id, ""),
         N::AcceptPinChange { pin, fingerprint } => {
             with_named_option("tools pins accept", pin, &format!("--fingerprint {}", fingerprint.short()))
         }
@@ -341,7 +343,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 39] = [
+        let with_name: [fn(String) -> N; 41] = [
             N::InitFor,
             N::AnswerByChoice,
             N::AnswerByText,
@@ -375,8 +377,10 @@ mod tests {
             N::RestartRuntime,
             N::ReadRuntimeLogs,
             N::TryImportMcp,
+            N::Login,
             N::ShowPin,
             N::AcceptPin,
+            N::Trust,
             N::Connect,
             |client| N::ConnectAgain {
                 client,

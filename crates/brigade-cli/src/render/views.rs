@@ -19,6 +19,7 @@ mod runs;
 mod runtimes;
 mod setup;
 mod state;
+mod trust;
 mod work;
 
 pub(super) use calls::{show_call, show_skipped, show_stored_blockers};

@@ -482,6 +482,17 @@ fn nested_launchers_cost_little() {
 }
 
 #[test]
+fn more_commands_than_are_judged_are_a_risk() {
+    let is_cut = |command: &str| {
+        let argv = Argv::parse(command).unwrap();
+        judge(&argv).iter().any(|risk| matches!(risk, Risk::NotJudged { .. }))
+    };
+    let files = " a.txt".repeat(20_000);
+    assert!(!is_cut(&format!("grep x{files}")) && !is_cut(&format!("env A=b xargs rm{files}")));
+    assert!(is_cut(&format!("grep x{}", files.repeat(6))));
+}
+
+#[test]
 fn a_risk_names_word_and_program_but_no_argument() {
     let risks = judge(&Argv::parse("env A=1 /opt/bin/bash -lc 'rm -rf EXAMPLE'").unwrap());
     assert_eq!(

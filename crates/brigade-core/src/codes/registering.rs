@@ -25,7 +25,7 @@ table! {
 
     // What is not taken over.
     PACKAGE_IGNORED = "package_ignored": "The package is not taken: another one is, or it is not of a kind that is started.";
-    URL_NOT_KEPT = "url_not_kept": "The address of a remote server has no place in an entry.";
+    URL_NOT_KEPT = "url_not_kept": "The address of a remote server may hold a secret, so it is not in the entry.";
     VALUE_NOT_KEPT = "value_not_kept": "The value of a variable or a header is not taken over.";
     VERSION_OF_SERVER = "version_of_server": "The package has no version, so it gets the version of the server.";
     ARGUMENT_MISSING = "argument_missing": "The value of an argument is not known, so the command lacks it.";

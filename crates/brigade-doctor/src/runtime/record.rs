@@ -105,12 +105,17 @@ pub fn start_blockers(runtimes: &Runtimes, runtime: &Runtime, issues: &[RuntimeI
     found
 }
 
-/// Returns why a runtime with a valid entry is not started: it is disabled, or several entries have its id.
+/// Returns why a runtime with a valid entry is not started: it is disabled, remote, or several entries have its id.
 pub fn not_to_be_started(runtimes: &Runtimes, runtime: &Runtime) -> Option<Blocker> {
     if !runtime.enabled {
         let blocker = Blocker::new(reasons::RUNTIME_DISABLED, "the runtime is disabled");
         let blocker = blocker.at(runtime.place_of("enabled")).field("enabled");
         return Some(blocker.hint("set `enabled = true`"));
+    }
+    if runtime.url.is_some() {
+        let message = "the runtime is a remote server, which has no process to start";
+        let blocker = Blocker::new(reasons::RUNTIME_CONFIG, message).at(runtime.place_of("url")).field("url");
+        return Some(blocker.hint("import its tools, and call them"));
     }
     let same = || runtimes.runtimes().iter().filter(|other| other.id == runtime.id);
     let last = same().nth(1)?;

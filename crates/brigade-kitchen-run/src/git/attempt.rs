@@ -1,7 +1,9 @@
 //! Finds the changes of an attempt, and makes its commit.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use brigade_core::RunId;
@@ -98,11 +100,10 @@ impl GitPlace {
         changed.retain(|path| !gone.contains(path));
         let is_there = |path: &&[u8]| is_file_or_link(&dir.tree_path, path);
         changed.extend(forced.split(|byte| *byte == 0).filter(|path| !path.is_empty()).filter(is_there));
-        let huge: Vec<String> = changed
-            .iter()
-            .filter(|path| is_huge(&dir.tree_path, path))
-            .map(|path| shown_path(path))
-            .collect();
+        let is_huge = |path: &&&[u8]| {
+            rustix::fs::lstat(dir.tree_path.join(OsStr::from_bytes(path))).is_ok_and(|stat| is_huge(&stat))
+        };
+        let huge: Vec<String> = changed.iter().filter(is_huge).map(|path| shown_path(path)).collect();
         if !huge.is_empty() {
             return Err(PlaceError::NotForGit(huge));
         }

@@ -90,17 +90,7 @@ impl GitPlace {
             self.require_free(checkout, branch, old, new)?;
             // Checks whether git would refuse.
             let order = self.in_checkout("read-tree", checkout);
-            let answer = order.words(["-n", "-m", "-u", old.as_str(), new.as_str()]).ask()?;
-            if answer.code != Some(0) {
-                let said = answer.said();
-                let files = said.lines().filter_map(|line| line.split('\'').nth(1));
-                let files: Vec<String> = files.map(str::to_owned).take(MAX_NAMED).collect();
-                return Err(if files.is_empty() {
-                    answer.failure().into()
-                } else {
-                    self.dirty(checkout, branch, files)
-                });
-            }
+            order.words(["-n", "-m", "-u", old.as_str(), new.as_str()]).run()?;
         }
         let note = Note {
             branch: branch.to_owned(),

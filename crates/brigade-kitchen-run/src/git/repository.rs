@@ -131,10 +131,7 @@ impl Repository {
             prefix,
             git_dir,
             common: DiskFs::open(&common)?,
-            places_of_user: host.git_settings()
-                .into_iter()
-                .chain(settings.included(host))
-                .collect(),
+            places_of_user: host.git_settings().into_iter().chain(settings.included(host)).collect(),
             settings,
             identity,
             user_excludes,

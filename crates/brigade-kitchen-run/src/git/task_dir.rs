@@ -467,10 +467,9 @@ pub(crate) fn is_file_or_link(root: &Path, path: &[u8]) -> bool {
     })
 }
 
-/// Returns whether a file in a worktree is larger than what Brigade lets git read.
-pub(crate) fn is_huge(root: &Path, path: &[u8]) -> bool {
-    let stat = rustix::fs::lstat(root.join(OsStr::from_bytes(path)));
-    stat.is_ok_and(|stat| i64::try_from(MAX_WORK_FILE_BYTES).is_ok_and(|most| most < stat.st_size))
+/// Returns whether a file is larger than what Brigade reads of the work on a task, or lets git read.
+pub(crate) fn is_huge(stat: &rustix::fs::Stat) -> bool {
+    i64::try_from(MAX_WORK_FILE_BYTES).is_ok_and(|most| most < stat.st_size)
 }
 
 /// The maximum size of a file that an attempt may leave for the commit.

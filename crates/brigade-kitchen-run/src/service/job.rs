@@ -555,9 +555,9 @@ impl<'e> JobContext<'e> {
                     hold.made = Some(made.clone());
                     Ok(JobEvent::Committed(made))
                 }
-                Err(error @ (PlaceError::Nested(_) | PlaceError::Refused(_) | PlaceError::Tampered { .. })) => {
-                    Ok(JobEvent::Refused(error.to_string()))
-                }
+                Err(
+                    error @ (PlaceError::Nested(_) | PlaceError::Refused(_) | PlaceError::Tampered { .. }),
+                ) => Ok(JobEvent::Refused(error.to_string())),
                 Err(error) => Err(error.into()),
             },
             CheckStep::Integrate(commit) => {

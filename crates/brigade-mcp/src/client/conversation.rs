@@ -7,6 +7,7 @@ use std::time::Instant;
 use brigade_catalog::Reads;
 use brigade_core::Json;
 use brigade_redact::Redactor;
+use brigade_remote::{ERROR_MEMBER, LOGIN_REQUIRED};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientRequest, ErrorData, Implementation, ProtocolVersion, RequestId,
     ServerPeerInfo,
@@ -144,6 +145,9 @@ pub(super) async fn begin(
         Err(ClientInitializeError::JsonRpcError(refusal)) => refusal,
         Err(error) => return Err(initialize_failure(error)),
     };
+    if let Some(failure) = refusal.data.as_ref().and_then(|data| connection_failure(&Json::from(data), &refusal.message)) {
+        return Err(failure);
+    }
     // A server may refuse instead of choosing its own revision, and list its revisions in the error.
     if let Some(version) = offered(&refusal, &newest) {
         return match greet(link, declared, handshake, version).await {
@@ -174,6 +178,21 @@ async fn greet(
     let config = ClientConfig::new(declared.clone(), ourselves).with_protocol_version(version);
     let service = serve_client_with_lifecycle(config, transport, lifecycle).await?;
     Ok(ConnectedServer { link: Arc::clone(link), service, first_id })
+}
+
+/// Returns the failure for an error of the connection to a remote server. `data` is that of the error.
+fn connection_failure(data: &Json, message: &str) -> Option<Failure> {
+    let kind = match data.get(ERROR_MEMBER)?.as_str()? {
+        LOGIN_REQUIRED => McpErrorKind::LoginRequired,
+        _ => McpErrorKind::ConnectionFailed,
+    };
+    Some(Failure::new(kind, message))
+}
+
+/// Returns the failure for an error response of the connection to a remote server.
+fn lost_connection(error: &Json) -> Option<Failure> {
+    let message = error.get("message").and_then(Json::as_str).unwrap_or_default();
+    connection_failure(error.get("data")?, message)
 }
 
 /// Returns the newest handshake revision listed in a refusal, other than the refused one.
@@ -282,6 +301,9 @@ impl ConnectedServer {
             let request = Arc::new(Flight::new("tools/list", params.unwrap_or_default()));
             let response = self.ask(&request).await?;
             if let Some(error) = response.get("error") {
+                if let Some(failure) = lost_connection(error) {
+                    return Err(failure);
+                }
                 return Err(fail(format!("tools/list was answered with {}", spoken_json(error))));
             }
             let page = response.get("result").and_then(|result| result.get("tools")).and_then(Json::as_array);
@@ -357,6 +379,9 @@ pub(super) fn answered(response: &Json) -> Result<Json, Failure> {
 /// Reads a response that must complete the request.
 pub(super) fn completed(response: &Json) -> Result<Json, Failure> {
     if let Some(error) = response.get("error") {
+        if let Some(failure) = lost_connection(error) {
+            return Err(failure);
+        }
         let message = format!("the call was answered with {}", spoken_json(error));
         let failure = Failure::new(McpErrorKind::JsonRpcError, message);
         return Err(Failure { error: Some(error.clone()), ..failure });

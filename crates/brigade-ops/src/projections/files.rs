@@ -8,7 +8,7 @@
 //! use brigade_ops::{Purpose, Turn, Work, find_orphans};
 //! use brigade_core::SystemClock;
 //! use brigade_exec::HostEnvironment;
-//! use brigade_workspace::{Config, Digests, Host, Places, Sources, read_catalog, read_policy};
+//! use brigade_workspace::{Config, Digests, Host, Places, Sources, TrustStore, read_catalog, read_policy};
 //! use brigade_fs::{FileMode, Fs, MemoryFs};
 //! use brigade_projection::Overwrite;
 //!
@@ -20,7 +20,10 @@
 //! fs.write_atomic(&"greet.md".parse()?, b"Say hello.\n", FileMode::KeepOr(0o644))?;
 //!
 //! let (environment, digests) = (HostEnvironment::default(), Digests::default());
-//! let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &SystemClock, names: None };
+//! let trust = TrustStore::default();
+//! let host = Host {
+//!     fs: &fs, environment: &environment, digests: &digests, trust: &trust, clock: &SystemClock, names: None,
+//! };
 //! let turn = Turn::to_write(host, std::time::Duration::from_secs(1))?;
 //! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs));
 //! let places = Places::new(&fs, host.root());

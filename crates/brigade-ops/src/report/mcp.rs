@@ -1,6 +1,6 @@
 //! Documents about the tools of MCP servers: pins, current listings, and imports.
 
-use brigade_core::{Exit, Json};
+use brigade_core::{Exit, Json, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{RefusalMember, Report, SchemaId};
@@ -134,4 +134,56 @@ pub struct ImportMcpReport {
 
 impl Report for ImportMcpReport {
     const SCHEMA: &'static str = "brigade.import-mcp.v1";
+}
+
+/// `login`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LoginReport {
+    /// The schema id.
+    #[serde(deserialize_with = "LoginReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The runtime of the server.
+    pub server: String,
+    /// The origin of the server.
+    pub mcp_origin: String,
+    /// The authorization server.
+    pub issuer: String,
+    /// The granted scopes, if the server names them.
+    pub scope: Option<String>,
+    /// When the token expires, if the server says so.
+    pub expires_at: Option<Timestamp>,
+    /// Whether it is then replaced without the person.
+    pub can_refresh: bool,
+    /// The file of the tokens.
+    pub tokens_path: String,
+}
+
+impl Report for LoginReport {
+    const SCHEMA: &'static str = "brigade.login.v1";
+}
+
+/// `logout`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LogoutReport {
+    /// The schema id.
+    #[serde(deserialize_with = "LogoutReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The runtime of the server.
+    pub server: String,
+    /// The origin of the server.
+    pub mcp_origin: String,
+    /// Whether there were tokens to remove.
+    pub removed: bool,
+}
+
+impl Report for LogoutReport {
+    const SCHEMA: &'static str = "brigade.logout.v1";
 }

@@ -46,6 +46,8 @@ impl Runtimes {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
             return Err(start_refused(context, runtime, &facts, vec![disabled]));
         }
+        context.require_outside_run()?;
+        configured.host.review_start(runtime)?;
         let outcome = supervisor.start(runtime, &start_options(context, wait), progress)?;
         start_report(context, &configured.runtimes, runtime, &supervisor, (wait, outcome))
     }
@@ -94,6 +96,8 @@ impl Runtimes {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
             return Err(refusing(id, None)(start_refused(context, runtime, &facts, vec![disabled])));
         }
+        context.require_outside_run().map_err(Error::from).map_err(refusing(id, None))?;
+        host.review_start(runtime).map_err(Error::from).map_err(refusing(id, None))?;
         let outcome = supervisor.restart(runtime, &start_options(context, wait), progress)?;
         let id = runtime.id.as_str();
         let stop = outcome.stop.zip(outcome.stopped);

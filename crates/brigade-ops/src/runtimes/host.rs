@@ -1,16 +1,20 @@
 //! The runtimes, prepared for a diagnosis.
 
-use brigade_call::VerifiedStart;
+use brigade_call::{SeenPart, VerifiedStart};
 use brigade_catalog::{Runtime, Runtimes};
+use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, NextStep, closest, codes};
 use brigade_doctor::ConfigFile;
 use brigade_exec::confine_start;
 use brigade_fs::{FsError, Location};
+use brigade_policy::approval::Reviewed;
 use brigade_policy::{Blocker, Decision, Failure, Fault, PolicyState, SandboxMode, decide_health};
 use brigade_process::{PrivateFolder, Spec};
 use brigade_runtime::{Checks, HealthSandbox, RuntimeFacts, Supervisor};
-use brigade_workspace::{Host, RUNTIMES, bound_values, masks, read_runtimes, writable_directories};
+use brigade_workspace::{
+    Host, RUNTIMES, TrustKind, TrustTarget, bound_values, masks, read_runtimes, writable_directories,
+};
 
 use crate::doctor::error::UpkeepError;
 use crate::doctor::site::Site;
@@ -79,6 +83,7 @@ pub struct RuntimeHost<'a> {
     host: Host<'a>,
     runtimes: brigade_runtime::Host,
     health: Decision,
+    policy: PolicyState,
 }
 
 impl RuntimeHost<'_> {
@@ -86,16 +91,78 @@ impl RuntimeHost<'_> {
     pub fn supervisor(&self) -> Supervisor<'_> {
         Supervisor::new(self.host.fs, self.host.clock, &self.runtimes, self)
     }
+
+    /// Returns what a person reviews of a runtime: its command, and its health command.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn parts(&self, runtime: &Runtime) -> Result<[(TrustTarget, Vec<SeenPart>); 2], FsError> {
+        let of_kind = |kind| TrustTarget::new(kind, runtime.id.as_str());
+        let served = self.host.runtime_parts(runtime, &self.outside())?;
+        Ok([(of_kind(TrustKind::Runtime), served), self.health_parts(runtime)?])
+    }
+
+    fn health_parts(&self, runtime: &Runtime) -> Result<(TrustTarget, Vec<SeenPart>), FsError> {
+        let files = self.host.health_files(runtime, &self.outside())?;
+        let target = TrustTarget::new(TrustKind::Health, runtime.id.as_str());
+        Ok((target, SeenPart::of_health(&files).collect()))
+    }
+
+    fn reviewed_health(&self, runtime: &Runtime) -> Result<Reviewed, FsError> {
+        let (target, parts) = self.health_parts(runtime)?;
+        Ok(self.host.reviewed(&self.policy, &target, parts))
+    }
+
+    /// Records what a person starts at the command line. A runtime that changed since a person reviewed it must be
+    /// reviewed first.
+    ///
+    /// # Errors
+    /// Returns the objection, and file errors.
+    pub fn review_start(&self, runtime: &Runtime) -> Result<(), Failure> {
+        for (target, parts) in self.parts(runtime)? {
+            match self.host.reviewed(&self.policy, &target, parts.clone()) {
+                Reviewed::Yes => {}
+                Reviewed::Never => self.host.record_review(&self.policy, target, parts, "runtime start")?,
+                changed @ Reviewed::Changed(_) => {
+                    let id = escape_terminal(runtime.id.as_str());
+                    let problem = changed.problem().unwrap_or_default();
+                    let failure = Failure::new(ErrorKind::Refused, format!("runtime {id}: {problem}"));
+                    let failure = failure.coded(codes::NOT_REVIEWED);
+                    return Err(failure.hint(NextStep::Trust(format!("runtime:{id}"))));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn outside(&self) -> Vec<String> {
+        let policy = self.policy.policy();
+        policy.map(|policy| policy.outside_paths.values().cloned().collect()).unwrap_or_default()
+    }
 }
 
 impl HealthSandbox for RuntimeHost<'_> {
-    fn confine(&self, start: &VerifiedStart, spec: &mut Spec) -> Result<Option<PrivateFolder>, String> {
+    fn confine(
+        &self,
+        runtime: &Runtime,
+        start: &VerifiedStart,
+        spec: &mut Spec,
+    ) -> Result<Option<PrivateFolder>, String> {
+        let problem = self.reviewed_health(runtime).map_err(|error| error.to_string())?.problem();
+        if let Some(problem) = problem {
+            let id = escape_terminal(runtime.id.as_str());
+            return Err(format!("{problem}; `brigade tools trust runtime:{id}` shows it and asks"));
+        }
         if self.health.sandbox.mode == SandboxMode::Off {
             return Ok(None);
         }
         let mut decision = self.health.clone();
         let grants = &mut decision.sandbox.grants;
-        let installed = self.host.installed_in(start.argv(), start.directory());
+        // The program may be another one than the first of its name on PATH.
+        let program = start.program().to_string_lossy().into_owned();
+        let words = std::iter::once(program).chain(start.argv().words().iter().skip(1).cloned());
+        let argv = Argv::new(words.collect()).map_err(|error| error.to_string())?;
+        let installed = self.host.installed_in(&argv, start.directory());
         grants.program_paths = installed.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         // The working directory, which `[paths] outside` may permit.
         grants.read_paths.push(start.directory().to_string_lossy().into_owned());
@@ -139,7 +206,7 @@ pub fn machine_of<'a>(host: Host<'a>, policy: &PolicyState) -> Result<RuntimeHos
         bindings,
         writable,
     };
-    Ok(RuntimeHost { host, runtimes, health: decide_health(policy) })
+    Ok(RuntimeHost { host, runtimes, health: decide_health(policy), policy: policy.clone() })
 }
 
 /// Finds a runtime of the configuration. It may be disabled or broken.

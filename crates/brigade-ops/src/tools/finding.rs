@@ -312,7 +312,7 @@ fn refusals<'c>(facts: &FactReader<'_, 'c>, tool: &'c Tool) -> Result<Vec<StateR
         }
         None => {
             let why = match tool.is_remote() {
-                true => "a remote server is inventory, and never runs",
+                true => "the remote server has no runtime, so nothing calls it",
                 false => "Brigade does not run tools of this family",
             };
             return Ok(vec![StateReason::new("not_executable", why)]);

@@ -7,9 +7,9 @@
 use crate::setup::Setup;
 use crate::{ImportResult, ServerListing, find_runtime};
 use brigade_catalog::Catalog;
-use brigade_core::NextStep;
+use brigade_core::{NextStep, codes};
 use brigade_core::text::escape_terminal;
-use brigade_mcp::{ImportAction, OnFirstUse, import_tool, wanted};
+use brigade_mcp::{ImportAction, OnFirstUse, Silence, import_tool, wanted};
 use brigade_workspace::{CATALOG, Config, WorkspaceContext, load};
 
 use crate::calls::live;
@@ -55,6 +55,9 @@ pub fn import_mcp(context: &WorkspaceContext, request: &ImportMcpRequest) -> Res
     let exchange = live::ask(context, &config, &asking).map_err(|why| {
         let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
         let error = Error::new(ErrorKind::Refused, message);
+        if matches!(why, Silence::LoginRequired(_)) {
+            return error.coded(codes::LOGIN_REQUIRED).hint(NextStep::Login(runtime.id.to_string()));
+        }
         match why.hint_of_the_policy() {
             Some(hint) => error.hint(hint),
             None if why.is_of_the_policy() => error.hint(NextStep::CheckPolicy),

@@ -17,6 +17,7 @@ expires = "2027-01-31"
 name = "words"
 tools = ["count-words", "fs.*"]
 effects = ["local-read", "local-write"]
+env = ["SVC_TOKEN"]
 "#;
 
 /// A change of the request, which may name values of the case.
@@ -32,6 +33,8 @@ struct Values {
     reads: Vec<String>,
     agents: Vec<AgentName>,
     rules: PolicyState,
+    changed: Reviewed,
+    secrets: Vec<String>,
 }
 
 impl Values {
@@ -46,6 +49,8 @@ impl Values {
             reads: vec!["local-read".to_owned()],
             agents: vec!["codex".parse().unwrap(), "other".parse().unwrap()],
             rules: PolicyState::parse("policy.toml", Some(RULES.as_bytes())),
+            changed: Reviewed::Changed(vec!["contract".to_owned(), "file bin/a".to_owned()]),
+            secrets: vec!["SVC_TOKEN".to_owned()],
         }
     }
 
@@ -62,6 +67,7 @@ fn words(approval: &Approval<'_>) -> String {
         Reason::ToolAsks => "tool".to_owned(),
         Reason::AnyCommand => "any command".to_owned(),
         Reason::Unchecked => "unchecked".to_owned(),
+        Reason::NotReviewed => "not reviewed".to_owned(),
         Reason::EndUnknown => "end unknown".to_owned(),
         Reason::ForPerson => "for person".to_owned(),
         Reason::NoRules => "no rules".to_owned(),
@@ -94,6 +100,7 @@ fn check(name: &str, change: Change, expect: &str, need: ApprovalNeed) {
         is_full_auto: false,
         runs_any_command: false,
         check: ArgumentCheck::Checked,
+        reviewed: &Reviewed::Yes,
     };
     let mut call = CallFacts {
         agent: Some("codex"),
@@ -107,6 +114,7 @@ fn check(name: &str, change: Change, expect: &str, need: ApprovalNeed) {
         for_person: None,
         is_passed: false,
         is_end_unknown: false,
+        secrets: &[],
     };
     let mut request = Request { tool, call: None };
     change(&mut request, &mut call, &values);
@@ -135,6 +143,10 @@ fn table() {
     const ARGUMENT: &str = "person: reads: Argument(\"`path`\"); words: Tool";
     let gaps = |gaps: &str| format!("person: reads: {gaps}; words: {gaps} Tool");
     let asks = |reason: &str| format!("person: {reason}; reads: GateAsks; words: GateAsks Tool");
+    let not_reviewed = |problem: &str| {
+        let gap = format!("NotReviewed {{ tool: \"docs.search\", problem: \"{problem}\" }}");
+        format!("person: not reviewed; reads: {gap}; words: {gap} Tool")
+    };
     let always = "person: mode; reads: AlwaysAsks GateAsks; words: AlwaysAsks GateAsks Tool";
     let rows: &[(&str, Change, &str, ApprovalNeed)] = &[
         // The mode of the entry.
@@ -198,6 +210,18 @@ fn table() {
         ("critical", |r, _, _| r.tool.risk = RiskLevel::Critical, &gaps("Critical"), N::Rule),
         ("high risk", |r, _, _| r.tool.risk = RiskLevel::High, READS, N::Rule),
         ("no effects", |r, _, _| r.tool.effects = &[], &gaps("NoEffects"), N::Rule),
+        // What a person has reviewed.
+        ("never reviewed", |r, _, _| r.tool.reviewed = &Reviewed::Never, &not_reviewed("no person has reviewed it"),
+            N::Person),
+        ("changed since", |r, _, v| r.tool.reviewed = &v.changed,
+            &not_reviewed("changed since a person reviewed it: contract, file bin/a"), N::Person),
+        ("never reviewed, passed", |r, c, _| {
+            (r.tool.reviewed, r.tool.profiles, c.is_passed) = (&Reviewed::Never, Action::Judge, true);
+        }, &not_reviewed("no person has reviewed it"), N::Person),
+        // Bound values beside a command.
+        ("a secret", |_, c, v| c.secrets = &v.secrets,
+            "person: reads: Secret(\"`SVC_TOKEN`\"); words: Tool", N::Rule),
+        ("a named secret", |r, c, v| (r.tool.id, c.secrets) = ("count-words", &v.secrets), "rule words", N::Rule),
         ("for a person", |_, c, _| c.for_person = Some("x"),
             "person: for person; reads: ForPerson(\"x\"); words: ForPerson(\"x\") Tool", N::Rule),
         ("own none, for a person", |r, c, _| { r.tool.own = Some(Own::None); c.for_person = Some("x"); },

@@ -8,7 +8,7 @@ use brigade_core::{AgentName, Glob, Json, Place, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Action, Arguments, CallFacts, Request};
+use super::{Action, Arguments, CallFacts, Request, Reviewed};
 use crate::{LocatedValue, PolicyState, RiskLevel};
 
 /// One `[[auto_approve]]` rule.
@@ -26,6 +26,8 @@ pub struct AutoApprove {
     pub agents: Option<Vec<LocatedValue<AgentName>>>,
     /// Patterns for string arguments.
     pub arguments: BTreeMap<String, LocatedValue<Glob>>,
+    /// The labels of bound values that a call may add to its command.
+    pub env: Vec<LocatedValue<String>>,
     /// The maximum number of calls that it approves in an hour.
     pub max_calls_per_hour: Option<LocatedValue<u64>>,
     /// The start of its last valid day.
@@ -48,6 +50,14 @@ pub enum CoverageGap {
     /// A person must agree to something that the arguments name.
     #[error("{0}, so a person decides")]
     ForPerson(String),
+    /// A person must review the tool first.
+    #[error("{problem}; `brigade tools trust {tool}` shows it and asks")]
+    NotReviewed {
+        /// The tool.
+        tool: String,
+        /// What is missing.
+        problem: String,
+    },
     /// The tool asks for a person each time.
     #[error("the tool has approval_mode = \"always\"")]
     AlwaysAsks,
@@ -84,6 +94,9 @@ pub enum CoverageGap {
     /// The argument does not match.
     #[error("the argument {0} does not match `arguments`")]
     Argument(String),
+    /// The call adds a bound value to its command.
+    #[error("the call gets the bound value {0}, which `env` of the rule does not name")]
+    Secret(String),
     /// The rule reached its limit of calls.
     #[error("the rule has approved {0} calls in the last hour, which is its limit")]
     LimitReached(u64),
@@ -137,6 +150,13 @@ fn day(time: Timestamp) -> String {
     time.to_string().chars().take_while(|c| *c != 'T').collect()
 }
 
+impl AutoApprove {
+    /// Returns whether the rule covers this text as an argument. It covers any text without a pattern for the argument.
+    pub fn covers_text(&self, argument: &str, text: &str) -> bool {
+        self.arguments.get(argument).is_none_or(|glob| is_matched(&glob.value, text, false))
+    }
+}
+
 impl PolicyState {
     /// Returns the rules, in file order. Only a valid policy has any.
     pub fn auto_approve(&self) -> &[AutoApprove] {
@@ -158,6 +178,9 @@ pub(super) fn gaps(rule: &AutoApprove, request: &Request<'_>, call: &CallFacts<'
     let shown = |effect: &String| CoverageGap::Effect(format!("`{}`", crate::shown_label(effect)));
     gaps.extend(tool.effects.iter().filter(unlisted).map(shown));
     gaps.extend(gap_of_agent(rule, call));
+    let is_named = |label: &&String| !rule.env.iter().any(|named| named.value == **label);
+    let secret = |label: &String| CoverageGap::Secret(format!("`{}`", crate::shown_label(label)));
+    gaps.extend(call.secrets.iter().filter(is_named).map(secret));
     if let Some(Arguments { written, followed, command }) = call.arguments {
         let mut of_arguments = gaps_of_arguments(rule, written, command);
         if of_arguments.is_empty() {
@@ -188,12 +211,18 @@ fn gaps_of_every_rule(request: &Request<'_>, call: &CallFacts<'_>) -> Vec<Covera
         (call.policy_tracked, CoverageGap::PolicyTracked),
         (call.pin_changed, CoverageGap::PinChanged),
         (for_person.is_some(), CoverageGap::ForPerson(for_person.unwrap_or_default())),
+        (*tool.reviewed != Reviewed::Yes, not_reviewed(tool.id, tool.reviewed)),
         (tool.approval_mode == Some(ApprovalMode::Always), CoverageGap::AlwaysAsks),
         (!super::reasons_of_tool(request).is_empty(), CoverageGap::GateAsks),
         (tool.risk == RiskLevel::Critical, CoverageGap::Critical),
         (tool.effects.is_empty(), CoverageGap::NoEffects),
     ];
     gaps.into_iter().filter(|(holds, _)| *holds).map(|(_, gap)| gap).collect()
+}
+
+fn not_reviewed(tool: &str, reviewed: &Reviewed) -> CoverageGap {
+    let tool = brigade_core::text::escape_terminal(tool).into_owned();
+    CoverageGap::NotReviewed { tool, problem: reviewed.problem().unwrap_or_default() }
 }
 
 fn gap_of_agent(rule: &AutoApprove, call: &CallFacts<'_>) -> Option<CoverageGap> {

@@ -13,7 +13,7 @@ use super::{
     UndeclaredCode,
 };
 use crate::document::{LocatedValue, Reader, Value, text_of};
-use crate::web_url::WebDomain;
+use brigade_core::web_url::{WebDomain, WebUrl};
 
 /// All keys and tables. Those that v0.30 knows come first.
 const TOP_LEVEL_KEYS: &[&str] = &[
@@ -33,6 +33,7 @@ const TOP_LEVEL_KEYS: &[&str] = &[
     "paths",
     "git",
     "web",
+    "mcp",
     "programs",
     "environment",
     "commands",
@@ -117,7 +118,8 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             policy.readable_secrets = texts(reader, "paths.readable_secrets", place, value);
                         }
                         "agent_files" => {
-                            let word = reader.word("paths.agent_files", value, AgentFiles::ALL, AgentFiles::as_str);
+                            let word =
+                                reader.word("paths.agent_files", value, AgentFiles::ALL, AgentFiles::as_str);
                             policy.agent_files = word.map_or_else(AgentFiles::default, |word| word.value);
                         }
                         _ => reader.unknown_member(
@@ -148,6 +150,17 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             policy.web_domains = domains(reader, place, value);
                         }
                         _ => reader.unknown_member(key, "web.", &["domains"], TOP_LEVEL_KEYS),
+                    }
+                }
+            }
+            "mcp" => {
+                for (key, value) in reader.table("mcp", value).into_iter().flatten() {
+                    match key.get_ref().as_ref() {
+                        "remote" => {
+                            let place = reader.place(&key.span());
+                            policy.mcp_remote = origins(reader, place, value);
+                        }
+                        _ => reader.unknown_member(key, "mcp.", &["remote"], TOP_LEVEL_KEYS),
                     }
                 }
             }
@@ -361,6 +374,24 @@ fn domains(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<Str
     rule
 }
 
+/// Reads origins of remote MCP servers in their normal form. Anything else is an error, because it would allow nothing.
+fn origins(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<String> {
+    let mut rule = texts(reader, "mcp.remote", place, value);
+    for (index, origin) in rule.items.iter_mut().enumerate() {
+        let url = WebUrl::parse(&origin.value).ok().filter(|url| url.target() == "/");
+        let message = match url {
+            Some(url) if url.is_secure() || url.is_loopback() => {
+                origin.value = url.origin();
+                continue;
+            }
+            Some(_) => "`http` is not encrypted, so it is only for this machine; write `https`",
+            None => "expected scheme, host and port, such as `https://mcp.example.com`, without a path",
+        };
+        reader.error_at(origin.place.clone(), &format!("mcp.remote[{}]", index + 1), message, None);
+    }
+    rule
+}
+
 fn sandbox(reader: &mut Reader<'_>, place: Place, value: &Value<'_>, policy: &mut Policy) {
     let Some(table) = reader.table("sandbox", value) else { return };
     policy.sandbox = sandbox_rules(reader, place.clone(), table, "sandbox.", SANDBOX);
@@ -487,6 +518,16 @@ mod tests {
         assert_eq!(issues("[programs]\nforge = \"/usr/bin/gh\"\ncapture = \"shot\"\n"), 0);
         assert_eq!(issues("[programs]\nforge = \"gh\"\n"), 0);
         assert_eq!((issues("[programs]\nforges = \"gh\"\n"), issues("[programs]\nforge = 7\n")), (1, 1));
+    }
+
+    #[test]
+    fn agent_files_are_closed_unless_opened() {
+        let read = |text: &str| PolicyState::parse("policy.toml", Some(text.as_bytes()));
+        let agent_files = |text: &str| read(text).policy().map(|policy| policy.agent_files);
+        assert_eq!(agent_files(""), Some(AgentFiles::Closed));
+        assert_eq!(agent_files("[paths]\nagent_files = \"closed\"\n"), Some(AgentFiles::Closed));
+        assert_eq!(agent_files("[paths]\nagent_files = \"open\"\n"), Some(AgentFiles::Open));
+        assert_eq!(agent_files("[paths]\nagent_files = true\n"), None);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use brigade_core::{AgentName, Glob, Place, Timestamp};
 use crate::AutoApprove;
 use crate::document::{LocatedValue, Reader, Value};
 
-const KEYS: &[&str] = &["name", "tools", "effects", "agents", "arguments", "max_calls_per_hour", "expires"];
+const KEYS: &[&str] =
+    &["name", "tools", "effects", "agents", "arguments", "env", "max_calls_per_hour", "expires"];
 const NEEDED: &[&str] = &["name", "tools", "effects"];
 
 /// Reads the rules.
@@ -24,6 +25,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, top: &[&str]) -> 
             effects: Vec::new(),
             agents: None,
             arguments: BTreeMap::new(),
+            env: Vec::new(),
             max_calls_per_hour: None,
             expires: None,
         };
@@ -42,6 +44,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, top: &[&str]) -> 
                 "effects" => rule.effects = reader.some_strings(&field, value),
                 "agents" => rule.agents = Some(agents(reader, &field, value)),
                 "arguments" => rule.arguments = arguments(reader, &field, value),
+                "env" => rule.env = reader.some_strings(&field, value),
                 "max_calls_per_hour" => rule.max_calls_per_hour = reader.count(&field, value),
                 "expires" => rule.expires = expires(reader, &field, value),
                 _ => reader.unknown_member(key, &prefix, KEYS, top),

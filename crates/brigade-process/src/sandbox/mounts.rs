@@ -104,7 +104,8 @@ pub(super) fn protected(profile: &SandboxProfile) -> impl Iterator<Item = &Path>
 pub(super) fn reserved(profile: &SandboxProfile) -> impl Iterator<Item = &Path> {
     let is_open = |path: &&PathBuf| {
         let is_closed = profile.deny_write.iter().any(|denied| path.starts_with(denied));
-        !is_closed && path.parent().is_some_and(|folder| profile.write.iter().any(|write| folder.starts_with(write)))
+        !is_closed
+            && path.parent().is_some_and(|folder| profile.write.iter().any(|write| folder.starts_with(write)))
     };
     profile.deny_new.iter().filter(is_open).map(PathBuf::as_path)
 }

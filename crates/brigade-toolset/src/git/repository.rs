@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use brigade_core::{Fingerprint, codes, reasons};
-use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, FsErrorKind, RelPath, bound_fingerprint};
+use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, RelPath, bound_fingerprint};
 use brigade_git::{
     CommitCheck, CommitRefusal, Git, GitCommand, GitDirectories, GitError, Identity, Settings,
     untracked_in_the_way,

@@ -1,19 +1,16 @@
 //! Makes requests one after the other. Each is checked first.
 
 use std::io::Read as _;
-use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::sync::Arc;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use brigade_access::CallLimits;
 use brigade_core::codes;
-use brigade_policy::{Host, Reach, WebProblem, WebUrl, is_public};
-use ureq::config::Config;
-use ureq::http::Uri;
+use brigade_policy::approval::AutoApprove;
+use brigade_policy::{Host, Reach, WebProblem, WebUrl};
+use brigade_remote::{AddressProblem, PinnedResolver, configuration};
 use ureq::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
-use ureq::tls::{RootCerts, TlsConfig};
-use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
-use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Error};
 
 use crate::context::Failure;
@@ -24,12 +21,6 @@ const REDIRECTS: usize = 5;
 /// The maximum number of bytes read from a page.
 const MAX_PAGE_BYTES: u64 = 4 << 20;
 
-/// The maximum number of addresses that are tried for a host.
-const ADDRESSES: usize = 8;
-
-/// The maximum size of a response header, in bytes.
-const HEAD: usize = 64 << 10;
-
 /// A page to fetch.
 pub(super) struct FetchRequest {
     pub(super) url: WebUrl,
@@ -37,6 +28,8 @@ pub(super) struct FetchRequest {
     pub(super) domains: Vec<String>,
     /// The limits of the caller's profiles.
     pub(super) limits: CallLimits,
+    /// The rule that approved the call, if one did.
+    pub(super) rule: Option<AutoApprove>,
     /// Whether to follow redirects.
     pub(super) follows: bool,
     pub(super) until: Instant,
@@ -72,6 +65,11 @@ pub(super) fn fetch(wanted: FetchRequest) -> Result<Page, Failure> {
     for hop in 0..=REDIRECTS {
         let reach = url.check(&wanted.domains).map_err(|problem| refused(problem, hop))?;
         wanted.limits.check_url(&url.to_string())?;
+        // The written URL was compared when the call was approved.
+        if 0 < hop && wanted.rule.as_ref().is_some_and(|rule| !rule.covers_text("url", &url.to_string())) {
+            let message = "the page redirects to a URL that the rule which approved the call does not cover";
+            return Err(Failure::new(codes::REDIRECT_NOT_COVERED, message));
+        }
         let addresses = addresses(&url, reach, hop)?;
         let left = wanted.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -91,58 +89,19 @@ pub(super) fn fetch(wanted: FetchRequest) -> Result<Page, Failure> {
 
 /// Returns the addresses of a host. All of them must be allowed.
 fn addresses(url: &WebUrl, reach: Reach, hop: usize) -> Result<Vec<SocketAddr>, Failure> {
-    let name = match (url.host(), reach) {
-        (Host::Address(address), Reach::Named) => return Ok(vec![SocketAddr::new(*address, url.port())]),
-        (Host::Address(_), Reach::Open) => return Err(refused(WebProblem::Private, hop)),
-        (Host::Name(name), _) => name,
-    };
-    let found = (name.as_str(), url.port()).to_socket_addrs();
-    let mut found: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
-    if found.is_empty() {
-        return Err(Failure::new(codes::HOST_NOT_FOUND, "the host has no address"));
-    }
-    // One internal address refuses the host: the public ones could be a disguise.
-    if !found.iter().all(|address| is_public(address.ip())) {
-        return Err(refused(WebProblem::Private, hop));
-    }
-    found.truncate(ADDRESSES);
-    Ok(found)
-}
-
-/// Resolves every name to the checked addresses, so that no name is looked up twice.
-#[derive(Debug)]
-struct PinnedResolver(Vec<SocketAddr>);
-
-impl Resolver for PinnedResolver {
-    fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
-        let mut addresses = self.empty();
-        for address in &self.0 {
-            addresses.push(*address);
-        }
-        Ok(addresses)
-    }
+    let is_named = |_| matches!((url.host(), reach), (Host::Address(_), Reach::Named));
+    brigade_remote::addresses(url.host(), url.port(), is_named).map_err(|problem| match problem {
+        AddressProblem::None => Failure::new(codes::HOST_NOT_FOUND, "the host has no address"),
+        AddressProblem::Private => refused(WebProblem::Private, hop),
+    })
 }
 
 /// Makes one request. Also returns the target of a redirect.
 fn get(url: &WebUrl, addresses: Vec<SocketAddr>, left: Duration) -> Result<(Page, Option<String>), Failure> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::PlatformVerifier)
-        .unversioned_rustls_crypto_provider(provider)
-        .build();
-    // Use no proxy of the environment, no cookies, and no unchecked redirect.
-    let config = Agent::config_builder()
-        .proxy(None)
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .http_status_as_error(false)
+    let config = configuration()
         .max_idle_connections(0)
-        .max_response_header_size(HEAD)
         .timeout_global(Some(left))
-        .user_agent(concat!("brigade/", env!("CARGO_PKG_VERSION")))
-        .accept_encoding("identity")
         .accept("text/markdown, text/html;q=0.9, text/*;q=0.8, application/json;q=0.8, */*;q=0.1")
-        .tls_config(tls)
         .build();
     let agent = Agent::with_parts(config, DefaultConnector::default(), PinnedResolver(addresses));
     let response = agent.get(url.to_string()).call().map_err(|error| failed(&error))?;

@@ -6,6 +6,7 @@ use std::thread;
 
 use brigade_access::builtin::definition;
 use brigade_core::Json;
+use brigade_policy::PolicyState;
 
 use crate::context::{Failure, Output};
 use crate::run::run;
@@ -178,5 +179,39 @@ fn endless_pages_are_cut_and_slow_ones_abandoned() {
     for path in ["/slow", "/silent"] {
         let failure = fetched(port, path, r#", "timeout_seconds": 1"#).unwrap_err();
         assert_eq!(failure.code, "timed_out", "{path}: {failure:?}");
+    }
+}
+
+/// Issue 42: a rule for one path of a host was left by a redirect.
+#[test]
+fn a_rule_holds_for_redirects() {
+    let port = server(|path, stream| match path {
+        "/ok/stays" => moved(stream, "/ok/page"),
+        "/ok/leaves" => moved(stream, "/secret"),
+        "/ok/climbs" => moved(stream, "/ok/../secret"),
+        "/ok/twice" => moved(stream, "/ok/leaves"),
+        "/ok/host" => moved(stream, "http://localhost/ok/page"),
+        _ => page(stream, "text/plain", b"text"),
+    });
+    let text = format!(
+        "[[auto_approve]]\nname = 'pages'\ntools = ['web.fetch']\neffects = ['network']\n\
+         arguments = {{ url = 'http://127.0.0.1:{port}/ok/**' }}\n"
+    );
+    let policy = PolicyState::parse("policy.toml", Some(text.as_bytes()));
+    for (path, expect) in [
+        ("stays", Ok(())),
+        ("page", Ok(())),
+        ("leaves", Err("redirect_not_covered")),
+        ("climbs", Err("redirect_not_covered")),
+        ("twice", Err("redirect_not_covered")),
+        ("host", Err("redirect_not_covered")),
+    ] {
+        let args = format!(r#"{{"url": "http://127.0.0.1:{port}/ok/{path}"}}"#);
+        let found = Bench::new().with("agent:ada", |context| {
+            context.web_domains = vec![format!("127.0.0.1:{port}"), "localhost".to_owned()];
+            context.rule = policy.auto_approve().first();
+            run(definition("web.fetch").unwrap(), &Json::parse(&args).unwrap(), context)
+        });
+        assert_eq!(found.map(drop).map_err(|failure| failure.code), expect, "{path}");
     }
 }

@@ -25,7 +25,8 @@ fn check(what: &str, now: i64, change: impl FnOnce(&std::path::Path), holds: boo
     std::fs::write(folder.path().join(".brigade/tools.toml"), "").unwrap();
     let fs = DiskFs::open(folder.path()).unwrap();
     let (environment, digests, clock) = (HostEnvironment::default(), Digests::default(), FixedClock(now));
-    let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &clock, names: None };
+    let (environment, digests, trust) = (&environment, &digests, &crate::TrustStore::default());
+    let host = Host { fs: &fs, environment, digests, trust, clock: &clock, names: None };
     let config = || Arc::new(Config::new(&host, read_catalog(&fs).unwrap(), read_policy(&fs)));
     let (known, first) = (TracedCache::default(), config());
     let path = |text: &str| text.parse::<RelPath>().unwrap();

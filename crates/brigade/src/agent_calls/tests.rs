@@ -312,17 +312,23 @@ fn a_rule_that_does_not_cover_a_call_any_more_does_not_let_it_run() {
         name = 'reads'\ntools = ['say']\neffects = ['local-read']\nexpires = '2020-01-31'\n";
     const NARROWER: &str = "allowed_families = ['script']\nallowed_effects = ['local-read']\n[[auto_approve]]\n\
         name = 'reads'\ntools = ['say']\neffects = ['local-read']\narguments = { text = 'docs/**' }\n";
-    let changes: [Case<'_>; 5] = [
+    let rewrite =
+        |folder: &TempDir| fs::write(folder.path().join("say.json"), "{\"type\": \"object\"}").unwrap();
+    let changes: [Case<'_>; 6] = [
         ("as it was", &|_| {}, true),
         ("gone", &write(GONE), false),
         ("expired", &write(EXPIRED), false),
         ("narrower", &write(NARROWER), false),
         ("tracked", &tracked, false),
+        ("another schema", &rewrite, false),
     ];
     for (what, change, runs) in changes {
         let (folder, workspace) = workspace();
         fs::create_dir_all(folder.path().join(".brigade/tools")).unwrap();
         write(RULE)(&folder);
+        let reviewed = ["say".to_owned()];
+        let seen = workspace.calls().show_trust(&reviewed).unwrap();
+        workspace.calls().trust(&reviewed, &seen).unwrap();
         let shown = || workspace.agents().tools("local", &[], brigade_access::NameStyle::Dotted).unwrap();
         let calls = agent_calls(&workspace, "local");
         let ask = || match calls.ask(&shown(), "say", args("hello")).unwrap() {

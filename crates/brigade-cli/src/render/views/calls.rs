@@ -127,6 +127,9 @@ fn show_contract(family: Option<&str>, command: Option<&str>, contract: &Contrac
     sheet.field_if("cwd", contract.cwd.as_deref());
     sheet.field_if("approval mode", contract.approval_mode.as_deref());
     sheet.field_if("permissions", Some(contract.permissions.join(", ")));
+    if let Some((origin, transport)) = contract.mcp_origin.as_ref().zip(contract.mcp_transport.as_ref()) {
+        sheet.field("connects to", format!("{origin} ({transport})"));
+    }
     sheet.field_if("effects", Some(contract.effects.join(", ")));
     sheet.field_if("env labels", Some(contract.env_labels.join(", ")));
     sheet.field_if("timeout", contract.timeout.as_ref().map(|timeout| when::limit(timeout.as_f64())));

@@ -2,7 +2,8 @@
 
 use brigade::core::{NextStep, Severity};
 use brigade::{
-    ImportAction, ImportMcpReport, ListState, LiveIssue, LiveReport, PinListReport, PinReport, PinState,
+    ImportAction, ImportMcpReport, ListState, LiveIssue, LiveReport, LoginReport, LogoutReport,
+    PinListReport, PinReport, PinState,
     PinSummary, ServerSummary,
 };
 
@@ -253,5 +254,24 @@ impl View for ImportMcpReport {
                 page.next_step(&NextStep::DescribeTool(first.tool_id.clone()));
             }
         }
+    }
+}
+
+impl View for LoginReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("server", Text::new(Tone::Strong, &self.server));
+        page.data.field("origin", &self.mcp_origin);
+        page.data.field("logged in at", &self.issuer);
+        page.data.field_if("scope", self.scope.as_ref());
+        page.data.field("refreshed", if self.can_refresh { "without you" } else { "no" });
+        page.data.field("tokens", &self.tokens_path);
+    }
+}
+
+impl View for LogoutReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("server", Text::new(Tone::Strong, &self.server));
+        page.data.field("origin", &self.mcp_origin);
+        page.data.field("tokens", if self.removed { "removed" } else { "there were none" });
     }
 }

@@ -47,7 +47,7 @@ fn a_checked_out_branch_must_be_clean_and_follows() {
     // Untracked files block if the task adds the same paths.
     bench.write("d", "mine\n");
     let refused = place.integrate(&at, &made).unwrap_err();
-    assert!(matches!(&refused, PlaceError::Dirty { files, .. } if files == &["d"]), "{refused}");
+    assert!(matches!(&refused, PlaceError::InTheWay { file, .. } if file == "d"), "{refused}");
     assert_eq!(read(&bench.root().join("d")), "mine\n");
     std::fs::remove_file(bench.root().join("d")).unwrap();
     assert!(matches!(place.integrate(&at, &made).unwrap(), Integration::Done(_)));

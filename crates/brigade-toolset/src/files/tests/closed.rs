@@ -130,7 +130,8 @@ fn no_tool_changes_a_closed_place() {
 fn the_table_has_every_tool_that_changes_a_path() {
     let changes = |row: &&&brigade_access::builtin::Definition| {
         let writes = row.effects.iter().any(|effect| ["local-write", "local-delete"].contains(effect));
-        let names = |name: &str| row.input_schema().get("properties").is_some_and(|all| all.get(name).is_some());
+        let names =
+            |name: &str| row.input_schema().get("properties").is_some_and(|all| all.get(name).is_some());
         writes && PathUse::from_definition(row) == PathUse::Change && (names("path") || names("paths"))
     };
     let mut ids: Vec<&str> = definitions().iter().filter(changes).map(|row| row.id).collect();

@@ -1,11 +1,11 @@
 //! Decides which pages may be fetched, by the text of a URL and by the addresses of its host.
 
-use brigade_core::codes::Code;
-use brigade_core::reasons;
 use std::fmt::{self, Display, Formatter};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use thiserror::Error;
+
+use crate::codes::{Code, reasons};
 
 /// The maximum length of a URL, in bytes.
 const MAX_URL_BYTES: usize = 4000;
@@ -191,6 +191,25 @@ impl WebUrl {
     /// Returns whether the connection is encrypted.
     pub fn is_secure(&self) -> bool {
         self.is_secure
+    }
+
+    /// Returns scheme, host and port, such as `https://mcp.example:8443`, without the port if it is the usual one.
+    pub fn origin(&self) -> String {
+        let whole = self.to_string();
+        whole[..whole.len() - self.target.len()].to_owned()
+    }
+
+    /// Returns path and query.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// Returns whether the host is this machine.
+    pub fn is_loopback(&self) -> bool {
+        match &self.host {
+            Host::Name(name) => name == "localhost" || name.ends_with(".localhost"),
+            Host::Address(address) => address.is_loopback(),
+        }
     }
 
     /// Checks the host against the domains of the policy.

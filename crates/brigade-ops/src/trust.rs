@@ -1,0 +1,199 @@
+//! Shows what rules and Brigade itself would run, and records that a person reviewed it.
+
+use std::sync::Arc;
+
+use brigade_call::{Caller, Plan, SeenPart};
+use brigade_catalog::{Level, Reads};
+use brigade_core::text::escape_terminal;
+use brigade_core::{Json, codes};
+use brigade_policy::approval::Reviewed;
+use brigade_workspace::{
+    Config, TRUSTED, TrustKind, TrustTarget, WorkspaceContext, WritablePlaces, gather, load, masks,
+};
+
+use crate::calls::Calls;
+use crate::error::{Error, ErrorKind};
+use crate::report::{Report as _, TrustPart, TrustReport, TrustRow, TrustState};
+use crate::{find_runtime, machine_of};
+
+/// The name of the worker that judges calls.
+const JUDGE: &str = "judge";
+
+/// The agent that plans are made for. Each agent would run the same.
+const ANY_AGENT: &str = "reviewer";
+
+/// A thing to review.
+struct Thing {
+    target: TrustTarget,
+    parts: Vec<SeenPart>,
+    row: TrustRow,
+}
+
+impl Calls {
+    /// Shows tools and programs, each by its id, `runtime:ID`, `worker:ID` or `judge`. Records nothing, and runs nothing.
+    ///
+    /// # Errors
+    /// Fails if one of them does not exist, and on file errors.
+    pub fn show_trust(&self, names: &[String]) -> Result<TrustReport, Error> {
+        let config = gather::config(&self.context)?;
+        let things = things(&self.context, &config, names)?;
+        Ok(report(&self.context, things.into_iter().map(|thing| thing.row).collect()))
+    }
+
+    /// Records that a person reviewed exactly what a report shows.
+    ///
+    /// # Errors
+    /// Fails inside a run, if something changed since it was shown, and on file errors.
+    pub fn trust(&self, names: &[String], shown: &TrustReport) -> Result<TrustReport, Error> {
+        let context = &*self.context;
+        context.require_outside_run()?;
+        let config = gather::config(context)?;
+        let things = things(context, &config, names)?;
+        if !things.iter().map(|thing| &thing.row).eq(&shown.things) {
+            let message = "something changed since it was shown; look at it again";
+            return Err(Error::new(ErrorKind::Refused, message).coded(codes::NOT_REVIEWED));
+        }
+        for Thing { target, parts, .. } in things {
+            context.host().record_review(&config.policy, target, parts, "tools trust")?;
+        }
+        let mut report = TrustReport { trusted: true, ..shown.clone() };
+        let to_review = report.things.iter_mut().filter(|thing| thing.state != TrustState::NotNeeded);
+        to_review.for_each(|thing| thing.state = TrustState::Reviewed);
+        Ok(report)
+    }
+}
+
+/// Records that a person reviewed what a call runs, because the person approved the call. The approval itself is stored
+/// already.
+pub(crate) fn note_approved(context: &WorkspaceContext, config: &Config, plan: &Plan, call: &str) {
+    if let Err(error) = context.host().record_plan(&config.policy, plan, &format!("approved {call}")) {
+        tracing::warn!(%error, "what the approved call runs is not recorded as reviewed");
+    }
+}
+
+/// Records that a person reviewed the example, because Brigade itself just wrote it.
+pub(crate) fn note_example(context: &WorkspaceContext) {
+    let record = || -> Result<(), Error> {
+        context.require_outside_run()?;
+        let config = gather::config(context)?;
+        for entry in config.catalog.tools().iter().filter(|entry| entry.origin.level == Level::Project) {
+            let Thing { target, parts, .. } = tool(context, &config, entry.id.as_str())?;
+            context.host().record_review(&config.policy, target, parts, "tools init")?;
+        }
+        Ok(())
+    };
+    if let Err(error) = record() {
+        tracing::warn!(%error, "the example is not recorded as reviewed");
+    }
+}
+
+fn report(context: &WorkspaceContext, things: Vec<TrustRow>) -> TrustReport {
+    TrustReport {
+        schema: TrustReport::SCHEMA,
+        target: context.target(),
+        trusted_path: context.absolute(TRUSTED),
+        trusted: false,
+        thing_count: things.len(),
+        things,
+    }
+}
+
+fn things(context: &WorkspaceContext, config: &Arc<Config>, names: &[String]) -> Result<Vec<Thing>, Error> {
+    let mut things = Vec::new();
+    for name in names.iter().map(|name| name.trim()) {
+        let target: TrustTarget = match name {
+            JUDGE => TrustTarget::new(TrustKind::Worker, judge(context, config)?),
+            name => name.parse().expect("every text names something"),
+        };
+        match target.kind {
+            TrustKind::Tool => things.push(tool(context, config, &target.id)?),
+            TrustKind::Runtime | TrustKind::Health => things.extend(runtime(context, config, &target.id)?),
+            TrustKind::Worker => things.push(worker(context, config, target)?),
+        }
+    }
+    Ok(things)
+}
+
+fn tool(context: &WorkspaceContext, config: &Arc<Config>, name: &str) -> Result<Thing, Error> {
+    let host = context.host();
+    let args = Json::object::<&str>([]);
+    // A reader of resources is reviewed for each server.
+    let read = name.split_once('@').and_then(|(id, server)| Some((Reads::of_tool_id(id)?, server)));
+    let offer = read.and_then(|(reads, server)| {
+        config.offers(&host).iter().find(|offer| offer.reads == reads && offer.server == server)
+    });
+    let tool = match offer {
+        Some(offer) => &offer.entry,
+        None => {
+            let id = load::named(&config.catalog, name).map_or(name, |tool| tool.id.as_str());
+            gather::entry(context, config, id, &args)?
+        }
+    };
+    let caller = Caller::Agent(ANY_AGENT.to_owned());
+    let plan = gather::plan_call(context, config, tool, Ok(args), caller, None, None)?.plan;
+    let thing = thing(context, config, TrustTarget::for_plan(&plan), plan.seen_parts());
+    let contract = Some(plan.shown_contract().clone());
+    Ok(Thing { row: TrustRow { command: plan.summary().command.clone(), contract, ..thing.row }, ..thing })
+}
+
+fn runtime(context: &WorkspaceContext, config: &Config, id: &str) -> Result<Vec<Thing>, Error> {
+    let runtimes = load::runtimes(context)?;
+    let runtime = find_runtime(&runtimes, id)?;
+    let masks = masks(&context.environment, &config.policy);
+    let parts = machine_of(context.host(), &config.policy)?.parts(runtime)?;
+    let commands = [Some(&runtime.command), runtime.health_command.as_ref()];
+    Ok(parts
+        .into_iter()
+        .zip(commands)
+        .filter_map(|((target, parts), command)| {
+            let thing = thing(context, config, target, parts);
+            Some(Thing { row: TrustRow { command: Some(masks.shown(command?)), ..thing.row }, ..thing })
+        })
+        .collect())
+}
+
+fn worker(context: &WorkspaceContext, config: &Config, target: TrustTarget) -> Result<Thing, Error> {
+    let host = context.host();
+    let workers = config.gateway(&host).map(|gateway| gateway.workers.as_slice()).unwrap_or_default();
+    let Some(worker) = workers.iter().find(|worker| worker.id == target.id) else {
+        let message = format!("gateway.toml has no worker `{}`", escape_terminal(&target.id));
+        return Err(Error::new(ErrorKind::NotFound, message));
+    };
+    let masks = masks(&context.environment, &config.policy);
+    let command = Some(masks.shown(&worker.command.to_string()));
+    let thing = thing(context, config, target, host.worker_parts(worker));
+    Ok(Thing { row: TrustRow { command, ..thing.row }, ..thing })
+}
+
+/// Returns the id of the worker that judges calls.
+fn judge(context: &WorkspaceContext, config: &Config) -> Result<String, Error> {
+    let judge = config.gateway(&context.host()).and_then(|gateway| gateway.judge.as_ref());
+    let none = || Error::new(ErrorKind::NotFound, "gateway.toml names no judge");
+    judge.map(|judge| judge.worker.clone()).ok_or_else(none)
+}
+
+fn thing(context: &WorkspaceContext, config: &Config, target: TrustTarget, parts: Vec<SeenPart>) -> Thing {
+    let host = context.host();
+    let parts = WritablePlaces::new(&config.policy).to_review(&host, parts);
+    let (state, changed) = match host.trust.reviewed(host.fs, &target, &parts) {
+        Reviewed::Yes if parts.is_empty() => (TrustState::NotNeeded, Vec::new()),
+        Reviewed::Yes => (TrustState::Reviewed, Vec::new()),
+        Reviewed::Never => (TrustState::Never, Vec::new()),
+        Reviewed::Changed(changed) => (TrustState::Changed, changed),
+    };
+    let part = |part: &SeenPart| TrustPart {
+        name: part.name.clone(),
+        path: part.path.clone(),
+        sha256: part.fingerprint,
+    };
+    let row = TrustRow {
+        kind: target.kind.to_string(),
+        id: target.id.clone(),
+        state,
+        changed,
+        command: None,
+        contract: None,
+        parts: parts.iter().map(part).collect(),
+    };
+    Thing { target, parts, row }
+}
