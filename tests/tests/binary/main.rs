@@ -110,6 +110,7 @@ mod serve_decisions;
 mod serve_digits;
 mod serve_http;
 mod serve_judge;
+mod serve_lenient;
 mod serve_memory_guard;
 mod serve_reads;
 mod serve_rights;
