@@ -15,6 +15,12 @@ use serde_json::{Map, Value, json};
 
 use crate::numbers::{self, is_held};
 
+/// The member of `_meta` with the code and the data of the error of an upstream server.
+const UPSTREAM_ERROR: &str = "brigade/upstream_error";
+
+/// The error of a server whose user has to open a URL first. Clients find the URL in its data.
+const URL_ELICITATION: ErrorCode = ErrorCode(-32042);
+
 /// The member of `_meta` that says which call a result belongs to.
 const CALL: &str = "brigade/call";
 
@@ -74,6 +80,8 @@ pub(crate) struct Answer {
     pub(crate) lacking: Option<ClientCapabilities>,
     /// The code of the error with which an upstream server answered.
     pub(crate) upstream_code: Option<i32>,
+    /// The error with which an upstream server asks the client to open a URL.
+    pub(crate) asks_for_url: Option<ErrorData>,
 }
 
 impl CallSummary {
@@ -506,10 +514,11 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
         },
     };
     // If the tool itself reported the failure, its report is the answer.
-    let own = streams.result().filter(|result| code == codes::TOOL_ERROR && !result.content.is_empty());
+    let says = |result: &ToolResult| !result.content.is_empty() || result.structured_content.is_some();
+    let own = streams.result().filter(|result| code == codes::TOOL_ERROR && says(result));
     if let Some(result) = own {
         return Answer { about: about.coded(code.as_str()), is_error: true, ..Answer::default() }
-            .with(ToolResult { meta: None, ..result })
+            .with(result)
             .counted();
     }
     let mut text = said;
@@ -520,9 +529,16 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
     }
     let error = receipt.mcp_response_error.as_ref().and_then(|error| serde_json::to_value(error).ok());
     let error: Option<ErrorData> = error.and_then(|error| serde_json::from_value(error).ok());
-    let upstream_code = error.as_ref().map(|error| error.code.0);
-    let lacking = error.and_then(|error| missing_capabilities(&error));
-    Answer { lacking, upstream_code, ..Answer::failed(about.coded(code.as_str()), text) }.counted()
+    let mut answer = Answer::failed(about.coded(code.as_str()), text).counted();
+    if let Some(error) = error {
+        answer.lacking = missing_capabilities(&error);
+        answer.upstream_code = Some(error.code.0);
+        if let Some(data) = &error.data {
+            answer.meta.insert(UPSTREAM_ERROR.to_owned(), json!({"code": error.code.0, "data": data}));
+        }
+        answer.asks_for_url = (error.code == URL_ELICITATION).then_some(error);
+    }
+    answer
 }
 
 /// Returns the capabilities that a refusal names as missing.

@@ -133,7 +133,7 @@ impl Gateway {
         // If a turn is free, a call that a rule approves is stored as running at once.
         let turn = self.turns.try_take(&asker.whose(), tool.writes(), self.concurrent(&asker.agent));
         let (asked, begun) = match &turn {
-            Some(_) => {
+            Some(turn) => {
                 let mut run = match self.prepared(asker) {
                     Ok(run) => run,
                     Err(error) => return answer(busy_answer(&tool.id, error.to_string())),
@@ -147,7 +147,7 @@ impl Gateway {
                 let workspace = run.workspace.clone();
                 let asked =
                     blocking(move || workspace.agent_calls().ask_and_run(&*shown()?, &id, args, &note));
-                let asked = self.driven(asker, tool, &mut run, asked).await;
+                let asked = self.driven(asker, tool, (&mut run, turn), asked).await;
                 (asked, begun.lock().unwrap_or_else(PoisonError::into_inner).take())
             }
             None => {
@@ -221,7 +221,7 @@ impl Gateway {
         tokio::pin!(done);
         let started = Instant::now();
         let mut ticks = tokio::time::interval_at((started + PROGRESS_INTERVAL).into(), PROGRESS_INTERVAL);
-        let mut asking: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
+        let mut asking: Option<upstream::Asking> = None;
         let done = loop {
             tokio::select! {
                 done = &mut done => break done,
@@ -229,9 +229,9 @@ impl Gateway {
                 () = self.stop.cancelled(), if !token.is_cancelled() => token.cancel(),
                 Some(said) = said.recv() => match (said, &asker.client.questions) {
                     (ServerMessage::Log(_), _) => {}
-                    (ServerMessage::Asks(questions), Some(later)) => drop(later.send(questions)),
+                    (ServerMessage::Asks(questions), Some(later)) => drop(later.send((questions, None))),
                     (ServerMessage::Asks(questions), None) => {
-                        asking = Some(Box::pin(upstream::ask(asker.line.peer(), questions)));
+                        asking = Some(upstream::ask(asker.line.peer(), questions, None));
                     }
                 },
                 () = wait_for_question(&mut asking), if asking.is_some() => asking = None,
@@ -337,7 +337,7 @@ impl Gateway {
         };
         let running = self.started(id, &run.token);
         let going_on = self.go_on(asker, run.workspace.clone(), id, run.token.clone());
-        let ended = self.driven(asker, tool, &mut run, going_on).await;
+        let ended = self.driven(asker, tool, (&mut run, &turn), going_on).await;
         drop((running, turn));
         match ended {
             // Another request of the agent already runs the call.
@@ -380,7 +380,9 @@ impl Gateway {
     fn prepared(self: &Arc<Self>, asker: &Asker) -> std::io::Result<Run> {
         let token = CancelToken::new()?;
         let (tells, told) = tokio::sync::mpsc::channel(MAX_WAITING_PROGRESS);
-        let most = u64::try_from(self.concurrent(&asker.agent)).unwrap_or(u64::MAX);
+        // Calls that wait for their clients do not count, although they are stored as running.
+        let most = self.concurrent(&asker.agent).saturating_add(self.turns.paused(&asker.whose()));
+        let most = u64::try_from(most).unwrap_or(u64::MAX);
         let ender = Arc::new(Ender { gateway: self.clone(), agent: asker.who() });
         let (client, said) = ClientOfCall::new(&asker.client);
         // A slow client misses some progress messages.
@@ -397,14 +399,14 @@ impl Gateway {
         self: &Arc<Self>,
         asker: &Asker,
         tool: &AgentTool,
-        run: &mut Run,
+        (run, turn): (&mut Run, &Turn),
         ends: impl Future<Output = T>,
     ) -> T {
         let started = Instant::now();
         let Run { token, told, said, .. } = run;
-        let mut asking: Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = None;
+        let mut asking: Option<upstream::Asking> = None;
         let mut asks = std::collections::VecDeque::new();
-        let ask = |next| Box::pin(upstream::ask(asker.line.peer(), next)) as std::pin::Pin<Box<_>>;
+        let ask = |next| upstream::ask(asker.line.peer(), next, Some(turn.pause()));
         tokio::pin!(ends);
         let mut ticks =
             tokio::time::interval_at((Instant::now() + PROGRESS_INTERVAL).into(), PROGRESS_INTERVAL);
@@ -451,7 +453,7 @@ impl Gateway {
                         () = asker.cancelled.cancelled() => {}
                     },
                     (ServerMessage::Log(_), _) => {}
-                    (ServerMessage::Asks(questions), Some(later)) => drop(later.send(questions)),
+                    (ServerMessage::Asks(asked), Some(later)) => drop(later.send((asked, Some(turn.pause())))),
                     (ServerMessage::Asks(questions), None) => {
                         asks.push_back(questions);
                         if asking.is_none() {
@@ -680,7 +682,7 @@ fn busy_answer(tool: &str, why: String) -> Answer {
 }
 
 /// Waits for the client's reply to the open question.
-async fn wait_for_question(asking: &mut Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>) {
+async fn wait_for_question(asking: &mut Option<upstream::Asking>) {
     match asking {
         Some(asking) => asking.await,
         None => std::future::pending().await,

@@ -35,18 +35,88 @@ struct Places {
 struct State {
     running: usize,
     waiting: usize,
+    /// The calls that wait for an answer of their client, and have no place.
+    paused: usize,
 }
 
 /// A turn. Dropping it passes it to the next call.
 pub(crate) struct Turn {
-    places: Arc<Places>,
+    place: Arc<Place>,
     _writing: Option<OwnedMutexGuard<()>>,
+}
+
+/// The place of a call.
+struct Place {
+    places: Arc<Places>,
+    most: usize,
+    /// Whether the call has the place.
+    hold: Mutex<Hold>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    Running,
+    Paused,
+    Ended,
+}
+
+/// The pause of a call that waits for an answer of its client. Dropping it ends the pause at once.
+pub(crate) struct PausedTurn(Arc<Place>);
+
+impl Turn {
+    /// Gives the place to other calls.
+    pub(crate) fn pause(&self) -> PausedTurn {
+        self.place.change(Hold::Running, Hold::Paused);
+        PausedTurn(self.place.clone())
+    }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.places.state().running -= 1;
-        self.places.freed.notify_one();
+        self.place.change(Hold::Running, Hold::Ended);
+        self.place.change(Hold::Paused, Hold::Ended);
+    }
+}
+
+impl PausedTurn {
+    /// Waits for a place, and ends the pause.
+    pub(crate) async fn resume(self) {
+        let Place { places, most, .. } = &*self.0;
+        places.wait(*most).await;
+        // The place that was waited for is that of the call, unless the call has ended.
+        places.state().running -= 1;
+        self.0.change(Hold::Paused, Hold::Running);
+        places.freed.notify_one();
+    }
+}
+
+impl Drop for PausedTurn {
+    fn drop(&mut self) {
+        self.0.change(Hold::Paused, Hold::Running);
+    }
+}
+
+impl Place {
+    /// Changes what the call has, if it is in the first state.
+    fn change(&self, from: Hold, to: Hold) {
+        let mut hold = self.hold.lock().unwrap_or_else(PoisonError::into_inner);
+        if *hold != from {
+            return;
+        }
+        *hold = to;
+        let mut state = self.places.state();
+        for (hold, is_after) in [(from, false), (to, true)] {
+            let count = match hold {
+                Hold::Running => &mut state.running,
+                Hold::Paused => &mut state.paused,
+                Hold::Ended => continue,
+            };
+            *count = if is_after { *count + 1 } else { *count - 1 };
+        }
+        drop(state);
+        if from == Hold::Running {
+            self.places.freed.notify_one();
+        }
     }
 }
 
@@ -61,6 +131,22 @@ impl Places {
         let is_free = state.running < most;
         state.running += usize::from(is_free);
         is_free
+    }
+
+    /// Waits for a place, and takes it.
+    async fn wait(self: &Arc<Places>, most: usize) {
+        loop {
+            let freed = self.freed.notified();
+            if self.take(most.max(1)) {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    fn turn(self: &Arc<Places>, most: usize, writing: Option<OwnedMutexGuard<()>>) -> Turn {
+        let place = Place { places: self.clone(), most, hold: Mutex::new(Hold::Running) };
+        Turn { place: Arc::new(place), _writing: writing }
     }
 }
 
@@ -84,7 +170,7 @@ impl Turns {
             true => Some(places.writing.clone().try_lock_owned().ok()?),
             false => None,
         };
-        places.take(most.max(1)).then(|| Turn { places, _writing: writing })
+        places.take(most.max(1)).then(|| places.turn(most, writing))
     }
 
     fn places(&self, whose: &QuotaKey) -> Arc<Places> {
@@ -108,15 +194,14 @@ impl Turns {
             true => Some(places.writing.clone().lock_owned().await),
             false => None,
         };
-        loop {
-            let freed = places.freed.notified();
-            if places.take(most.max(1)) {
-                break;
-            }
-            freed.await;
-        }
+        places.wait(most).await;
         drop(waiting);
-        Some(Turn { places, _writing: writing })
+        Some(places.turn(most, writing))
+    }
+
+    /// Returns the number of calls that wait for an answer of their client.
+    pub(crate) fn paused(&self, whose: &QuotaKey) -> usize {
+        self.places(whose).state().paused
     }
 }
 
@@ -162,6 +247,27 @@ mod tests {
             drop(first);
             assert!(is_ready(turns.take(&a, false, 1)).await.is_some());
             assert!(turns.try_take(&a, true, 1).is_some());
+        });
+    }
+
+    #[test]
+    fn a_paused_call_has_no_place() {
+        block_on(async {
+            let (turns, a) = (Turns::default(), own("a"));
+            let first = turns.take(&a, false, 1).await.unwrap();
+            let pause = first.pause();
+            assert_eq!(turns.paused(&a), 1);
+            let second = turns.try_take(&a, false, 1).unwrap();
+            let mut resumes = Box::pin(pause.resume());
+            assert!(is_ready(resumes.as_mut()).await.is_none(), "the second call has the place");
+            drop(second);
+            assert!(is_ready(resumes).await.is_some());
+            assert!(turns.paused(&a) == 0 && turns.try_take(&a, false, 1).is_none());
+            // A pause that outlives its call takes no place.
+            let pause = first.pause();
+            drop(first);
+            drop(pause);
+            assert!(turns.paused(&a) == 0 && turns.try_take(&a, false, 1).is_some());
         });
     }
 

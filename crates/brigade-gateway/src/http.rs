@@ -40,6 +40,7 @@ use brigade::core::Fingerprint;
 use crate::blocking::blocking;
 use crate::gateway::Gateway;
 use crate::http_accepts::{Accepts, as_json, is_stream};
+use crate::http_batch;
 use crate::http_sessions::HttpSessions;
 use crate::message::{self, CheckedMessage, Conversation};
 use crate::numbers;
@@ -53,7 +54,7 @@ const PATH: &str = "/mcp";
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// The header that names the revision of the protocol.
-const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// The first revision without sessions.
 const STATELESS: &str = "2026-07-28";
@@ -229,10 +230,36 @@ impl Http {
         if accepts.suffices(is_post) {
             parts.headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         }
+        let bytes = if is_post { self.body(&parts, body).await? } else { Bytes::new() };
+        match is_post.then(|| http_batch::messages(&bytes, &parts.headers)).flatten() {
+            None => self.exchange(parts, bytes, session, (speaker, accepts)).await,
+            Some(batch) => {
+                let batch = batch.map_err(|refused| json(StatusCode::BAD_REQUEST, refused))?;
+                let mut answers = Vec::new();
+                for message in batch {
+                    let (parts, session) = (parts.clone(), session.clone());
+                    let one = self.exchange(parts, message, session, (speaker.clone(), Accepts::JSON));
+                    let (Ok(answer) | Err(answer)) = Box::pin(one).await.map_err(|refused| *refused);
+                    answers.extend(http_batch::response(answer).await);
+                }
+                Ok(http_batch::batch_answer(&answers, accepts))
+            }
+        }
+    }
+
+    /// Passes one message to the SDK, and returns its answer.
+    async fn exchange(
+        &self,
+        mut parts: Parts,
+        bytes: Bytes,
+        session: Option<(String, SessionEntry)>,
+        (speaker, accepts): (HttpSpeaker, Accepts),
+    ) -> Result<Answer, Box<Answer>> {
+        let is_post = parts.method == Method::POST;
         let conversation = session.as_ref().map(|(_, known)| known.conversation.clone());
         let (bytes, open) = match is_post {
-            false => (Bytes::new(), None),
-            true => self.body(&mut parts, body, conversation.as_deref()).await?,
+            false => (bytes, None),
+            true => self.check(&mut parts, bytes, conversation.as_deref())?,
         };
         let used = open.map(|key| RequestIdUse { key, conversation: conversation.clone() });
         let ended =
@@ -380,13 +407,8 @@ impl Http {
         Ok(())
     }
 
-    /// Reads and checks the body of a request. Returns it, and the key of the id that it uses.
-    async fn body(
-        &self,
-        parts: &mut Parts,
-        body: Incoming,
-        conversation: Option<&Conversation>,
-    ) -> Result<(Bytes, Option<String>), Box<Answer>> {
+    /// Reads the body of a request.
+    async fn body(&self, parts: &Parts, body: Incoming) -> Result<Bytes, Box<Answer>> {
         let headers = &parts.headers;
         let media = single(headers, &CONTENT_TYPE)?.unwrap_or_default();
         let media = media.split(';').next().unwrap_or_default().trim();
@@ -405,13 +427,22 @@ impl Http {
             return Err(too_long());
         }
         let read = tokio::time::timeout(BODY, Limited::new(body, limit).collect());
-        let bytes = match read.await {
-            Err(_) => return Err(plain(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_long()),
-            Ok(Err(_)) => return Err(plain(StatusCode::BAD_REQUEST, "the body could not be read")),
-            Ok(Ok(body)) => body.to_bytes(),
-        };
-        let revision = single(headers, &REVISION)?;
+        match read.await {
+            Err(_) => Err(plain(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long()),
+            Ok(Err(_)) => Err(plain(StatusCode::BAD_REQUEST, "the body could not be read")),
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+        }
+    }
+
+    /// Checks a message. Returns it, and the key of the id that it uses.
+    fn check(
+        &self,
+        parts: &mut Parts,
+        bytes: Bytes,
+        conversation: Option<&Conversation>,
+    ) -> Result<(Bytes, Option<String>), Box<Answer>> {
+        let revision = single(&parts.headers, &REVISION)?;
         let bytes = message::lenient(&bytes).map_or(bytes, Bytes::from);
         let once = Conversation::once(revision.is_some_and(|revision| STATELESS <= revision));
         match conversation.unwrap_or(&once).check(&bytes) {
@@ -507,11 +538,11 @@ pub(crate) fn plain(status: StatusCode, text: &str) -> Box<Answer> {
     Box::new(answer(status, media, text.as_bytes().to_vec()))
 }
 
-fn json(status: StatusCode, bytes: Vec<u8>) -> Box<Answer> {
+pub(crate) fn json(status: StatusCode, bytes: Vec<u8>) -> Box<Answer> {
     Box::new(answer(status, "application/json", bytes))
 }
 
-fn answer(status: StatusCode, media: &str, bytes: Vec<u8>) -> Answer {
+pub(crate) fn answer(status: StatusCode, media: &str, bytes: Vec<u8>) -> Answer {
     let body = Full::new(Bytes::from(bytes)).boxed();
     Response::builder().status(status).header(CONTENT_TYPE, media).body(body).expect("a plain answer")
 }

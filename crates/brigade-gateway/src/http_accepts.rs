@@ -16,6 +16,14 @@ pub(crate) struct Accepts {
 }
 
 impl Accepts {
+    /// Only single answers.
+    pub(crate) const JSON: Accepts = Accepts { json: true, streams: false };
+
+    /// Returns whether the client takes a single answer.
+    pub(crate) fn takes_json(self) -> bool {
+        self.json
+    }
+
     /// Parses the `Accept` headers of a request. Without any, everything is accepted.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Accepts {
         let mut accepts = Accepts { json: false, streams: false };

@@ -35,6 +35,7 @@ mod file_watch;
 mod gateway;
 mod http;
 mod http_accepts;
+mod http_batch;
 mod http_sessions;
 mod listing;
 mod message;

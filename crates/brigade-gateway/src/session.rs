@@ -133,11 +133,12 @@ impl Session {
         let CallRequest { view, tool, arguments, state, replies } = *asked;
         let question = Question::new(&self.gateway, asker, tool);
         let late = is_late(context);
-        let done = |answer: Answer| match &answer.lacking {
+        let done = |answer: Answer| match (&answer.lacking, &answer.asks_for_url) {
             // The client must have the capabilities that the upstream server requires.
-            Some(wanted) if late && !has(Some(&asker.client.capabilities), wanted) => {
+            (Some(wanted), _) if late && !has(Some(&asker.client.capabilities), wanted) => {
                 Err(ErrorData::missing_required_client_capability(wanted.clone()))
             }
+            (_, Some(error)) => Err(error.clone()),
             _ => Ok(Outcome::Answer(Box::new(answer))),
         };
         // The answer to a question that this client was asked before.

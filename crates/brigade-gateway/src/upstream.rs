@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "older revisions have logging levels")]
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::call_turns::PausedTurn;
 use crate::gateway::Gateway;
 use crate::session::Outcome;
 
@@ -142,7 +144,7 @@ pub(crate) struct ClientSide {
     /// Whether it has a token, or started the server itself. Other clients approve and answer nothing for a person.
     pub(crate) is_proven: bool,
     /// Receives the questions for such a client, which gets them as a result.
-    pub(crate) questions: Option<UnboundedSender<Questions>>,
+    pub(crate) questions: Option<UnboundedSender<(Questions, Option<PausedTurn>)>>,
 }
 
 /// The connection to the client of a call: that of its latest request.
@@ -198,13 +200,28 @@ impl ClientLine {
     }
 }
 
-/// Asks a client with a handshake, one question after the other.
-pub(crate) async fn ask(peer: Peer<RoleServer>, questions: Questions) {
+/// The questions to a client that are being asked.
+pub(crate) type Asking = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Asks a client with a handshake, one question after the other. The call is paused until the last answer.
+pub(crate) fn ask(peer: Peer<RoleServer>, questions: Questions, pause: Option<PausedTurn>) -> Asking {
+    Box::pin(ask_each(peer, questions, pause))
+}
+
+async fn ask_each(peer: Peer<RoleServer>, questions: Questions, mut pause: Option<PausedTurn>) {
+    let mut left = questions.len();
     for (question, reply) in questions {
+        left -= 1;
         let params = serde_json::to_value(&question.params).unwrap_or_default();
         let request = json!({"method": question.kind.method(), "params": params});
         let Ok(request) = serde_json::from_value::<ServerRequest>(request) else { continue };
-        match tokio::time::timeout(OPEN, peer.send_request(request)).await {
+        let answered = tokio::time::timeout(OPEN, peer.send_request(request)).await;
+        if left == 0
+            && let Some(pause) = pause.take()
+        {
+            pause.resume().await;
+        }
+        match answered {
             Ok(Ok(result)) => {
                 let result = serde_json::to_value(result).unwrap_or_default();
                 reply.answer(Ok(Json::from(&result)));
@@ -224,7 +241,7 @@ pub(crate) struct OngoingCall {
     /// The outcome of the call.
     pub(crate) outcome: JoinHandle<Result<Outcome, ErrorData>>,
     /// The questions of its server.
-    pub(crate) questions: UnboundedReceiver<Questions>,
+    pub(crate) questions: UnboundedReceiver<(Questions, Option<PausedTurn>)>,
     /// Cancels the call.
     pub(crate) cancel: CancellationToken,
     /// The connection to its client.
@@ -237,6 +254,7 @@ pub(crate) struct OngoingCall {
 struct ParkedCall {
     running: OngoingCall,
     asked: Questions,
+    pause: Option<PausedTurn>,
 }
 
 /// Parked calls, by the names in the states of their clients.
@@ -273,7 +291,7 @@ impl Gateway {
     ) -> Result<Outcome, ErrorData> {
         // If this request is dropped, the client has left, and the call is cancelled.
         let left = running.cancel.clone().drop_guard();
-        let asked = loop {
+        let (asked, pause) = loop {
             tokio::select! {
                 biased;
                 outcome = &mut running.outcome => {
@@ -285,11 +303,16 @@ impl Gateway {
             }
         };
         drop(left.disarm());
-        self.park(running, asked)
+        self.park(running, asked, pause)
     }
 
     /// Parks a call until its client returns the replies.
-    fn park(self: &Arc<Self>, running: OngoingCall, asked: Questions) -> Result<Outcome, ErrorData> {
+    fn park(
+        self: &Arc<Self>,
+        running: OngoingCall,
+        asked: Questions,
+        pause: Option<PausedTurn>,
+    ) -> Result<Outcome, ErrorData> {
         let mut requests = std::collections::BTreeMap::new();
         for (question, _) in &asked {
             let params = serde_json::to_value(&question.params).unwrap_or_default();
@@ -306,7 +329,7 @@ impl Gateway {
         if PARKED <= parking.len() {
             return Err(ErrorData::internal_error("too many calls wait for their clients", None));
         }
-        parking.insert(name.clone(), ParkedCall { running, asked });
+        parking.insert(name.clone(), ParkedCall { running, asked, pause });
         drop(parking);
         let gateway = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -331,7 +354,7 @@ impl Gateway {
         (line, gone): (ClientLine, &CancellationToken),
     ) -> Option<Result<Outcome, ErrorData>> {
         let State { parked } = self.states.open_json(state).ok()?;
-        let ParkedCall { running, asked } = {
+        let ParkedCall { running, asked, mut pause } = {
             let mut parking = self.parking();
             if parking.get(&parked).is_none_or(|parked| parked.running.of != of) {
                 return Some(Err(invalid_state_error()));
@@ -339,6 +362,11 @@ impl Gateway {
             parking.remove(&parked)?
         };
         running.line.move_to(line);
+        let has_all =
+            asked.iter().all(|(question, _)| replies.is_some_and(|given| given.contains_key(&question.key)));
+        if let Some(pause) = pause.take_if(|_| has_all) {
+            pause.resume().await;
+        }
         let mut left = Vec::new();
         for (question, reply) in asked {
             match replies.and_then(|replies| replies.get(&question.key)) {
@@ -347,7 +375,7 @@ impl Gateway {
             }
         }
         // Unanswered questions are asked again.
-        Some(if left.is_empty() { self.follow(running, gone).await } else { self.park(running, left) })
+        Some(if left.is_empty() { self.follow(running, gone).await } else { self.park(running, left, pause) })
     }
 }
 
