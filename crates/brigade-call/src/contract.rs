@@ -89,7 +89,10 @@ fn fingerprint_of(tool_id: &str, tool: Option<&Tool>, files: &ContractFiles) -> 
         fingerprint = fingerprint
             .text("remote_url", remote.url.as_str())
             .text("remote_transport", remote.transport.as_str())
-            .table("remote_headers", remote.headers.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+            .table(
+                "remote_headers",
+                remote.headers.iter().map(|(name, text)| (name.as_str(), text.as_str())),
+            );
     }
     let version = tool.and_then(|tool| tool.version.as_ref()).map(|version| version.as_str());
     let later = [("version", version), ("version_command", text(|tool| &tool.version_command))];

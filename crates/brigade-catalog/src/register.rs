@@ -289,13 +289,15 @@ fn value(text: &str) -> Result<Json, RegisterError> {
 }
 
 /// The note for the URL of a server that is not stored.
-const URL_LEFT_OUT: &str = "its query, its user or a variable in it may be secret; write `url` of the runtime by hand";
+const URL_LEFT_OUT: &str =
+    "its query, its user or a variable in it may be secret; write `url` of the runtime by hand";
 
 /// The note for the headers of a server, whose values are not stored.
-const HEADER_LABEL: &str = "no value is taken over; bind the label of the header under env_bindings of the policy";
+const HEADER_LABEL: &str =
+    "no value is taken over; bind the label of the header under env_bindings of the policy";
 
-/// Makes the runtime of a remote server, disabled until a review, and lets the entry depend on it. `None` if the URL may
-/// hold a secret. A header without a text gets a label that is made of its name.
+/// Makes the runtime of a remote server, disabled until a review, and lets the entry depend on it. `None` if the URL
+/// may hold a secret. A header without a text gets a label that is made of its name.
 fn remote_server(
     tool: &mut Tool,
     url: &str,

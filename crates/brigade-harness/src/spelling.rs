@@ -1,13 +1,13 @@
 //! Reads a server in the spelling of its harness.
 
+mod headers;
 mod table;
 mod text;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use brigade_cmdline::Argv;
-use brigade_core::{Fingerprint, IssueType, Json, Label, Number, Object};
+use brigade_core::{Fingerprint, IssueType, Json, Number, Object};
 use brigade_redact::{MARK, Redactor, is_secret_name, is_secret_value, looks_secret_value, secret_fields};
 
 use crate::beside::{is_variable, named_value};
@@ -56,19 +56,6 @@ struct Reader<'r> {
     /// Parts of the definition that are missing from the entry.
     left_out: Vec<String>,
     launch: Launch,
-}
-
-/// Returns the value of a header with its variables in braces: `Bearer {TOKEN}` for `Bearer ${env:TOKEN}`. `None` if it
-/// names no variable, or holds more than a scheme next to it.
-fn with_labels(value: &str) -> Option<String> {
-    let found = references(value);
-    let rest = found.rest.trim();
-    let is_scheme = rest.is_empty() || ["Bearer", "Basic", "Token", "token"].contains(&rest);
-    let [reference] = &found.found[..] else { return None };
-    let name = reference.trim_start_matches('$').trim_matches(['{', '}']);
-    let name = name.strip_prefix("env:").unwrap_or(name).split(":-").next().unwrap_or_default();
-    name.parse::<Label>().ok().filter(|_| is_scheme)?;
-    Some(if rest.is_empty() { format!("{{{name}}}") } else { format!("{rest} {{{name}}}") })
 }
 
 /// Reads a server. The flag next to the name says whether the name replaces a secret.
@@ -494,31 +481,6 @@ impl Reader<'_> {
         }
         dedup(&mut names);
         names
-    }
-
-    /// Returns the headers with the variables that their values name. A value that holds anything else is left out.
-    fn header_texts(&self) -> BTreeMap<String, Option<String>> {
-        let mut texts = BTreeMap::new();
-        for (key, inner) in self.spelling.headers {
-            let value = self.members.get(*key);
-            let value = match inner {
-                Some(inner) => value.and_then(|value| value.get(inner)),
-                None => value,
-            };
-            for (name, value) in value.and_then(Json::as_object).into_iter().flatten().take(MAX_LIST_ELEMENTS) {
-                texts.insert(name.clone(), value.as_str().and_then(with_labels));
-            }
-        }
-        let label = |value: &Json| value.as_str().filter(|name| name.parse::<Label>().is_ok()).map(str::to_owned);
-        let variables = self.spelling.header_variables.and_then(|key| self.members.get(key)?.as_object());
-        for (name, value) in variables.into_iter().flatten().take(MAX_LIST_ELEMENTS) {
-            texts.insert(name.clone(), label(value).map(|label| format!("{{{label}}}")));
-        }
-        if let Some(bearer) = self.spelling.bearer_variable.and_then(|key| self.members.get(key)) {
-            let text = label(bearer).map(|label| format!("Bearer {{{label}}}"));
-            texts.insert("Authorization".to_owned(), text);
-        }
-        texts
     }
 
     /// Takes the keys of a map. Checks the values but does not keep them.

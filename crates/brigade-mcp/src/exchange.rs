@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use brigade_call::{ContentBlock, McpPinState, McpRequestId, McpResponse, Receipt};
 use brigade_catalog::Reads;
-use brigade_core::json::to_json;
 use brigade_core::codes::LOGIN_REQUIRED;
+use brigade_core::json::to_json;
 use brigade_core::{IssueType, Json, Number};
 use brigade_process::Outcome;
 use brigade_redact::Redactor;

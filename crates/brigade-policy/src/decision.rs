@@ -267,7 +267,10 @@ impl Decision {
             fingerprint = fingerprint
                 .text("remote_url", server.url.as_str())
                 .text("remote_transport", server.transport.as_str())
-                .table("remote_headers", server.headers.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+                .table(
+                    "remote_headers",
+                    server.headers.iter().map(|(name, text)| (name.as_str(), text.as_str())),
+                );
         }
         fingerprint.finish()
     }

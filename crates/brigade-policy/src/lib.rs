@@ -93,11 +93,12 @@ mod ruling;
 
 pub use approval::{AutoApprove, CoverageGap, Gate, RuleReport};
 pub use blocker::Blocker;
+pub use brigade_core::web_url::{Host, Reach, WebDomain, WebProblem, WebUrl, is_public};
 pub use closed::{ALWAYS_CLOSED, RefusedWrite, Writable, always_closed, refused_write};
 pub use crew::{CrewFacts, CrewWork, CrewWorker, decide_crew};
 pub use decision::{
-    Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, RemoteTerms, SandboxRequest,
-    TimeoutSource, decide, decide_health, explain, invalid, refusals, step_to_correct,
+    Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, RemoteTerms,
+    SandboxRequest, TimeoutSource, decide, decide_health, explain, invalid, refusals, step_to_correct,
 };
 pub use document::LocatedValue;
 pub use effects::{
@@ -114,4 +115,3 @@ pub use policy::{
 };
 pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
 pub use ruling::{Ruling, Topic, refuse_inline_code, refuse_undeclared_code};
-pub use brigade_core::web_url::{Host, Reach, WebDomain, WebProblem, WebUrl, is_public};

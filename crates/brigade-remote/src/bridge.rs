@@ -1,6 +1,6 @@
 //! Passes the messages of standard streams to a remote MCP server, and its messages back.
 //!
-//! The bridge is a process of its own, started like a local server: in the sandbox of the policy, with the variables of
+//! The bridge is a separate process, started like a local server: in the sandbox of the policy, with the variables of
 //! the labels, and ended with its whole tree. So a call of a remote tool takes every step of a call of a local one.
 //!
 //! | message of the client | streamable HTTP | the older transport (`sse`) |
@@ -234,8 +234,7 @@ impl Bridge {
             ("message", Json::from(message)),
             ("data", data),
         ]);
-        let answer =
-            Json::object([("jsonrpc", Json::from("2.0")), ("id", id.clone()), ("error", error)]);
+        let answer = Json::object([("jsonrpc", Json::from("2.0")), ("id", id.clone()), ("error", error)]);
         self.pass(&answer.to_compact());
     }
 

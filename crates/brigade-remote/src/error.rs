@@ -22,7 +22,9 @@ pub enum RemoteError {
     #[error("the server needs a login")]
     LoginRequired,
     /// The server refuses the configured header.
-    #[error("the server answers 401 to the configured `{0}` header; check the value that its label is bound to")]
+    #[error(
+        "the server answers 401 to the configured `{0}` header; check the value that its label is bound to"
+    )]
     HeaderRefused(String),
     /// A label of a header has no value.
     #[error("a label of the header `{0}` has no value")]

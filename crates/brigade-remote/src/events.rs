@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn a_long_event_is_an_error() {
-        for text in [format!("data: {}\n\n", "x".repeat(99)), "x".repeat(99), "data: 0123456789\n".repeat(9)] {
+        for text in [format!("data: {}\n\n", "x".repeat(99)), "x".repeat(99), "data: 0123456789\n".repeat(9)]
+        {
             let problem = next_event(&mut text.as_bytes(), 64);
             assert!(matches!(problem, Err(StreamProblem::TooLong)), "{text}");
         }

@@ -212,7 +212,9 @@ fn ask_for_tokens(
     let (status, origin) = (answer.status, url.origin());
     let json = document(&answer.read(MAX_DOCUMENT_BYTES)?);
     match status {
-        200..=299 => json.map(TokenAnswer::Given).ok_or_else(|| login(format!("the answer of {origin} is not JSON"))),
+        200..=299 => {
+            json.map(TokenAnswer::Given).ok_or_else(|| login(format!("the answer of {origin} is not JSON")))
+        }
         400 | 401 | 403 => {
             let word = json.as_ref().and_then(|json| json.get("error")).and_then(Json::as_str);
             Ok(TokenAnswer::Refused(plain_word(word.unwrap_or("error"))))
@@ -301,7 +303,8 @@ fn unpercent(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..2).and_then(|code| u8::from_str_radix(std::str::from_utf8(code).ok()?, 16).ok());
+        let code =
+            after.get(..2).and_then(|code| u8::from_str_radix(std::str::from_utf8(code).ok()?, 16).ok());
         match (first, code) {
             (b'%', Some(byte)) => {
                 bytes.push(byte);

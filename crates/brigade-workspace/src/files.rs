@@ -294,6 +294,12 @@ impl ToolReader<'_> {
 
     /// Returns the path of a command's program, if it exists.
     pub(crate) fn program_path(&self, argv: &Argv, directory: &Path) -> Option<PathBuf> {
+        // Another version on PATH may not have the bridge.
+        if self.tool.remote.is_some()
+            && let Some(program) = brigade_itself(argv.program()).filter(|program| is_named_brigade(program))
+        {
+            return Some(program);
+        }
         let path_variable = self.host.environment.get("PATH");
         let is_there = |path: &Path| is_program(self.host.fs, path);
         // Brigade starts it for its own tools, and no entry of the catalog names it.
@@ -390,6 +396,11 @@ pub fn compile_schema(bytes: &[u8]) -> SchemaFact {
             SchemaFact::Unsound(problems)
         }
     }
+}
+
+/// Returns whether the running program is the command line, and not a program with the library.
+fn is_named_brigade(program: &Path) -> bool {
+    program.file_name().is_some_and(|name| name == "brigade")
 }
 
 /// Returns the running program for the word `brigade`, which need not be on PATH.

@@ -169,6 +169,11 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     }
     let installation = reader.host.installation(&reads);
     named.program_paths = installation.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    // The bridge is this program, which need not be installed where programs are.
+    if reader.tool.remote.is_some() {
+        let bridge = reader.program_path(&argv, directory);
+        named.program_paths.extend(bridge.map(|path| path.to_string_lossy().into_owned()));
+    }
     named.not_bound.extend(reads.of_process.map(NotBound::OfProcess));
     named.near =
         reads.missing.as_deref().and_then(|script| near_path(script.as_ref(), &directory.join(script)));

@@ -127,8 +127,8 @@ pub use brigade_call::{
     UnboundFile, is_of_execution, typed_value,
 };
 pub use brigade_catalog::{
-    ApprovalMode, Availability, CONNECT, Family, FindQuery, Level, MatchKind, OrBuiltin, Quantity, Reads, RunsIn,
-    Tool, ToolSource, ToolState, starter::StarterTools,
+    ApprovalMode, Availability, CONNECT, Family, FindQuery, Level, MatchKind, OrBuiltin, Quantity, Reads,
+    RunsIn, Tool, ToolSource, ToolState, starter::StarterTools,
 };
 pub use brigade_cmdline as command;
 pub use brigade_core as core;
@@ -175,7 +175,8 @@ pub use agents::Agents;
 pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
 pub use brigade_ops::{
     ArgsSource, CallFilter, CallList, Calls, Checkpoints, Declare, Error, ErrorKind, ImportMcpRequest,
-    LogReach, LoginRequest, OnBlocked, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
+    LogReach, LoginRequest, OnBlocked, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs,
+    Runtimes,
 };
 pub use brigade_ops::{Ignore, OnExisting, upstreams::Upstreams};
 pub use brigade_workspace::TaskSessions;

@@ -114,7 +114,8 @@ fn a_remote_server_is_used_like_a_local_one() {
     site.assert_nowhere(TOKEN.as_bytes(), &[]);
 
     // The approval binds URL and headers.
-    for (from, to) in [("/mcp\"", "/mcp?team=1\""), ("Bearer {FAR", "Basic {FAR"), ("timeout = 20", "transport = \"sse\"")]
+    for (from, to) in
+        [("/mcp\"", "/mcp?team=1\""), ("Bearer {FAR", "Basic {FAR"), ("timeout = 20", "transport = \"sse\"")]
     {
         let id = site.approved("far-echo", HELLO);
         site.workspace.replace(RUNTIMES, from, to);
@@ -204,7 +205,8 @@ fn browse(url: &str) -> String {
 
 /// Logs in, with a person who agrees at once. Returns the exit code and the document.
 fn login(site: &Site, words: &[&str]) -> (i32, Value) {
-    let mut command = site.brigade.command(["tools", "login", "far", "--no-browser", "--json"].iter().chain(words));
+    let mut command =
+        site.brigade.command(["tools", "login", "far", "--no-browser", "--json"].iter().chain(words));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let url = lines.map_while(Result::ok).find(|line| line.starts_with("http://"));
@@ -223,7 +225,11 @@ fn a_login_is_made_refreshed_and_removed() {
     let refused = site.json(["import", "mcp", "far"]).refused("run `brigade tools login far`");
     assert_eq!(refused["code"], "login_required", "{refused:#}");
     let (code, report) = login(&site, &[]);
-    assert_eq!((code, &report["server"], &report["issuer"]), (0, &json!("far"), &json!(server.origin)), "{report:#}");
+    assert_eq!(
+        (code, &report["server"], &report["issuer"]),
+        (0, &json!("far"), &json!(server.origin)),
+        "{report:#}"
+    );
     let path = report["tokens_path"].as_str().unwrap().to_owned();
     let tokens = std::fs::read_to_string(&path).unwrap();
     assert!(path.contains(".local/state/brigade/oauth/"), "{path}");
@@ -243,7 +249,9 @@ fn a_login_is_made_refreshed_and_removed() {
     assert!(!Path::new(&path).exists());
     let receipt = echo(&site);
     assert_eq!(receipt["mcp_error_kind"], "login_required", "{receipt:#}");
-    site.add_to_policy("[[auto_approve]]\nname = \"far\"\ntools = [\"far-*\"]\neffects = [\"remote-read\", \"network\"]\n");
+    site.add_to_policy(
+        "[[auto_approve]]\nname = \"far\"\ntools = [\"far-*\"]\neffects = [\"remote-read\", \"network\"]\n",
+    );
     site.workspace.write(CATALOG, site.workspace.read_text(CATALOG).replace("\"always\"", "\"on-request\""));
     let mut client = Client::connect(&site, "local");
     let answer = client.call("far-echo", json!({"text": "hello"}));

@@ -53,7 +53,8 @@ impl RemoteServer {
 
     /// Lists the labels in its headers, each once.
     pub fn labels(&self) -> Vec<String> {
-        let mut labels: Vec<String> = self.headers.values().flat_map(|text| RemoteServer::labels_of(text)).collect();
+        let mut labels: Vec<String> =
+            self.headers.values().flat_map(|text| RemoteServer::labels_of(text)).collect();
         let mut seen = std::collections::BTreeSet::new();
         labels.retain(|label| seen.insert(label.clone()));
         labels
@@ -62,7 +63,11 @@ impl RemoteServer {
     /// Lists the labels in the text of a header.
     pub fn labels_of(text: &str) -> Vec<String> {
         let parts = text.split('{').skip(1).filter_map(|part| part.split_once('}'));
-        parts.map(|(label, _)| label).filter(|label| label.parse::<Label>().is_ok()).map(str::to_owned).collect()
+        parts
+            .map(|(label, _)| label)
+            .filter(|label| label.parse::<Label>().is_ok())
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Returns the text of a header with the values of its labels; `None` if a label has no value.
@@ -77,7 +82,9 @@ impl RemoteServer {
     /// Returns why a URL cannot be used.
     pub fn url_problem(url: &str) -> Option<&'static str> {
         match WebUrl::parse(url) {
-            Err(WebProblem::Credentials) => Some("the URL holds credentials; send them in `headers`, as a label"),
+            Err(WebProblem::Credentials) => {
+                Some("the URL holds credentials; send them in `headers`, as a label")
+            }
             Err(_) => Some("expected a URL such as `https://mcp.example.com/mcp`"),
             Ok(url) if !url.is_secure() && !url.is_loopback() => {
                 Some("`http` is not encrypted, so it is only for this machine; write `https`")
@@ -88,13 +95,16 @@ impl RemoteServer {
 
     /// Returns why a header cannot be used.
     pub fn header_problem(name: &str, value: &str) -> Option<&'static str> {
-        let is_token = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        let is_token = !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
         let is_plain = value.chars().all(|c| c.is_ascii_graphic() || c == ' ');
         let is_own = || OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str());
         match (is_token && is_plain, is_own()) {
             (false, _) => Some("expected names and values of HTTP headers"),
             (true, true) => Some("the connection sets this header itself"),
-            (true, false) if looks_secret_value(value).is_some() && RemoteServer::labels_of(value).is_empty() => {
+            (true, false)
+                if looks_secret_value(value).is_some() && RemoteServer::labels_of(value).is_empty() =>
+            {
                 Some("a header holds what looks like a secret; write a label such as `Bearer {API_TOKEN}`")
             }
             (true, false) => None,
@@ -136,7 +146,10 @@ mod tests {
         check("url = 'ftp://x'", &["url"]);
         check(&format!("{URL}headers = {{ Authorization = 'Bearer {{FAR_TOKEN}}' }}"), &[]);
         check(&format!("{URL}headers = {{ Host = 'x' }}"), &["headers"]);
-        check(&format!("{URL}headers = {{ X-Key = 'ghp_EXAMPLEexampleEXAMPLEexampleEXAMPLE12' }}"), &["headers"]);
+        check(
+            &format!("{URL}headers = {{ X-Key = 'ghp_EXAMPLEexampleEXAMPLEexampleEXAMPLE12' }}"),
+            &["headers"],
+        );
     }
 
     #[test]

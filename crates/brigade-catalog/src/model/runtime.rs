@@ -24,7 +24,7 @@ pub struct Runtime {
     pub url: Option<String>,
     /// How the remote server is reached; by default `http`.
     pub transport: Option<Transport>,
-    /// Headers for the remote server. A label in braces stands for the value that the policy binds to it.
+    /// Headers for the remote server, with labels in braces. The policy binds each label to a variable.
     pub headers: BTreeMap<String, String>,
     /// The directory that it runs in.
     pub cwd: Option<String>,

@@ -9,8 +9,8 @@ use brigade_core::{Json, Place};
 use brigade_redact::{Redactor, SecretValue, shown_command};
 
 use super::{
-    ApprovalMode, Availability, Cost, Family, Install, InvalidToolId, Level, Origin, Reads, RemoteServer, RiskClass, Runtime,
-    Seconds, SourceDetail, ToolId, VersionRequirement,
+    ApprovalMode, Availability, Cost, Family, Install, InvalidToolId, Level, Origin, Reads, RemoteServer,
+    RiskClass, Runtime, Seconds, SourceDetail, ToolId, VersionRequirement,
 };
 use crate::fields::{self, FieldPath};
 
@@ -404,7 +404,10 @@ impl Tool {
 
     /// Returns whether the entry may be a tool of a remote server: it names a runtime and a tool, and no command.
     pub(crate) fn may_be_remote(&self) -> bool {
-        self.family == Some(Family::Mcp) && self.lacks("command") && !self.lacks("runtime_id") && !self.lacks("mcp_tool_name")
+        self.family == Some(Family::Mcp)
+            && self.lacks("command")
+            && !self.lacks("runtime_id")
+            && !self.lacks("mcp_tool_name")
     }
 
     /// Adds what a connection to the remote server of a runtime needs. Does nothing for a local runtime.

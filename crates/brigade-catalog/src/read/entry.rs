@@ -142,12 +142,18 @@ fn remote_contradiction(runtime: &Runtime) -> Option<(&'static str, &'static str
         (runtime.health_command.is_some(), "health_command"),
     ];
     if let Some((_, field)) = local.into_iter().find(|(is_set, _)| *is_set) {
-        return Some((field, "a runtime with `url` is a remote server, which has no process here; remove one of them"));
+        return Some((
+            field,
+            "a runtime with `url` is a remote server, which has no process here; remove one of them",
+        ));
     }
     if transport == Transport::Stdio {
         return Some(("transport", "expected `http` or `sse`: a server with `url` has no standard streams"));
     }
-    RemoteServer::url_problem(&url)
-        .map(|why| ("url", why))
-        .or_else(|| headers.iter().find_map(|(name, value)| RemoteServer::header_problem(name, value)).map(|why| ("headers", why)))
+    RemoteServer::url_problem(&url).map(|why| ("url", why)).or_else(|| {
+        headers
+            .iter()
+            .find_map(|(name, value)| RemoteServer::header_problem(name, value))
+            .map(|why| ("headers", why))
+    })
 }

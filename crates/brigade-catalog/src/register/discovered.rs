@@ -11,7 +11,9 @@ use brigade_harness::{
 };
 use brigade_redact::{looks_secret_value, shown_command};
 
-use super::{HEADER_LABEL, RegisterError, Registration, Registrations, URL_LEFT_OUT, id_of_name, quoted, remote_server};
+use super::{
+    HEADER_LABEL, RegisterError, Registration, Registrations, URL_LEFT_OUT, id_of_name, quoted, remote_server,
+};
 use crate::model::{
     ApprovalMode, Catalog, Level, Runtime, Runtimes, Seconds, SourceDetail, Tool, ToolSource, Transport,
 };

@@ -3,7 +3,9 @@
 use brigade_core::codes::{self, registering};
 use brigade_core::{Json, Object};
 
-use super::{ADDRESS, Members, RegisterError, Registration, Registrations, is_server, URL_LEFT_OUT, remote_server};
+use super::{
+    ADDRESS, Members, RegisterError, Registration, Registrations, URL_LEFT_OUT, is_server, remote_server,
+};
 use crate::fields;
 use crate::model::{Family, Runtime, Tool, ToolId, ToolSource, Transport};
 use crate::read::tool_of;

@@ -4,8 +4,10 @@ use brigade_core::codes::{self, registering};
 use brigade_core::{Json, Object};
 
 use super::seed::server;
-use super::{ADDRESS, Members, HEADER_LABEL, RegisterError, Registration, Registrations, id_of_name,
-    is_server, quoted, URL_LEFT_OUT, remote_server};
+use super::{
+    ADDRESS, HEADER_LABEL, Members, RegisterError, Registration, Registrations, URL_LEFT_OUT, id_of_name,
+    is_server, quoted, remote_server,
+};
 use crate::model::{Family, SourceDetail, Tool, ToolSource, Transport};
 
 /// Returns whether a document is a `server.json`: it has packages or remotes of a server, and no id of a tool.

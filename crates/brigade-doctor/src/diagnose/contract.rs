@@ -54,7 +54,8 @@ pub(super) fn contract(tool: &Tool, catalog: &Catalog, files: Option<&ToolFiles>
     };
     let is_mcp = tool.family == Some(Family::Mcp);
     let transport = tool.source.as_ref().and_then(|source| source.transport);
-    if is_mcp && transport.is_some_and(|transport| transport != Transport::Stdio) && !named(&tool.runtime_id) {
+    if is_mcp && transport.is_some_and(|transport| transport != Transport::Stdio) && !named(&tool.runtime_id)
+    {
         // Nothing calls it, so the fields for calls are not missing.
         let detail = "the remote server has no runtime, so nothing calls it; register it again, or write its `url` in runtimes.toml";
         say(IssueType::MissingRuntime, "source.transport", detail);

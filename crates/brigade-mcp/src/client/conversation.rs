@@ -145,7 +145,9 @@ pub(super) async fn begin(
         Err(ClientInitializeError::JsonRpcError(refusal)) => refusal,
         Err(error) => return Err(initialize_failure(error)),
     };
-    if let Some(failure) = refusal.data.as_ref().and_then(|data| connection_failure(&Json::from(data), &refusal.message)) {
+    if let Some(failure) =
+        refusal.data.as_ref().and_then(|data| connection_failure(&Json::from(data), &refusal.message))
+    {
         return Err(failure);
     }
     // A server may refuse instead of choosing its own revision, and list its revisions in the error.

@@ -312,7 +312,7 @@ fn refusals<'c>(facts: &FactReader<'_, 'c>, tool: &'c Tool) -> Result<Vec<StateR
         }
         None => {
             let why = match tool.is_remote() {
-                true => "the remote server has no runtime, so nothing calls it",
+                true => "the remote server has no runtime: register it, or write its `url` in runtimes.toml",
                 false => "Brigade does not run tools of this family",
             };
             return Ok(vec![StateReason::new("not_executable", why)]);

@@ -7,8 +7,8 @@
 use crate::setup::Setup;
 use crate::{ImportResult, ServerListing, find_runtime};
 use brigade_catalog::Catalog;
-use brigade_core::{NextStep, codes};
 use brigade_core::text::escape_terminal;
+use brigade_core::{NextStep, codes};
 use brigade_mcp::{ImportAction, OnFirstUse, Silence, import_tool, wanted};
 use brigade_workspace::{CATALOG, Config, WorkspaceContext, load};
 

@@ -68,8 +68,7 @@ pub fn login(
     let callback = Callback::listen().map_err(|error| {
         Error::new(ErrorKind::Environment, format!("no port for the browser to return to: {}", error.kind()))
     })?;
-    let choice =
-        LoginChoice { client_id: request.client_id.as_deref(), scope: request.scope.as_deref() };
+    let choice = LoginChoice { client_id: request.client_id.as_deref(), scope: request.scope.as_deref() };
     let pending = PendingLogin::new(&client, &url.to_string(), callback.url(), choice).map_err(failed)?;
     tell(&pending.authorize_url);
     if !request.no_browser {

@@ -75,7 +75,9 @@ impl Bridge {
             let answer = client.ask(&Ask { method: method.clone(), url, headers, own_headers, body })?;
             let is_refused = answer.status == 401
                 || (answer.status == 403
-                    && answer.header("www-authenticate").is_some_and(|text| text.contains("insufficient_scope")));
+                    && answer
+                        .header("www-authenticate")
+                        .is_some_and(|text| text.contains("insufficient_scope")));
             if !is_refused {
                 return Ok((answer, count));
             }
@@ -124,7 +126,9 @@ impl Bridge {
     }
 
     fn take_session(&self, answer: &Answer) {
-        let is_plain = |id: &String| !id.is_empty() && id.len() <= 4096 && id.bytes().all(|byte| byte.is_ascii_graphic());
+        let is_plain = |id: &String| {
+            !id.is_empty() && id.len() <= 4096 && id.bytes().all(|byte| byte.is_ascii_graphic())
+        };
         self.session().id = answer.header("mcp-session-id").filter(is_plain);
     }
 
@@ -229,7 +233,8 @@ pub(super) fn request(bridge: &Bridge, message: &Message, id: &Json) -> Result<(
         bridge.take_session(&answer);
     }
     bridge.read_answer(answer, id, &mut |text, json| {
-        if is_first && let Some(version) = json.get("result").and_then(|result| result.get("protocolVersion")) {
+        if is_first && let Some(version) = json.get("result").and_then(|result| result.get("protocolVersion"))
+        {
             bridge.session().version = version.as_str().map(str::to_owned);
         }
         bridge.pass(text);
@@ -237,7 +242,7 @@ pub(super) fn request(bridge: &Bridge, message: &Message, id: &Json) -> Result<(
     Ok(())
 }
 
-/// Sends a notification or a response of the client. It has no answer, so nobody learns of an error.
+/// Sends a notification or a response of the client. It has no answer, so an error is not reported.
 pub(super) fn notify(bridge: &Bridge, message: &Message) -> Result<(), RemoteError> {
     let answer = bridge.post(&bridge.short, &message.json)?;
     match answer.status {

@@ -52,7 +52,9 @@ fn open(bridge: &Arc<Bridge>, waiting: &Waiting) -> Result<WebUrl, RemoteError> 
     let place = loop {
         match next_event(&mut stream, MAX_MESSAGE_BYTES) {
             Ok(Some(event)) if event.name == "endpoint" => {
-                break base.join(event.data.trim()).map_err(|_| not_mcp("it names no address for messages"))?;
+                break base
+                    .join(event.data.trim())
+                    .map_err(|_| not_mcp("it names no address for messages"))?;
             }
             Ok(Some(_)) => {}
             Ok(None) | Err(_) => return Err(not_mcp("its stream names no address for messages")),

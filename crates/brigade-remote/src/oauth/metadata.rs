@@ -37,7 +37,8 @@ pub(super) fn find(client: &Client, url: &str) -> Result<LoginServer, RemoteErro
         }
         None => {
             let path = server.target().split('?').next().unwrap_or_default().trim_end_matches('/');
-            let place = |path: &str| format!("{}/.well-known/oauth-protected-resource{path}", server.origin());
+            let place =
+                |path: &str| format!("{}/.well-known/oauth-protected-resource{path}", server.origin());
             first(client, &[place(path), place("")])?
         }
     };
@@ -165,7 +166,8 @@ mod tests {
 
     #[test]
     fn parameters_of_a_challenge_are_read() {
-        let text = r#"Bearer error="invalid_token", resource_metadata="https://h/.well-known/x", scope="a b""#;
+        let text =
+            r#"Bearer error="invalid_token", resource_metadata="https://h/.well-known/x", scope="a b""#;
         assert_eq!(parameter(text, "resource_metadata").as_deref(), Some("https://h/.well-known/x"));
         assert_eq!(parameter(text, "scope").as_deref(), Some("a b"));
         assert_eq!(parameter("Bearer scope=a,x=b", "scope").as_deref(), Some("a"));
@@ -177,7 +179,11 @@ mod tests {
     fn metadata_are_of_the_server_or_above_it() {
         let server = WebUrl::parse("https://h.example/a/mcp?x").unwrap();
         let check = |stated: &str| check_resource(stated, &server).is_ok();
-        assert!(check("https://h.example/a/mcp") && check("https://h.example/a") && check("https://h.example"));
-        assert!(!check("https://h.example/a/m") && !check("https://other.example/a/mcp") && !check("h.example"));
+        assert!(
+            check("https://h.example/a/mcp") && check("https://h.example/a") && check("https://h.example")
+        );
+        assert!(
+            !check("https://h.example/a/m") && !check("https://other.example/a/mcp") && !check("h.example")
+        );
     }
 }

@@ -45,7 +45,8 @@ pub(crate) fn run(session: &Session<'_>, arguments: &LoginArgs, output: &mut Out
         no_browser: arguments.no_browser,
     };
     let mut tell = |url: &str| output.announce("open this page to log in:", url);
-    let done = session.workspace_to_run().and_then(|workspace| workspace.catalog().login(&request, &mut tell));
+    let done =
+        session.workspace_to_run().and_then(|workspace| workspace.catalog().login(&request, &mut tell));
     output.finish(done)
 }
 

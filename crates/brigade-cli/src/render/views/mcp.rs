@@ -3,8 +3,7 @@
 use brigade::core::{NextStep, Severity};
 use brigade::{
     ImportAction, ImportMcpReport, ListState, LiveIssue, LiveReport, LoginReport, LogoutReport,
-    PinListReport, PinReport, PinState,
-    PinSummary, ServerSummary,
+    PinListReport, PinReport, PinState, PinSummary, ServerSummary,
 };
 
 use crate::render::next::with_named_option;
