@@ -46,9 +46,9 @@ pub use find::{Candidate, FindQuery, HarnessTools, Quantity, candidates, gaps, r
 pub use levels::{ShadowedEntry, TakenAlias, UnsafeUserFile};
 pub use model::{
     ApprovalMode, Availability, Catalog, Cost, FIELDS_FOR_CALLS, Family, Install, InvalidSeconds,
-    InvalidToolId, InvalidVersion, Level, Masks, OrBuiltin, Origin, Reads, RiskClass, Runtime, RuntimeHome, Runtimes,
-    SCHEMA, Seconds, Settings, SourceDetail, Tool, ToolId, ToolLookupError, ToolSource, Transport, Version,
-    VersionRequirement, label_key, same_label,
+    InvalidToolId, InvalidVersion, Level, Masks, OrBuiltin, Origin, Reads, RiskClass, Runtime, RuntimeHome,
+    Runtimes, SCHEMA, Seconds, Settings, SourceDetail, Tool, ToolId, ToolLookupError, ToolSource, Transport,
+    Version, VersionRequirement, label_key, same_label,
 };
 pub use presence::{
     Answer, Need, ObservedPresence, PathTest, Presence, Reason, RunsIn, ToolState, docs, needs, presence,

@@ -332,7 +332,11 @@ impl Runtime {
         ];
         let paths = self.write_paths.iter().map(|path| ("write_paths", Some(path)));
         let env = self.env.values().map(|value| ("env", Some(value)));
-        let found = fields.into_iter().chain(paths).chain(env).filter(|(_, text)| text.is_some_and(|text| !masks.shows(text)));
+        let found = fields
+            .into_iter()
+            .chain(paths)
+            .chain(env)
+            .filter(|(_, text)| text.is_some_and(|text| !masks.shows(text)));
         found.map(|(field, _)| field).collect()
     }
 

@@ -76,9 +76,14 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
             Tools::Run(command) if matches!(command.0, run::Run::Verify(_)) => O::Fails,
             Tools::State(_) | Tools::Pins(_) | Tools::Observe(_) | Tools::Connect(_) => O::Fails,
             Tools::Sync(arguments) if arguments.0.command.is_none() => O::Fails,
-            Tools::Agent(_) | Tools::Profile(_) | Tools::Cost(_) | Tools::Install(_) | Tools::Register(_) => {
-                O::Fails
-            }
+            Tools::Agent(_)
+            | Tools::Profile(_)
+            | Tools::Cost(_)
+            | Tools::Install(_)
+            | Tools::Register(_)
+            | Tools::Enable(_)
+            | Tools::Disable(_)
+            | Tools::Update(_) => O::Fails,
             #[cfg(feature = "builtin")]
             Tools::Script(_) => O::Fails,
             Tools::Check(_) | Tools::Find(_) | Tools::Stats(_) => O::Fails,

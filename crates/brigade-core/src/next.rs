@@ -187,6 +187,10 @@ next_steps! {
     ImportMcp = "import-mcp";
     /// List the tools that the MCP server of a runtime offers.
     TryImportMcp(String) = "try-import-mcp";
+    /// List the tools of a server again, and accept what changed.
+    UpdateServer(String) = "update-server";
+    /// Enable tools of the catalog.
+    EnableTools(String) = "enable-tools";
     /// Register a discovered definition over the tool that was made from it.
     RegisterAgain { reference: String, id: String, level: String } = "register-again";
     /// List the tool packs.
@@ -288,6 +292,8 @@ impl NextStep {
             | N::RestartRuntime(text)
             | N::ReadRuntimeLogs(text)
             | N::TryImportMcp(text)
+            | N::UpdateServer(text)
+            | N::EnableTools(text)
             | N::ShowPin(text)
             | N::AcceptPin(text)
             | N::Connect(text)

@@ -2,6 +2,7 @@
 
 pub(crate) mod catalog;
 pub(crate) mod checking;
+pub(crate) mod enable;
 pub(crate) mod finding;
 pub(crate) mod health;
 pub(crate) mod import;
@@ -9,3 +10,4 @@ pub(crate) mod import_mcp;
 pub(crate) mod installing;
 pub(crate) mod register;
 pub(crate) mod sarif;
+pub(crate) mod update;

@@ -50,6 +50,8 @@ struct Key {
     labels: Vec<String>,
     agent: Option<String>,
     sampling: bool,
+    home: Option<String>,
+    variables: BTreeMap<String, String>,
 }
 
 #[derive(Default)]
@@ -92,6 +94,7 @@ struct Terms {
     limits: Limits,
     pass: Vec<Label>,
     bindings: Vec<(Label, Label)>,
+    variables: BTreeMap<String, String>,
 }
 
 impl Terms {
@@ -106,6 +109,7 @@ impl Terms {
                 .iter()
                 .map(|(label, name)| (label.clone(), name.clone()))
                 .collect(),
+            variables: decision.variables.clone(),
         }
     }
 }
@@ -235,6 +239,8 @@ impl Upstreams {
             labels,
             agent: agent.map(str::to_owned),
             sampling: settings.sampling,
+            home: terms.sandbox.grants.home.clone(),
+            variables: terms.variables.clone(),
         };
         let slot = lock(&self.0.slots).entry(key.clone()).or_default().clone();
         let mut held = lock(&slot.0);

@@ -140,7 +140,7 @@ impl<'c> FactReader<'_, 'c> {
         caller: Caller,
     ) -> Result<PlanFacts<'c>, FsError> {
         let (config, tool) = (self.config, read.tool);
-        let mut decision = decide(&config.policy, asked, &|name: &str| self.host.is_set(name));
+        let mut decision = config.decision_as(&self.host, tool, asked);
         if tool.id == COMMAND {
             // An agent wrote the command, and it was not reviewed. So it is confined as far as the system can, even if
             // the policy confines no calls.
@@ -308,7 +308,7 @@ impl<'c> FactReader<'_, 'c> {
     }
 
     fn start_for<'t>(&self, tool: &'t Tool, purpose: StartPurpose) -> Result<StartInput<'t>, FsError> {
-        let decision = self.decide(&CallFacts::from_tool(tool));
+        let decision = self.config.decision_on(&self.host, tool);
         self.start_as(tool, purpose, decision)
     }
 

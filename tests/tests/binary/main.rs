@@ -66,6 +66,7 @@ mod kitchen_validate;
 mod kitchen_worker;
 mod mcp_calls;
 mod mcp_common;
+mod mcp_import;
 mod mcp_live;
 mod mistyped_requests;
 mod mutation_code;

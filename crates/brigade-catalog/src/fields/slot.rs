@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Slots;
 use crate::model::{
-    ApprovalMode, Availability, Family, RiskClass, RuntimeHome, Seconds, ToolId, ToolSource, Transport, VersionRequirement,
+    ApprovalMode, Availability, Family, RiskClass, RuntimeHome, Seconds, ToolId, ToolSource, Transport,
+    VersionRequirement,
 };
 
 /// A reference to a field, with the type of value it accepts.

@@ -6,7 +6,7 @@ use crate::model::{RiskClass, Seconds};
 const SEED: &str = "version: \"1.0\"\nsettings:\n  auto_install: true\ntools:\n  - id: web_search\n    name: Web\n    source:\n      type: harness\n      provider: claude\n    categories: [research]\n  - id: filesystem\n    name: Files\n    source:\n      type: mcp\n      server: filesystem\n      transport: stdio\n      command: uvx mcp-server-filesystem\n    install:\n      check: which uvx\n      command: pip install uv\n    colour: red\n  - id: jq\n    name: jq\n    source: {type: cli, command: jq}\n";
 
 fn read(file: &str, text: &str) -> Registrations {
-    Registrations::read(file, text.as_bytes(), Level::Project)
+    Registrations::read(file, text.as_bytes(), Level::Project, Some("docker"))
 }
 
 #[test]

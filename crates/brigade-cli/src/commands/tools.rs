@@ -12,6 +12,7 @@ mod defaults;
 mod describe;
 mod discover;
 mod doctor;
+mod enable;
 mod find;
 mod harness;
 mod import;
@@ -37,6 +38,7 @@ mod show;
 mod state;
 mod stats;
 pub(crate) mod sync;
+mod update;
 
 use brigade::Exit;
 use clap::Subcommand;
@@ -69,6 +71,9 @@ pub(crate) enum Tools {
     Discover(discover::DiscoverArgs),
     Install(install::InstallArgs),
     Register(register::RegisterArgs),
+    Enable(enable::EnableArgs),
+    Disable(enable::DisableArgs),
+    Update(update::UpdateArgs),
     /// Plan, queue, review and run calls
     #[command(subcommand)]
     Call(Lazy<call::Call>),
@@ -154,6 +159,9 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::ImportIssues(arguments) => output.finish(import_issues::run(session, arguments)),
         Tools::Connect(arguments) => output.finish(connect::run(session, arguments)),
         Tools::Discover(arguments) => output.finish(discover::run(session, arguments)),
+        Tools::Enable(arguments) => enable::run(session, &arguments.request(), arguments.yes(), output),
+        Tools::Disable(arguments) => enable::run(session, &arguments.request(), arguments.yes(), output),
+        Tools::Update(arguments) => update::run(session, arguments, output),
         Tools::Register(arguments) => output.finish(register::run(session, arguments)),
         #[cfg(feature = "builtin")]
         Tools::Script(command) => script::run(&command.0, session, output),
