@@ -318,9 +318,14 @@ impl<'a, 's> Output<'a, 's> {
         if self.may_ask(surroundings) {
             return Ok(self.confirm(report, question));
         }
+        Err(Output::nobody_to_ask())
+    }
+
+    /// Returns the error for a question without a person at a terminal.
+    pub(crate) fn nobody_to_ask() -> Error {
         let message = "this changes the catalog, and there is no terminal to ask a person";
         let error = Error::new(brigade::ErrorKind::Usage, message);
-        Err(error.hint("pass `--yes` to agree, or `--dry-run` to only see what it would do"))
+        error.hint("pass `--yes` to agree, or `--dry-run` to only see what it would do")
     }
 
     /// Shows a running service on standard error. Asks the person at the terminal, if there is one.

@@ -91,7 +91,7 @@ fn tools_are_enabled_after_a_table_and_a_yes() {
         .refused("`local-reed` is not an effect");
     let dry = site.json(["enable", "notes-*", "--accept-hints", "--dry-run"]).expect(0);
     assert_eq!((&dry["written"], &dry["changed_count"]), (&json!(false), &json!(2)));
-    assert_eq!(dry["tools"][0]["gates"]["local"], "ask", "{dry:#}");
+    assert_eq!(dry["tools"][0]["gates"]["local"], "allow", "{dry:#}");
     assert!(dry["tools"][1]["gates"]["local"].as_str().unwrap().starts_with("hidden: "), "{dry:#}");
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
 

@@ -262,7 +262,7 @@ fn command_of(
                 // The fault was reported.
                 None if is_wrong => {}
                 Some(_) => {
-                    let message = "its value has variables without a default; add it to the command";
+                    let message = "its value has variables, which are not known; add it to the command";
                     found.note(registering::ARGUMENT_MISSING, field, message);
                 }
                 None => found.note(

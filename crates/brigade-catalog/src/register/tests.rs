@@ -493,3 +493,87 @@ fn a_package_is_one_version_of_one_name() {
         assert_eq!(codes("npm", "a", "1.2.3", &more).0, errors, "{argument}");
     }
 }
+
+#[test]
+fn defaults_of_variables_and_plain_values_are_used() {
+    let package = |rest: &str| {
+        let text = format!(
+            r#"{{"name":"a/b","version":"1.2.3","packages":[{{"registryType":"npm","identifier":"b",{rest}}}]}}"#
+        );
+        read("server.json", &text)
+    };
+    for (arguments, expect, note) in [
+        (r#"{"value":"h.{r}.x","variables":{"r":{"default":"eu"}}}"#, "npx -y b@1.2.3 h.eu.x", None),
+        (
+            r#"{"name":"--r","value":"{r}","variables":{"r":{"value":"a b"}}}"#,
+            "npx -y b@1.2.3 --r 'a b'",
+            None,
+        ),
+        (
+            r#"{"value":"{r}","variables":{"r":{"isRequired":true}}}"#,
+            "npx -y b@1.2.3",
+            Some("argument_missing"),
+        ),
+        (
+            r#"{"value":"{r}","variables":{"r":{"default":"x","isSecret":true}}}"#,
+            "npx -y b@1.2.3",
+            Some("argument_missing"),
+        ),
+    ] {
+        let found = package(&format!(r#""packageArguments":[{arguments}]"#));
+        assert_eq!(found.tools[0].runtime.as_ref().unwrap().command, expect, "{arguments}");
+        let notes: Vec<&str> = found.notes.iter().map(|note| note.code.as_str()).collect();
+        assert_eq!(notes.contains(&"argument_missing"), note.is_some(), "{arguments}");
+    }
+    let found = package(
+        r#""environmentVariables":[{"name":"DATA","default":"/srv/{d}","variables":{"d":{"default":"x"}}},
+            {"name":"API_KEY","default":"abc"},{"name":"SECRET_WORD","isSecret":true,"value":"abc"},{"name":"MODE"}]"#,
+    );
+    let runtime = found.tools[0].runtime.as_ref().unwrap();
+    assert_eq!(runtime.env, [("DATA".to_owned(), "/srv/x".to_owned())].into());
+    assert_eq!(runtime.env_labels, ["API_KEY", "SECRET_WORD", "MODE"]);
+    assert_eq!(runtime.home, Some(crate::RuntimeHome::Private));
+}
+
+#[test]
+fn a_manifest_says_what_is_missing() {
+    let first = |text: &str| read("server.json", text).errors.first().map(|error| error.message.clone());
+    let schema =
+        r#""$schema":"https://static.modelcontextprotocol.io/schemas/2025-09-29/server.schema.json""#;
+    for text in [
+        format!(r#"{{{schema},"name":"a/b","version":"1.0.0"}}"#),
+        r#"{"name":"a/b","packages":[]}"#.to_owned(),
+    ] {
+        assert!(first(&text).unwrap().contains("neither `packages` nor `remotes`"), "{text}");
+    }
+    let nuget = r#"{"name":"a/b","packages":[{"registryType":"nuget","identifier":"b","version":"1.0.0"}]}"#;
+    assert!(first(nuget).unwrap().ends_with("it has `nuget`"));
+}
+
+#[test]
+fn an_image_is_started_without_network() {
+    let text = |identifier: &str, version: &str| {
+        format!(
+            r#"{{"name":"a/b","packages":[{{"registryType":"oci","identifier":"{identifier}"{version},
+                "environmentVariables":[{{"name":"KEY","isSecret":true}}]}}]}}"#
+        )
+    };
+    let run = "docker run --rm -i --network none -e KEY";
+    let digest = format!("sha256:{}", "a".repeat(64));
+    for (identifier, version, expect) in [
+        ("ghcr.io/a/b:1.0".to_owned(), "", Some(format!("{run} ghcr.io/a/b:1.0"))),
+        ("localhost:5000/b".to_owned(), r#","version":"2.1""#, Some(format!("{run} localhost:5000/b:2.1"))),
+        (format!("ghcr.io/a/b@{digest}"), "", Some(format!("{run} ghcr.io/a/b@{digest}"))),
+        ("ghcr.io/a/b".to_owned(), "", None),
+        ("ghcr.io/a/b:latest".to_owned(), "", None),
+        ("-v/:/x".to_owned(), r#","version":"1""#, None),
+    ] {
+        let found = read("server.json", &text(&identifier, version));
+        let command =
+            found.tools.first().and_then(|found| found.runtime.as_ref()).map(|found| &found.command);
+        assert_eq!(command, expect.as_ref(), "{identifier} {:?}", found.errors);
+    }
+    let text = text("ghcr.io/a/b:1.0", "");
+    let none = Registrations::read("server.json", text.as_bytes(), Level::Project, None);
+    assert!(none.errors[0].message.contains("needs docker or podman"));
+}

@@ -1,6 +1,6 @@
 //! `brigade tools enable` and `brigade tools disable`
 
-use brigade::{ApprovalMode, EnableChange, EnableRequest, Exit};
+use brigade::{ApprovalMode, EnableChange, EnableRequest, Exit, Report as _};
 use clap::Args;
 
 use crate::output::Output;
@@ -90,5 +90,12 @@ pub(crate) fn run(
             output.confirm_or(session.surroundings, yes, report, "Change these entries?")
         })
     });
-    output.finish(done)
+    let is_shown = !yes && output.may_ask(session.surroundings);
+    match done {
+        Ok(report) if is_shown && (report.written || 0 < report.changed_count && !report.dry_run) => {
+            output.note(if report.written { "the entries were changed" } else { "nothing was written" });
+            report.exit()
+        }
+        done => output.finish(done),
+    }
 }

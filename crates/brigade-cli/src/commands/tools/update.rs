@@ -1,6 +1,6 @@
 //! `brigade tools update`
 
-use brigade::{Exit, UpdateRequest};
+use brigade::{Exit, Report as _, UpdateRequest};
 use clap::Args;
 
 use crate::output::Output;
@@ -30,5 +30,15 @@ pub(crate) fn run(session: &Session<'_>, arguments: &UpdateArgs, output: &mut Ou
             output.confirm_or(session.surroundings, arguments.yes, report, "Accept these changes?")
         })
     });
-    output.finish(done)
+    let is_shown = !arguments.yes && output.may_ask(session.surroundings);
+    match done {
+        Ok(report) if is_shown && !report.dry_run && 0 < report.changed_count => {
+            output.note(match report.written {
+                true => "pins and entries were renewed; new tools are disabled",
+                false => "nothing was written",
+            });
+            report.exit()
+        }
+        done => output.finish(done),
+    }
 }
