@@ -304,7 +304,7 @@ impl<'a, 's> Output<'a, 's> {
         is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
     }
 
-    /// Asks about a proposal unless `yes` is given. Fails if nobody can be asked.
+    /// Asks about a proposal unless `yes` is given. Fails without a person at a terminal.
     pub(crate) fn confirm_or<R: View>(
         &mut self,
         surroundings: &Surroundings,
@@ -318,11 +318,11 @@ impl<'a, 's> Output<'a, 's> {
         if self.may_ask(surroundings) {
             return Ok(self.confirm(report, question));
         }
-        Err(Output::nobody_to_ask())
+        Err(Output::unasked())
     }
 
     /// Returns the error for a question without a person at a terminal.
-    pub(crate) fn nobody_to_ask() -> Error {
+    pub(crate) fn unasked() -> Error {
         let message = "this changes the catalog, and there is no terminal to ask a person";
         let error = Error::new(brigade::ErrorKind::Usage, message);
         error.hint("pass `--yes` to agree, or `--dry-run` to only see what it would do")

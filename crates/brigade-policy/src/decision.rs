@@ -62,8 +62,8 @@ pub struct Grants {
     /// Writing to the repository of the workspace, except for what git executes or takes settings from. Allowed by the
     /// effect `git-write` and `git = "write"` of the tool.
     pub git_write: bool,
-    /// The private home directory of the process, relative to the workspace. It is writable, although it is in the state
-    /// of Brigade. Its runtime asks for it, with or without a sandbox.
+    /// The private home directory of the process, relative to the workspace. It is writable, although the directory is
+    /// in the state of Brigade. Its runtime asks for it, with or without a sandbox.
     pub home: Option<String>,
     /// Absolute directories outside the system and the workspace in which the command's programs are installed. No
     /// policy rule grants them: they are added after the decision, and only for a sandboxed run.

@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind};
 use crate::report::{EnableReport, EnabledTool, Report as _};
 use crate::setup::Setup;
 
-/// Asks a person whether to do what the report shows. Fails if there is nobody to ask.
+/// Asks a person whether to do what the report shows. Fails without a person to ask.
 pub type Confirm<'c> = dyn FnMut(&EnableReport) -> Result<bool, Error> + 'c;
 
 /// Which tools to change, and how.

@@ -22,7 +22,7 @@ use crate::pins::pin_store;
 use crate::report::{Report as _, UpdateAction, UpdateReport, UpdatedServer, UpdatedTool};
 use crate::setup::Setup;
 
-/// Asks a person whether to accept what the report shows. Fails if there is nobody to ask.
+/// Asks a person whether to accept what the report shows. Fails without a person to ask.
 pub type ConfirmUpdate<'c> = dyn FnMut(&UpdateReport) -> Result<bool, Error> + 'c;
 
 /// Options of an update.

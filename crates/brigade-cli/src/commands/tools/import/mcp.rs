@@ -36,7 +36,7 @@ pub(crate) struct McpArgs {
 pub(crate) fn run(session: &Session<'_>, arguments: &McpArgs, output: &mut Output<'_, '_>) -> Exit {
     let needs_yes = arguments.enable.is_some() && !arguments.yes && !arguments.dry_run;
     if needs_yes && !output.may_ask(session.surroundings) {
-        return output.fail(&Output::nobody_to_ask());
+        return output.fail(&Output::unasked());
     }
     let request = ImportMcpRequest {
         runtime_id: arguments.runtime.clone(),
