@@ -99,6 +99,8 @@ impl ControlTool {
             name,
             title: &self.title,
             description: Some(&self.description),
+            max_description_bytes: u64::MAX,
+            icons: &[],
             input_schema: self.input.clone(),
             output_schema: self.output.clone(),
             family: FAMILY,

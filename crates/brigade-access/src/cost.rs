@@ -294,6 +294,8 @@ mod tests {
                 name: &id,
                 title: "Count words",
                 description: Some("Counts words. It takes long for large files, and says so while it runs."),
+                max_description_bytes: 1 << 10,
+                icons: &[],
                 input_schema: Json::parse(schema).unwrap(),
                 output_schema: None,
                 family: "script",

@@ -179,6 +179,8 @@ pub struct GatewayConfig {
     pub page_size: usize,
     /// The largest text of one result, in bytes.
     pub max_result_bytes: u64,
+    /// The largest description of a tool in a list, in bytes.
+    pub max_description_bytes: u64,
     /// The largest message of a client, in bytes.
     pub max_request_bytes: u64,
     /// When the records of a short reading call are synced.
@@ -334,6 +336,7 @@ impl GatewayConfig {
             list: Listing::Full,
             page_size: 100,
             max_result_bytes: 32 << 10,
+            max_description_bytes: 16 << 10,
             max_request_bytes: 4 << 20,
             sync: SyncTime::After,
             http: Http::default(),
@@ -353,6 +356,7 @@ impl GatewayConfig {
             list,
             page_size,
             max_result_bytes,
+            max_description_bytes,
             max_request_bytes,
             sync,
             builtin,
@@ -364,6 +368,7 @@ impl GatewayConfig {
             ("list", Json::from(list.as_str())),
             ("page_size", Json::from(page_size)),
             ("max_result_bytes", Json::from(max_result_bytes)),
+            ("max_description_bytes", Json::from(max_description_bytes)),
             ("max_request_bytes", Json::from(max_request_bytes)),
             ("sync", Json::from(sync.as_str())),
             ("http.allowed_origins", none()),

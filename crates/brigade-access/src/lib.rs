@@ -62,7 +62,8 @@ pub use gateway::{
 };
 pub use limits::{CallLimits, LimitViolation, SameWords};
 pub use listed::{
-    Annotations, ListedMeta, ListedTool, ToolListing, ToolMark, is_of_object, listed_text, of_object,
+    Annotations, ListedIcon, ListedMeta, ListedTool, ToolListing, ToolMark, is_of_object, listed_description,
+    listed_text, of_object,
 };
 pub use matcher::{InvalidMatcher, Matcher};
 pub use names::{CONTROL_TOOLS, NameClashes, NameStyle, builtin_ids, is_reserved, is_taken, listed_name};

@@ -27,9 +27,19 @@ pub struct ListedTool {
     /// What the effects of the tool mean for a client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
+    /// Links to its icons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<ListedIcon>,
     /// What Brigade adds, under its own key.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ListedMeta>,
+}
+
+/// A link to an icon of a listed tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedIcon {
+    /// The URL.
+    pub src: String,
 }
 
 /// The hints of MCP about a tool, derived from its effects. A tool without effects may do anything.
@@ -94,6 +104,10 @@ pub struct ToolListing<'a> {
     pub title: &'a str,
     /// The reviewed description.
     pub description: Option<&'a str>,
+    /// The largest description, in bytes.
+    pub max_description_bytes: u64,
+    /// Links to its icons.
+    pub icons: &'a [String],
     /// The reviewed schema of the arguments.
     pub input_schema: Json,
     /// The reviewed schema of the output.
@@ -114,10 +128,13 @@ impl ListedTool {
         ListedTool {
             name: shown.name.to_owned(),
             title: listed_text(shown.title),
-            description: shown.description.and_then(listed_text),
+            description: shown
+                .description
+                .and_then(|text| listed_description(text, shown.max_description_bytes)),
             input_schema: of_object(shown.input_schema),
             output_schema: shown.output_schema.filter(is_of_object),
             annotations: Some(Annotations::from_effects(shown.effects)),
+            icons: shown.icons.iter().map(|src| ListedIcon { src: src.clone() }).collect(),
             meta: Some(ListedMeta {
                 tool: ToolMark {
                     family: shown.family.to_owned(),
@@ -138,6 +155,7 @@ impl ListedTool {
             output_schema: full.output_schema.as_ref().map(without_annotations),
             title: None,
             annotations: None,
+            icons: Vec::new(),
             meta: None,
             ..full
         }
@@ -147,6 +165,21 @@ impl ListedTool {
 /// Trims a text for a listing. `None` if nothing is left.
 pub fn listed_text(text: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// The mark after a description that is cut.
+const CUT: &str = "\n[cut]";
+
+/// Trims a description for a listing, and cuts it at a number of bytes, with a mark. `None` if nothing is left.
+pub fn listed_description(text: &str, max_bytes: u64) -> Option<String> {
+    let mut text = listed_text(text)?;
+    let limit = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    if limit < text.len() {
+        text.truncate(text.floor_char_boundary(limit.saturating_sub(CUT.len())));
+        text.truncate(text.trim_end().len());
+        text.push_str(CUT);
+    }
+    Some(text)
 }
 
 /// Returns a schema with `type: object`, which clients require at the root of a tool's arguments.
@@ -244,6 +277,20 @@ mod tests {
         check(&["local-read", "unheard-of"], [false, true, false, true]);
     }
 
+    #[test]
+    fn long_descriptions_are_cut_at_a_character() {
+        for (text, limit, expect) in [
+            (" a\nb ", 3, "a\nb"),
+            ("0123456789", 10, "0123456789"),
+            ("0123456789a", 10, "0123\n[cut]"),
+            ("012éééééé", 10, "012\n[cut]"),
+            ("0123456789a", 0, "\n[cut]"),
+        ] {
+            assert_eq!(listed_description(text, limit).as_deref(), Some(expect), "{text}");
+        }
+        assert_eq!(listed_description(" ", 9), None);
+    }
+
     fn json(text: &str) -> Json {
         Json::parse(text).unwrap()
     }
@@ -253,6 +300,8 @@ mod tests {
             name: "count-words",
             title: "Count words",
             description: Some("Counts words, e.g. of a page. Slow for large files.\nMore."),
+            max_description_bytes: 1 << 10,
+            icons: &[],
             input_schema: json(input),
             output_schema: output.map(json),
             family: "script",

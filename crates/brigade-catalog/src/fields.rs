@@ -111,6 +111,9 @@ macro_rules! shape {
     (Transport) => {
         Shape::Text
     };
+    (RuntimeHome) => {
+        Shape::Text
+    };
     (Version) => {
         Shape::Text
     };
@@ -261,6 +264,8 @@ fields! {
         "version": Version = version,
         "version_command": Text = version_command,
         "project_specific": Boolean = project_specific,
+        "icons": List = icons,
+        "proposed_effects": List = proposed_effects,
         "source": Group SOURCE = source,
         "install": Group INSTALL = install,
         "cost": Group COST = cost,
@@ -318,6 +323,9 @@ fields! {
         "timeout": Seconds = timeout,
         "on_demand": Boolean = on_demand,
         "env_labels": List = env_labels,
+        "home": RuntimeHome = home,
+        "write_paths": List = write_paths,
+        "env": Table = env,
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) use origin::FieldPlace;
 pub use origin::{Level, Origin};
 pub use reads::Reads;
 pub use remote::{CONNECT, RemoteServer};
-pub use runtime::{Runtime, Runtimes};
+pub use runtime::{Runtime, RuntimeHome, Runtimes};
 pub use scalar::{InvalidSeconds, InvalidToolId, Seconds, ToolId};
 pub use settings::{SCHEMA, Settings};
 pub use tool::{FIELDS_FOR_CALLS, Masks, Tool};

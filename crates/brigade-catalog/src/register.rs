@@ -170,7 +170,8 @@ impl<'o> Members<'o> {
 
 impl Registrations {
     /// Reads a source. `file` names it in messages, and its ending decides the format: `.toml`, else JSON or YAML.
-    pub fn read(file: &str, bytes: &[u8], level: Level) -> Registrations {
+    /// `container` is the program that starts container images, if this machine has one.
+    pub fn read(file: &str, bytes: &[u8], level: Level, container: Option<&str>) -> Registrations {
         let mut found = match (std::str::from_utf8(bytes), file.to_ascii_lowercase().ends_with(".toml")) {
             (Err(_), _) => {
                 failed(RegisterError::new(registering::FILE_INVALID, "the file is not UTF-8 text"))
@@ -178,7 +179,9 @@ impl Registrations {
             (Ok(_), true) => toml(file, bytes, level),
             (Ok(text), false) => match value(text) {
                 Err(error) => failed(error),
-                Ok(Json::Object(object)) if server_json::is_one(&object) => server_json::read(&object),
+                Ok(Json::Object(object)) if server_json::is_one(&object) => {
+                    server_json::read(&object, container)
+                }
                 Ok(value) => seed::read(&value),
             },
         };

@@ -87,6 +87,7 @@ impl Tool {
             ("aliases", &self.aliases),
             ("categories", &self.categories),
             ("capabilities", &self.capabilities),
+            ("icons", &self.icons),
         ];
         let prose = [("name", Some(&self.name)), ("description", self.description.as_ref())].into_iter();
         let prose = prose.chain([("domain", self.domain.as_ref())]).chain(self.detail_texts());
@@ -139,8 +140,13 @@ impl Tool {
         labels.into_iter().flatten().for_each(redact(is_secret_label));
         [&mut shown.permissions, &mut shown.effects].into_iter().flatten().for_each(redact(is_secret_label));
         let prose = [&mut shown.description, &mut shown.domain].into_iter().flatten();
-        let labels =
-            [&mut shown.capability, &mut shown.aliases, &mut shown.categories, &mut shown.capabilities];
+        let labels = [
+            &mut shown.capability,
+            &mut shown.aliases,
+            &mut shown.categories,
+            &mut shown.capabilities,
+            &mut shown.icons,
+        ];
         let prose = prose.chain([&mut shown.name]).chain(labels.into_iter().flatten());
         prose
             .chain(details_mut(&mut shown.source, &mut shown.install, &mut shown.cost))
@@ -211,6 +217,7 @@ impl Tool {
             ("aliases", &mut self.aliases),
             ("categories", &mut self.categories),
             ("capabilities", &mut self.capabilities),
+            ("icons", &mut self.icons),
         ];
         let maps = [("argument_template", &mut self.argument_template), (PROJECTIONS, &mut self.projections)];
         let texts = texts.into_iter().filter_map(|(field, text)| Some((field, text.as_mut()?)));
@@ -323,7 +330,13 @@ impl Runtime {
             ("health_command", self.health_command.as_ref()),
             ("health_path", self.health_path.as_ref()),
         ];
-        let found = fields.into_iter().filter(|(_, text)| text.is_some_and(|text| !masks.shows(text)));
+        let paths = self.write_paths.iter().map(|path| ("write_paths", Some(path)));
+        let env = self.env.values().map(|value| ("env", Some(value)));
+        let found = fields
+            .into_iter()
+            .chain(paths)
+            .chain(env)
+            .filter(|(_, text)| text.is_some_and(|text| !masks.shows(text)));
         found.map(|(field, _)| field).collect()
     }
 

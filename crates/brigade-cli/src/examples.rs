@@ -256,6 +256,23 @@ const TABLE: &[Examples] = &[
             ("brigade tools trust judge runtime:db --yes", "Record it without asking"),
         ],
     ),
+    (
+        "tools",
+        "enable",
+        &[
+            ("brigade tools enable 'files-*' --accept-hints", "Grant the proposed effects"),
+            ("brigade tools enable files-read --effects local-read", "Grant this effect"),
+        ],
+    ),
+    ("tools", "disable", &[("brigade tools disable 'files-*'", "Disable all tools of a server")]),
+    (
+        "tools",
+        "update",
+        &[
+            ("brigade tools update --dry-run", "Show what changed at all servers"),
+            ("brigade tools update files", "Show it for one server, and accept it on yes"),
+        ],
+    ),
     ("tools", "show", &[("brigade tools show count-words", "Show a tool and its projections")]),
     ("tools", "search", &[("brigade tools search json", "Search all tools for a word")]),
     (
@@ -482,6 +499,7 @@ const TABLE: &[Examples] = &[
         &[
             ("brigade tools import mcp RUNTIME --dry-run", "Show what its server lists"),
             ("brigade tools import mcp RUNTIME --tool search", "Add one of its tools, disabled"),
+            ("brigade tools import mcp RUNTIME --enable", "Enable all of them, too"),
         ],
     ),
     ("pack", "build", &[("brigade tools pack build", "Build a pack of the catalog and its sources")]),

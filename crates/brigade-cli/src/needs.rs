@@ -83,7 +83,10 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
             | Tools::Install(_)
             | Tools::Register(_)
             | Tools::Login(_)
-            | Tools::Logout(_) => O::Fails,
+            | Tools::Logout(_)
+            | Tools::Enable(_)
+            | Tools::Disable(_)
+            | Tools::Update(_) => O::Fails,
             #[cfg(feature = "builtin")]
             Tools::Script(_) => O::Fails,
             Tools::Check(_) | Tools::Find(_) | Tools::Stats(_) => O::Fails,

@@ -293,9 +293,53 @@ impl<'a, 's> Output<'a, 's> {
         exit
     }
 
+    /// Returns whether a person at the terminal can be asked.
+    pub(crate) fn may_ask(&self, surroundings: &Surroundings) -> bool {
+        surroundings.typed && surroundings.error.is_some() && !self.shape.json
+    }
+
+    /// Shows a report, and asks the person at the terminal a question about it. Everything but yes means no.
+    pub(crate) fn confirm<R: View>(&mut self, report: &R, question: &str) -> bool {
+        let mut page = self.new_page();
+        report.show(&mut page);
+        if self.page(&page, Exit::Done) != Exit::Done {
+            return false;
+        }
+        let mut asked = self.new_page();
+        asked.notes.line(format!("{question} Type yes:"));
+        self.aside(&asked.notes);
+        let mut answer = String::new();
+        let is_read = BufReader::new(self.input()).read_line(&mut answer).is_ok();
+        is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+    }
+
+    /// Asks about a proposal unless `yes` is given. Fails without a person at a terminal.
+    pub(crate) fn confirm_or<R: View>(
+        &mut self,
+        surroundings: &Surroundings,
+        yes: bool,
+        report: &R,
+        question: &str,
+    ) -> Result<bool, Error> {
+        if yes {
+            return Ok(true);
+        }
+        if self.may_ask(surroundings) {
+            return Ok(self.confirm(report, question));
+        }
+        Err(Output::unasked())
+    }
+
+    /// Returns the error for a question without a person at a terminal.
+    pub(crate) fn unasked() -> Error {
+        let message = "this changes the catalog, and there is no terminal to ask a person";
+        let error = Error::new(brigade::ErrorKind::Usage, message);
+        error.hint("pass `--yes` to agree, or `--dry-run` to only see what it would do")
+    }
+
     /// Shows a running service on standard error. Asks the person at the terminal, if there is one.
     pub(crate) fn live(&mut self, surroundings: &Surroundings) -> Live<'_> {
-        let is_there = surroundings.typed && surroundings.error.is_some() && !self.shape.json;
+        let is_there = self.may_ask(surroundings);
         let terminal = surroundings.error.filter(|_| !surroundings.dumb && !self.shape.quiet);
         let shown = if self.shape.quiet { LiveDetail::Questions } else { LiveDetail::All };
         let asks = if is_there { PromptMode::APerson } else { PromptMode::Nobody };

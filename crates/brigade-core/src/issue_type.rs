@@ -267,6 +267,9 @@ issue_types! {
         McpToolChanged = "mcp_tool_changed", Error, "The listing of an MCP tool differs from its pin",
             "Calls are refused until the change is accepted. Approving a call that was queued after the change accepts it.",
             Remedy::Object(NextStep::ShowPin);
+        ServerUpdated = "server_updated", Warning, "An MCP server lists its tools differently than the catalog",
+            "A new release of the server changed, added or removed tools. `brigade tools update` shows what changed, and accepts pins and entries together.",
+            Remedy::Object(NextStep::UpdateServer);
         McpToolVanished = "mcp_tool_vanished", Warning, "The server no longer lists an MCP tool",
             "Calls are refused until the server lists the tool again. For tools that are not pinned, `pins accept` accepts the new list.",
             Remedy::Object(NextStep::ShowPin);

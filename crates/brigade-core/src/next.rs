@@ -189,6 +189,10 @@ next_steps! {
     TryImportMcp(String) = "try-import-mcp";
     /// Log in to a remote MCP server.
     Login(String) = "login";
+    /// List the tools of a server again, and accept what changed.
+    UpdateServer(String) = "update-server";
+    /// Enable tools of the catalog.
+    EnableTools(String) = "enable-tools";
     /// Register a discovered definition over the tool that was made from it.
     RegisterAgain { reference: String, id: String, level: String } = "register-again";
     /// List the tool packs.
@@ -296,6 +300,8 @@ impl NextStep {
             | N::ReadRuntimeLogs(text)
             | N::TryImportMcp(text)
             | N::Login(text)
+            | N::UpdateServer(text)
+            | N::EnableTools(text)
             | N::ShowPin(text)
             | N::AcceptPin(text)
             | N::Trust(text)

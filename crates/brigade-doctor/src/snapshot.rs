@@ -344,6 +344,8 @@ pub enum PinProblem {
     Appeared(String),
     /// The server no longer lists tools that are not pinned; the text names them.
     Gone(String),
+    /// The server lists something else than pins and catalog; the text says what.
+    Updated(String),
     /// The pin file cannot be read; the text says why.
     Unreadable(String),
 }

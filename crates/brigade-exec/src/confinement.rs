@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_call::{Race, SandboxUsed};
 use brigade_core::{AgentFiles, STATE_FOLDER};
+use brigade_fs::{DiskFs, Fs as _, RelPath};
 use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{
     Enforcement, Extent, Limits, LocalSockets, Mode, Network, OpenedRepository, PrivateFolder,
@@ -39,6 +40,8 @@ pub(crate) struct RunFolders<'a> {
     pub(crate) temporary: &'a Path,
     pub(crate) checkpoints: &'a Path,
     pub(crate) host: &'a HostEnvironment,
+    /// The private home directory, from [`private_home`].
+    pub(crate) private_home: Option<&'a Path>,
     /// A directory that is open although it may lie in a closed one.
     pub(crate) work: Option<WorkFolder<'a>>,
     /// Files of the workspace that stay closed to writing.
@@ -192,6 +195,7 @@ fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>, agent_files: A
     write.extend(Some(folders.checkpoints.to_owned()).filter(|path| path != folders.temporary));
     write.extend(folders.work.filter(|work| work.is_writable).map(|work| work.path.to_owned()));
     write.extend(pipes.map(Path::to_owned));
+    write.extend(folders.private_home.map(Path::to_owned));
     let mut kept = ProtectedEntries::find(folders.workspace, &OWN_STATE);
     asked.retain(|path| !kept.keeps(path));
     let touches = |path: &PathBuf| kept.around(path, folders.workspace).is_some() || kept.is_inside(path);
@@ -219,7 +223,8 @@ fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>, agent_files: A
         }
     }
     write.extend(write_only.iter().cloned());
-    let own = [folders.temporary, folders.checkpoints, work_path, pipes.unwrap_or(work_path)];
+    let private_home = folders.private_home.unwrap_or(work_path);
+    let own = [folders.temporary, folders.checkpoints, work_path, pipes.unwrap_or(work_path), private_home];
     let opened: Vec<PathBuf> = write.iter().filter(|path| !own.contains(&path.as_path())).cloned().collect();
     let is_opened = |path: &PathBuf| !kept.covers(path) && opened.iter().any(|open| path.starts_with(open));
     // The policy cannot open a repository's own directory.
@@ -240,6 +245,19 @@ fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>, agent_files: A
     WriteRules { write, deny_write, deny_new, write_only, extent: repositories.extent }
 }
 
+/// Makes the private home directory that a decision gives to a process, if it gives one. It stays between starts.
+///
+/// # Errors
+/// If the directory cannot be made.
+pub(crate) fn private_home(decision: &Decision, workspace: &Path) -> Result<Option<PathBuf>, String> {
+    let Some(home) = &decision.sandbox.grants.home else { return Ok(None) };
+    let made = DiskFs::open(workspace).and_then(|fs| fs.create_dir_all(&RelPath::composed(home)));
+    made.map_err(|error| format!("no private home directory: {error}"))?;
+    // `.brigade` itself may be a link, and no mount can be put through one.
+    let home = workspace.join(home);
+    Ok(Some(without_links(&home).unwrap_or(home)))
+}
+
 /// Makes a private directory for temporary files, and the sandbox of a program outside of calls.
 ///
 /// # Errors
@@ -248,6 +266,7 @@ pub fn confine_start(
     decision: &Decision,
     workspace: &Path,
     host: &HostEnvironment,
+    private_home: Option<&Path>,
 ) -> io::Result<(PrivateFolder, Option<SandboxProfile>)> {
     let temporary = PrivateFolder::create()?;
     let folders = RunFolders {
@@ -256,6 +275,7 @@ pub fn confine_start(
         temporary: temporary.path(),
         checkpoints: temporary.path(),
         host,
+        private_home,
         work: None,
         closed: &[],
         opened: None,

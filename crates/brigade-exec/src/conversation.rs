@@ -8,7 +8,7 @@ use brigade_call::{StartPurpose, VerifiedStart};
 use brigade_process::{CancelToken, Control, Sink, Spec};
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::confinement::{self, confine_start};
+use crate::confinement::{self, confine_start, private_home};
 use crate::environment::{HostEnvironment, decided_environment};
 use crate::peer::{ConversationResult, Peer};
 use crate::program::OpenedProgram;
@@ -48,7 +48,12 @@ pub fn talk(talk: &Conversation<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -
     if start.sha256() != Some(talk.program.fingerprint()) || !talk.program.is_unchanged() {
         return refused("not started: the program changed since it was verified".to_owned());
     }
-    let (temporary, sandbox) = match confine_start(decision, talk.workspace, talk.environment) {
+    let private_home = match private_home(decision, talk.workspace) {
+        Ok(made) => made,
+        Err(error) => return refused(error),
+    };
+    let made = confine_start(decision, talk.workspace, talk.environment, private_home.as_deref());
+    let (temporary, sandbox) = match made {
         Ok(made) => made,
         Err(error) => return refused(format!("no private temporary directory: {error}")),
     };
@@ -58,7 +63,7 @@ pub fn talk(talk: &Conversation<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -
         StartPurpose::Check => Cow::Owned(talk.environment.only(&CHECK_VARIABLES)),
         _ => Cow::Borrowed(talk.environment),
     };
-    let variables = decided_environment(&inherited, decision, temporary.path());
+    let variables = decided_environment(&inherited, decision, temporary.path(), private_home.as_deref());
     spec.environment = variables.into_iter().collect();
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());

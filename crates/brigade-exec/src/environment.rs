@@ -128,11 +128,13 @@ impl HostEnvironment {
     }
 }
 
-/// Returns the variables that a decision gives to any program, without those that describe a call.
+/// Returns the variables that a decision gives to any program, without those that describe a call. `home` is its
+/// private home directory, if it has one.
 pub(crate) fn decided_environment(
     host: &HostEnvironment,
     decision: &Decision,
     temporary: &Path,
+    home: Option<&Path>,
 ) -> BTreeMap<OsString, OsString> {
     let mut variables: BTreeMap<OsString, OsString> =
         host.inherited().map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -141,6 +143,7 @@ pub(crate) fn decided_environment(
             variables.insert(name.as_str().into(), value.to_owned());
         }
     }
+    variables.extend(decision.variables.iter().map(|(name, value)| (name.into(), value.into())));
     variables.insert("TMPDIR".into(), temporary.into());
     if let Some(remote) = &decision.remote {
         let terms = brigade_remote::Environment {
@@ -154,6 +157,7 @@ pub(crate) fn decided_environment(
         let trusted = CERTIFICATE_VARIABLES.iter().filter_map(|name| Some((*name, host.get(name)?)));
         variables.extend(trusted.map(|(name, value)| (name.into(), value.to_owned())));
     }
+    variables.extend(home.map(|home| ("HOME".into(), home.into())));
     for (label, value) in host.bound_by(decision) {
         variables.insert(label.into(), value);
     }
@@ -165,10 +169,10 @@ pub(crate) fn child_environment(
     host: &HostEnvironment,
     call: &VerifiedCall,
     run_id: &RunId,
-    temporary: &Path,
+    (temporary, home): (&Path, Option<&Path>),
     checkpoint_dir: &Path,
 ) -> Vec<(OsString, OsString)> {
-    let mut variables = decided_environment(host, call.decision(), temporary);
+    let mut variables = decided_environment(host, call.decision(), temporary, home);
     variables.insert("BRIGADE_TOOL_CHECKPOINT_DIR".into(), checkpoint_dir.into());
     variables.insert("BRIGADE_TOOL_CALL_ID".into(), call.id().as_str().into());
     variables.insert("BRIGADE_TOOL_RUN_ID".into(), run_id.as_str().into());

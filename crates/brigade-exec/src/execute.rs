@@ -309,12 +309,14 @@ fn plan_start(
     let closed = closed(execution.fs, &ReadRules::new(execution.call, program), execution.directory)?;
     let is_closed = closed.is_some();
     let WorkFolders { root, repository, checkpoints } = folders;
+    let private_home = confinement::private_home(decision, execution.fs.root())?;
     let run_folders = RunFolders {
         workspace: root,
         repository: repository.as_deref(),
         temporary: temporary.path(),
         checkpoints,
         host: execution.environment,
+        private_home: private_home.as_deref(),
         work: None,
         closed: &[],
         opened,
@@ -330,7 +332,7 @@ fn plan_start(
         execution.environment,
         execution.call,
         execution.run_id,
-        temporary.path(),
+        (temporary.path(), private_home.as_deref()),
         checkpoints,
     );
     spec.stdin = Input::Null;

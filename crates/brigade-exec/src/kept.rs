@@ -88,12 +88,14 @@ pub fn prepare(keep: &KeepRequest<'_>, logs: Logs) -> Result<PreparedStart, Stri
     let decision = start.decision().ok_or("not started: the policy did not decide on it")?;
     let temporary =
         PrivateFolder::create().map_err(|error| format!("no private temporary directory: {error}"))?;
+    let private_home = confinement::private_home(decision, keep.fs.root())?;
     let folders = RunFolders {
         workspace: keep.fs.root(),
         repository: None,
         temporary: temporary.path(),
         checkpoints: temporary.path(),
         host: keep.environment,
+        private_home: private_home.as_deref(),
         work: None,
         closed: &[],
         opened: None,
@@ -119,7 +121,8 @@ pub fn prepare(keep: &KeepRequest<'_>, logs: Logs) -> Result<PreparedStart, Stri
         spec.program = Program::at(path);
     }
     spec.argv = start.argv().words().iter().map(Into::into).collect();
-    let mut variables = decided_environment(keep.environment, decision, temporary.path());
+    let mut variables =
+        decided_environment(keep.environment, decision, temporary.path(), private_home.as_deref());
     variables.insert(MARKED_BY.into(), keep.id.into());
     spec.environment = variables.into_iter().collect();
     spec.limits = confinement::limits(decision);

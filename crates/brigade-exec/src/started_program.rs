@@ -81,6 +81,7 @@ pub fn run_started(started: &ProgramRun<'_>, sink: &mut dyn Sink, control: &Cont
         temporary: started.temporary.path(),
         checkpoints: started.temporary.path(),
         host: started.environment,
+        private_home: None,
         work: started.work,
         closed: started.closed,
         opened: None,
@@ -88,7 +89,7 @@ pub fn run_started(started: &ProgramRun<'_>, sink: &mut dyn Sink, control: &Cont
     let confinement = confinement::confine(decision, &folders, None);
     let mut spec = Spec::new(started.program.program().clone(), start.directory());
     spec.argv = start.argv().words().iter().map(Into::into).collect();
-    let mut variables = decided_environment(started.environment, decision, started.temporary.path());
+    let mut variables = decided_environment(started.environment, decision, started.temporary.path(), None);
     variables.extend(started.variables.iter().cloned());
     spec.environment = variables.into_iter().collect();
     spec.stdin = started.input.clone();

@@ -8,7 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use brigade::profile::{
     Annotations, ControlTool, GATEWAY_FAMILY, Listing, LiveSession, Offer, SessionProfiles, ToolDescription,
-    ToolRow, ToolTraits, control_tools, is_of_object, listed_name, listed_text, need_in_words, of_object,
+    ToolRow, ToolTraits, control_tools, is_of_object, listed_description, listed_name, listed_text,
+    need_in_words, of_object,
 };
 use brigade::redact::Redactor;
 use brigade::schema::Schema;
@@ -96,6 +97,9 @@ pub(crate) struct AgentTool {
     is_direct: bool,
     title: Option<String>,
     text: Option<String>,
+    /// The largest description in a list, in bytes.
+    max_text_bytes: u64,
+    icons: Vec<String>,
     input: Arc<ReviewedSchema>,
     output: Option<Arc<ReviewedSchema>>,
     /// The listed form, made at first use.
@@ -192,6 +196,8 @@ impl AgentTool {
             is_direct: false,
             title: None,
             text: None,
+            max_text_bytes: 0,
+            icons: Vec::new(),
             input: Arc::default(),
             output: None,
             listed: OnceLock::new(),
@@ -205,6 +211,7 @@ impl AgentTool {
     fn hash_listed(&self, hasher: &mut DefaultHasher) {
         let said = (&self.id, &self.name, &self.title, &self.text, &self.family, &self.effects);
         let output = self.output.as_ref().map(|output| output.mark);
+        (self.max_text_bytes, &self.icons).hash(hasher);
         (said, self.risk.as_str(), self.need.gate().as_str(), self.input.mark, output).hash(hasher);
     }
 
@@ -225,7 +232,11 @@ impl AgentTool {
             });
             let mut tool = Tool::new(self.name.clone(), "", self.input.object());
             tool.title.clone_from(&self.title);
-            tool.description = self.text.clone().map(Into::into);
+            let text = self.text.as_deref().and_then(|text| listed_description(text, self.max_text_bytes));
+            tool.description = text.map(Into::into);
+            let icons: Vec<Value> = self.icons.iter().map(|src| json!({ "src": src })).collect();
+            tool.icons =
+                (!icons.is_empty()).then(|| serde_json::from_value(Value::Array(icons)).ok()).flatten();
             tool.output_schema = self.output.as_ref().and_then(|output| output.result());
             tool.annotations = serde_json::to_value(annotations).and_then(serde_json::from_value).ok();
             tool.meta = serde_json::from_value(json!({"brigade/tool": mark})).ok();
@@ -358,6 +369,8 @@ impl View {
                     is_direct: false,
                     title: listed_text(&own.title),
                     text: listed_text(&own.description),
+                    max_text_bytes: u64::MAX,
+                    icons: Vec::new(),
                     input: Arc::new(ReviewedSchema::new(SchemaText::Own(&own.input))),
                     output: own
                         .output
@@ -539,6 +552,8 @@ fn catalog_tool(
         is_direct: shown.target(tool).is_direct(),
         title: listed_text(&entry.name).map(|text| mask_text(mask, text)),
         text: entry.description.as_deref().and_then(listed_text).map(|text| mask_text(mask, text)),
+        max_text_bytes: shown.agents.gateway.max_description_bytes,
+        icons: entry.icons.iter().map(|link| mask_text(mask, link.clone())).collect(),
         input: reviewed(tool.input_schema()),
         output: tool.output_schema().map(reviewed),
         listed: OnceLock::new(),

@@ -1,9 +1,10 @@
-//! How a server is started, without values.
+//! How a server is started, without secrets.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use brigade_redact::MARK;
+use brigade_cmdline::is_dangerous_variable;
+use brigade_redact::{MARK, is_secret_name, looks_like_token};
 
 use crate::beside::is_variable;
 use crate::container::options_of_container;
@@ -12,7 +13,7 @@ use crate::urls::may_hold_secret;
 use crate::values::{HeldValue, ValueKind};
 use crate::variables::references;
 
-/// How a server is started, without any value of its file.
+/// How a server is started. Of the values in its file it has only those of plain variables.
 ///
 /// It is the basis of a catalog entry that a person reviews. Callers first check that [`not_kept`](Launch::not_kept)
 /// and [`left_out`](Launch::left_out) are empty.
@@ -22,11 +23,15 @@ pub struct Launch {
     cwd: Option<String>,
     references: Vec<String>,
     variables: Vec<String>,
+    plain: BTreeMap<String, String>,
     not_kept: Vec<(usize, OmittedValue)>,
     left_out: Vec<String>,
     url: Option<String>,
     headers: BTreeMap<String, Option<String>>,
 }
+
+/// The maximum length of a plain value, in bytes.
+const MAX_PLAIN_BYTES: usize = 1024;
 
 /// Why a word of a command is not copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +142,27 @@ impl Launch {
     /// Returns the variables whose values were in the command.
     pub fn variables(&self) -> &[String] {
         &self.variables
+    }
+
+    /// Keeps the value of a variable if neither name nor value looks secret, and it decides nothing about the loading
+    /// of code.
+    pub(crate) fn keep_variable(&mut self, name: &str, value: &str) {
+        let is_secret = is_secret_name(name) || looks_like_token(value) || may_hold_secret(value);
+        let is_plain = value.len() <= MAX_PLAIN_BYTES && !value.chars().any(char::is_control);
+        if is_variable(name) && is_plain && !is_secret && !is_dangerous_variable(name) {
+            self.plain.insert(name.to_owned(), value.to_owned());
+        }
+    }
+
+    /// Leaves out plain values that are also the value of a secret.
+    pub(crate) fn leave_out(&mut self, secrets: &[&str]) {
+        self.plain
+            .retain(|_, value| !secrets.iter().any(|secret| !secret.is_empty() && value.contains(*secret)));
+    }
+
+    /// Returns the variables with plain values, which are not secret.
+    pub fn plain(&self) -> &BTreeMap<String, String> {
+        &self.plain
     }
 
     /// Returns the indices of words that are not copied, from 0.

@@ -496,6 +496,8 @@ impl Reader<'_> {
         if MAX_LIST_ELEMENTS < members.len() {
             self.partial(format!("`{key}` has more than {MAX_LIST_ELEMENTS} names"));
         }
+        let is_env = key == self.spelling.env;
+        let mut secrets = Vec::new();
         for (name, value) in members.iter().take(MAX_LIST_ELEMENTS) {
             let shown = shown_key(name);
             let text = value.as_str();
@@ -507,12 +509,16 @@ impl Reader<'_> {
             } else if let Some(text) = text {
                 let found = references(text);
                 if is_secret(name, text, &found) {
+                    secrets.push(text);
                     self.literal_secrets.push(format!("{key}.{shown}"));
+                } else if is_env && found.found.is_empty() && found.mentioned.is_empty() {
+                    self.launch.keep_variable(name, text);
                 }
                 self.note(found.found);
             }
             names.push(shown);
         }
+        self.launch.leave_out(&secrets);
     }
 
     /// Reports secrets in a list where a map is expected: `[{"name": "X", "value": "V"}]`, `["X=V"]`.

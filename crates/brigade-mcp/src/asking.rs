@@ -9,7 +9,7 @@ use brigade_catalog::Tool;
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Hint, NextStep, codes};
 use brigade_exec::{Conversation, HostEnvironment, OpenedProgram};
-use brigade_policy::ErrorLine;
+use brigade_policy::{ErrorLine, SandboxMode};
 use brigade_process::{CancelToken, Stream};
 use brigade_redact::{Redactor, SecretValue};
 
@@ -73,13 +73,76 @@ impl ListContext<'_> {
             McpErrorKind::ConnectionFailed => return Err(Silence::Failed(fault.message.clone())),
             _ => {}
         }
-        let said = Redactor::new(self.secrets).for_output().redact_str(&String::from_utf8_lossy(&errors));
-        let said = short(&said, MAX_SHOWN_CHARS);
-        Err(Silence::Failed(match escape_terminal(&said) {
+        let all = Redactor::new(self.secrets).for_output().redact_str(&String::from_utf8_lossy(&errors));
+        let said = short(&all, MAX_SHOWN_CHARS);
+        let why = match escape_terminal(&said) {
             said if said.is_empty() => fault.message.clone(),
             said => format!("{}; it printed: {said}", fault.message),
+        };
+        let is_confined = start.decision().is_some_and(|decision| decision.sandbox.mode != SandboxMode::Off);
+        let denied = denied_by_sandbox(&all, tool.runtime_id.as_deref().unwrap_or_default());
+        Err(Silence::Failed(match denied.filter(|_| is_confined) {
+            Some(denied) => format!("{why}; {denied}"),
+            None => why,
         }))
     }
+}
+
+/// What programs print when the system refuses access to a path, in lower case.
+const REFUSED: [&str; 6] =
+    ["permission denied", "read-only file system", "operation not permitted", "eacces", "erofs", "eperm"];
+
+/// What programs print when there is no network, in lower case.
+const NO_NETWORK: [&str; 6] = [
+    "network is unreachable",
+    "name resolution",
+    "enetunreach",
+    "eai_again",
+    "enotfound",
+    "could not resolve",
+];
+
+/// Returns what the sandbox probably denied, by what a server printed, and what opens it.
+fn denied_by_sandbox(printed: &str, runtime: &str) -> Option<String> {
+    let runtime = escape_terminal(runtime);
+    for line in printed.lines() {
+        let lower = line.to_ascii_lowercase();
+        if REFUSED.iter().any(|word| lower.contains(word)) {
+            let path = absolute_path(line);
+            let path =
+                path.map_or("a path".to_owned(), |path| format!("`{}`", escape_terminal(&short(path, 200))));
+            return Some(format!(
+                "the sandbox denied access to {path}: `write_paths` of the runtime `{runtime}` in \
+                 .brigade/tools/runtimes.toml opens directories that exist, `home = \"private\"` there gives the \
+                 server a home directory, and `read_paths` under [sandbox] in .brigade/tools/policy.toml opens files \
+                 for reading"
+            ));
+        }
+        if NO_NETWORK.iter().any(|word| lower.contains(word)) {
+            return Some(
+                "the sandbox closes the network to a server without the effect `network`: install the server first, \
+                 so that it starts without network"
+                    .to_owned(),
+            );
+        }
+    }
+    None
+}
+
+/// Returns the first absolute path in a line.
+fn absolute_path(line: &str) -> Option<&str> {
+    let is_start = |at: &usize| {
+        let before = line[..*at].chars().next_back();
+        before.is_none_or(|c| c.is_whitespace() || "'\"`([=:".contains(c))
+    };
+    let start = line.match_indices('/').map(|(at, _)| at).find(is_start)?;
+    let quote = line[..start].chars().next_back().filter(|c| "'\"`".contains(*c));
+    let is_end = |c: char| match quote {
+        Some(quote) => c == quote,
+        None => c.is_whitespace() || ",:;)]".contains(c),
+    };
+    let path = &line[start..];
+    Some(&path[..path.find(is_end).unwrap_or(path.len())]).filter(|path| 1 < path.len())
 }
 
 /// Why a server has no list.
@@ -132,5 +195,28 @@ impl fmt::Display for Silence {
             }
             Silence::LoginRequired(why) | Silence::Failed(why) => f.write_str(why),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_sandbox_denied_is_named_with_its_key() {
+        for (printed, path) in [
+            (
+                "Traceback\nPermissionError: [Errno 13] Permission denied: '/home/a b/.x/logs'\n",
+                "`/home/a b/.x/logs`",
+            ),
+            ("Error: EACCES: permission denied, mkdir '/root/.cache'", "`/root/.cache`"),
+            ("mkdir: cannot create directory /srv/x: Read-only file system", "`/srv/x`"),
+            ("open failed: operation not permitted", "a path"),
+        ] {
+            let said = denied_by_sandbox(printed, "up").unwrap();
+            assert!(said.contains(&format!("access to {path}: `write_paths` of the runtime `up`")), "{said}");
+        }
+        assert!(denied_by_sandbox("getaddrinfo EAI_AGAIN registry", "up").unwrap().contains("network"));
+        assert_eq!(denied_by_sandbox("SyntaxError: /x/y.py", "up"), None);
     }
 }

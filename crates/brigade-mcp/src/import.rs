@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use brigade_catalog::{ApprovalMode, Catalog, Family, Runtime, Seconds, Tool};
-use brigade_core::text::{escape_terminal, short};
+use brigade_core::text::{escape_terminal, escape_terminal_lines, short};
 use brigade_core::{ErrorKind, Json, closest, codes};
 use brigade_policy::{Failure, NETWORK_EFFECTS};
 
@@ -15,11 +15,14 @@ use crate::pins::McpTool;
 /// The timeout of an imported tool without one in its runtime, in seconds.
 const TIMEOUT: f64 = 30.0;
 
-/// The maximum length of an imported description, in characters.
-const DESCRIPTION: usize = 300;
+/// The maximum length of an imported description, in bytes.
+const DESCRIPTION: usize = 16 << 10;
+
+/// The mark after a description that is cut.
+const CUT: &str = "\n[cut]";
 
 /// The maximum length of an imported name, in characters.
-const NAME: usize = 80;
+const NAME: usize = 200;
 
 /// Creates a tool for listing the server, with only the file access of every run.
 ///
@@ -41,7 +44,7 @@ pub fn import_tool(runtime: &Runtime, most: Option<Seconds>) -> Tool {
         requires_runtime: true,
         env_labels: runtime.env_labels.clone(),
         timeout,
-        approval_mode: Some(ApprovalMode::Always),
+        approval_mode: Some(ApprovalMode::OnRequest),
         ..tool
     }
 }
@@ -77,8 +80,61 @@ pub fn import_ids<'e>(
     ids
 }
 
-/// Creates the entry of a tool that a server lists: disabled, with the command and the approval of `asking`.
-pub fn imported_tool(asking: &Tool, listed: &ListedTool, id: &str, schema_path: &str) -> Tool {
+/// The files with the schemas of an imported tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaPaths {
+    /// The file of the input schema.
+    pub input: String,
+    /// The file of the output schema, if the server lists one.
+    pub output: Option<String>,
+}
+
+impl SchemaPaths {
+    /// Returns the files of the tool with an id, in a directory.
+    pub fn new(folder: &str, id: &str, listed: &ListedTool) -> SchemaPaths {
+        let file = |kind: &str| format!("{folder}/{id}.{kind}.json");
+        let has_output = listed.output_schema.as_ref().is_some_and(|schema| schema.as_object().is_some());
+        SchemaPaths { input: file("input"), output: has_output.then(|| file("output")) }
+    }
+}
+
+/// Returns the effects that the hints of a server propose. They are a proposal for a person, and grant nothing.
+///
+/// | hints | effects |
+/// | --- | --- |
+/// | `readOnlyHint` | `local-read`, or `remote-read` with `openWorldHint` |
+/// | not read-only | `local-write`, or `remote-mutation` with `openWorldHint` |
+/// | `destructiveHint`, not read-only or remote | also `local-delete` |
+/// | none of these | none |
+pub fn proposed_effects(listed: &ListedTool) -> Vec<String> {
+    let hint = |name: &str| listed.annotations.as_ref().and_then(|hints| hints.get(name)?.as_bool());
+    let hints = ["readOnlyHint", "destructiveHint", "openWorldHint"].map(hint);
+    let effects: &[&str] = match hints {
+        [None, None, None] => &[],
+        [Some(true), _, Some(true)] => &["remote-read"],
+        [Some(true), _, _] => &["local-read"],
+        [_, _, Some(true)] => &["remote-mutation"],
+        [_, Some(true), _] => &["local-write", "local-delete"],
+        [_, _, _] => &["local-write"],
+    };
+    effects.iter().map(|effect| (*effect).to_owned()).collect()
+}
+
+/// Returns the description of an entry: the server's, with its lines, at most 16 KiB.
+pub fn entry_description(listed: Option<&str>) -> Option<String> {
+    let text = listed?.replace("\r\n", "\n");
+    let mut text = escape_terminal_lines(text.trim()).into_owned();
+    if DESCRIPTION < text.len() {
+        text.truncate(text.floor_char_boundary(DESCRIPTION - CUT.len()));
+        text.truncate(text.trim_end().len());
+        text.push_str(CUT);
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// Creates the entry of a tool that a server lists: disabled, with the command and the approval of `asking`. Its
+/// effects are only proposed.
+pub fn imported_tool(asking: &Tool, listed: &ListedTool, id: &str, schemas: &SchemaPaths) -> Tool {
     let text = |text: &Option<String>, limit: usize| {
         let text =
             text.as_deref().map(|text| short(text, limit)).map(|text| escape_terminal(&text).into_owned());
@@ -98,9 +154,13 @@ pub fn imported_tool(asking: &Tool, listed: &ListedTool, id: &str, schema_path: 
             .or_else(|| text(&Some(listed.name.clone()), NAME))
             .unwrap_or(id.to_owned()),
         enabled: false,
-        description: text(&listed.description, DESCRIPTION),
+        description: entry_description(listed.description.as_deref()),
         mcp_tool_name: Some(listed.name.clone()),
-        input_schema_path: Some(schema_path.to_owned()),
+        input_schema_path: Some(schemas.input.clone()),
+        output_schema_path: schemas.output.clone(),
+        icons: listed.icons.clone(),
+        proposed_effects: proposed_effects(listed),
+        effects: Vec::new(),
         id: bare.id,
         ..asking
     }
@@ -203,7 +263,8 @@ mod tests {
             found,
             ["voice-a-b", "voice-a-b-2", "voice-a-b-3", "voice-tool", "voice-tool-2", "voice-a-b-2"]
         );
-        let tool = imported_tool(&import_tool(&runtime, None), &tools[1], "voice-a-b-2", "a.json");
+        let schemas = SchemaPaths::new("a", "voice-a-b-2", &tools[1]);
+        let tool = imported_tool(&import_tool(&runtime, None), &tools[1], "voice-a-b-2", &schemas);
         let kept = edit::add_tool("", &tool).unwrap();
         let tools = vec![listed("a.b"), listed("a-b")];
         let found = import_ids(&runtime, &tools, &catalog(&kept));
@@ -213,20 +274,50 @@ mod tests {
     #[test]
     fn an_imported_entry_is_disabled_and_has_no_rights() {
         let runtime = Runtime::new("voice", "python3 server.py").unwrap();
-        let listed = Json::parse(
-            r#"{"name": "say it", "description": "a\u001b[31mb", "inputSchema": {"type": "object"}}"#,
-        );
-        let tool = imported_tool(
-            &import_tool(&runtime, None),
-            &ListedTool::from_json(&listed.unwrap()).unwrap(),
-            "voice-say-it",
-            "a.json",
-        );
+        let listed = r#"{"name": "say it", "description": "a\u001b[31mb\r\n- c", "inputSchema": {"type": "object"},
+            "outputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true},
+            "icons": [{"src": "https://a.example/i.png"}, {"src": "data:image/png;base64,AA"}]}"#;
+        let listed = ListedTool::from_json(&Json::parse(listed).unwrap()).unwrap();
+        let schemas = SchemaPaths::new("a", "voice-say-it", &listed);
+        let tool = imported_tool(&import_tool(&runtime, None), &listed, "voice-say-it", &schemas);
         assert_eq!((tool.id.as_str(), tool.enabled, tool.requires_runtime), ("voice-say-it", false, true));
-        assert_eq!(tool.approval_mode, Some(ApprovalMode::Always));
+        assert_eq!(tool.approval_mode, Some(ApprovalMode::OnRequest));
         assert!(tool.effects.is_empty() && tool.permissions.is_empty());
-        assert!(!tool.description.unwrap().contains('\u{1b}'));
+        assert_eq!(tool.description.as_deref(), Some("a\\u{1b}[31mb\n- c"));
+        assert_eq!(
+            (tool.icons, tool.proposed_effects),
+            (vec!["https://a.example/i.png".into()], vec!["local-read".into()])
+        );
+        assert_eq!(tool.output_schema_path.as_deref(), Some("a/voice-say-it.output.json"));
         let text = edit::add_tool("", &Tool { description: None, ..import_tool(&runtime, None) }).unwrap();
         assert!(Catalog::parse("tools.toml", Level::Project, text.as_bytes()).is_valid());
+    }
+
+    #[test]
+    fn hints_propose_effects() {
+        for (hints, expect) in [
+            ("{}", &[][..]),
+            (r#"{"title": "x"}"#, &[]),
+            (r#"{"readOnlyHint": true}"#, &["local-read"]),
+            (r#"{"readOnlyHint": true, "openWorldHint": false, "destructiveHint": true}"#, &["local-read"]),
+            (r#"{"readOnlyHint": true, "openWorldHint": true}"#, &["remote-read"]),
+            (r#"{"readOnlyHint": false, "openWorldHint": true}"#, &["remote-mutation"]),
+            (r#"{"destructiveHint": true}"#, &["local-write", "local-delete"]),
+            (r#"{"destructiveHint": false}"#, &["local-write"]),
+            (r#"{"readOnlyHint": "yes"}"#, &[]),
+        ] {
+            let tool = format!(r#"{{"name": "x", "annotations": {hints}}}"#);
+            let tool = ListedTool::from_json(&Json::parse(&tool).unwrap()).unwrap();
+            assert_eq!(proposed_effects(&tool), expect, "{hints}");
+        }
+    }
+
+    #[test]
+    fn long_descriptions_are_cut_at_16_kib() {
+        let text = format!("first\n\n{}", "é".repeat(9000));
+        let cut = entry_description(Some(&text)).unwrap();
+        assert!(cut.len() <= DESCRIPTION && cut.starts_with("first\n\né") && cut.ends_with("é\n[cut]"));
+        assert_eq!(entry_description(Some(&text[..16_000])).unwrap(), &text[..16_000]);
+        assert_eq!(entry_description(Some(" \n")), None);
     }
 }

@@ -72,7 +72,10 @@ pub use content::{McpAnswer, answer_in_log, answer_lines, shown_result, shown_st
 pub use exchange::{
     Exchange, KeepPin, Listener, McpErrorKind, McpFault, McpProgress, McpRequest, PinRule, ServerExit,
 };
-pub use import::{import_ids, import_tool, imported_tool, stored_schema, wanted};
+pub use import::{
+    SchemaPaths, entry_description, import_ids, import_tool, imported_tool, proposed_effects, stored_schema,
+    wanted,
+};
 pub use live::{Comparison, ComparisonBasis};
 pub use offered::{OfferSet, OfferedArgument, OfferedNames, OfferedPrompt, OfferedResource};
 pub use peer::{KeptCall, ToolCall, list_live};

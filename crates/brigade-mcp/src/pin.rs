@@ -30,6 +30,12 @@ pub use diff::{PinChange, PinChangeKind, diff};
 /// The schema id of pin records.
 const SCHEMA: &str = "brigade.mcp_pin.v1";
 
+/// The maximum number of links to icons.
+const MAX_ICONS: usize = 8;
+
+/// The maximum length of a link to an icon.
+const MAX_LINK_BYTES: usize = 2048;
+
 /// A tool as a server lists it. Created by [`ListedTool::from_json`], which computes its fingerprint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedTool {
@@ -45,6 +51,8 @@ pub struct ListedTool {
     pub output_schema: Option<Json>,
     /// Hints of the server, such as `readOnlyHint`. They must not be trusted.
     pub annotations: Option<Json>,
+    /// Links to its icons; images inside of the listing are left out.
+    pub icons: Vec<String>,
     fingerprint: Fingerprint,
 }
 
@@ -59,6 +67,7 @@ impl ListedTool {
             input_schema: json.get("inputSchema").cloned().unwrap_or_default(),
             output_schema: json.get("outputSchema").cloned(),
             annotations: json.get("annotations").cloned(),
+            icons: icon_links(json.get("icons")),
             fingerprint: Fingerprint::of_bytes(b""),
         };
         tool.fingerprint = tool.fingerprint_of_words();
@@ -93,6 +102,7 @@ impl ListedTool {
             input_schema: redact_texts(&self.input_schema, redactor),
             output_schema: self.output_schema.map(|schema| redact_texts(&schema, redactor)),
             annotations: self.annotations.map(|annotations| redact_texts(&annotations, redactor)),
+            icons: self.icons.iter().map(|link| redactor.redact_str(link)).collect(),
             fingerprint: self.fingerprint,
         }
     }
@@ -100,6 +110,18 @@ impl ListedTool {
     fn folded_description(&self) -> Option<String> {
         self.description.as_ref().map(|text| short(text, usize::MAX)).filter(|text| !text.is_empty())
     }
+}
+
+/// Returns the `https` links of a list of icons.
+fn icon_links(icons: Option<&Json>) -> Vec<String> {
+    let Some(Json::Array(icons)) = icons else { return Vec::new() };
+    let links = icons.iter().filter_map(|icon| icon.get("src")?.as_str());
+    let is_link = |link: &&str| {
+        link.starts_with("https://")
+            && link.len() <= MAX_LINK_BYTES
+            && link.bytes().all(|b| b.is_ascii_graphic())
+    };
+    links.filter(is_link).take(MAX_ICONS).map(str::to_owned).collect()
 }
 
 /// Redacts every text by its content. Names do not count: a parameter `password` still has the type `string`.
@@ -212,6 +234,7 @@ impl TryFrom<PinDocument> for Pin {
             input_schema: document.input_schema,
             output_schema: None,
             annotations: None,
+            icons: Vec::new(),
             fingerprint: document.fingerprint,
         };
         let is_redacted = |text: &str| text.contains(MARK);
@@ -229,7 +252,13 @@ const FINGERPRINT_MISMATCH: &str = "`fingerprint` is not that of the listing";
 impl Pin {
     /// Creates the pin of a tool. The tool should be [redacted](ListedTool::redacted), as the tools of an exchange are.
     pub fn new(tool: &ListedTool, pinned_at: Timestamp) -> Pin {
-        let tool = ListedTool { title: None, output_schema: None, annotations: None, ..tool.clone() };
+        let tool = ListedTool {
+            title: None,
+            output_schema: None,
+            annotations: None,
+            icons: Vec::new(),
+            ..tool.clone()
+        };
         Pin { tool, pinned_at, extra: Object::new() }
     }
 

@@ -299,6 +299,31 @@ impl PinStore<'_> {
         self.write(&PinRecord { offered, missing_since: None, command, ..record.clone() })
     }
 
+    /// Makes a listing that a person accepted the pin.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn accept_listing(
+        &self,
+        record: PinRecord,
+        listed: &ListedTool,
+        command: ServerCommand,
+        at: Timestamp,
+    ) -> Result<(), FsError> {
+        let pin = if record.pin.holds(listed) { record.pin.clone() } else { Pin::new(listed, at) };
+        let accepted =
+            PinRecord { pin, offered: None, missing_since: None, command: Some(command), ..record.clone() };
+        if accepted == record { Ok(()) } else { self.write(&accepted) }
+    }
+
+    /// Removes the pin of a tool that its server does not list any more.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn forget(&self, record: &PinRecord) -> Result<(), FsError> {
+        self.fs.remove(&RelPath::from_static(PINS).join(&record.tool.file_name()).expect("it is a file name"))
+    }
+
     /// Records in the pin's file that its server no longer lists the tool.
     pub fn note_vanished(&self, record: &PinRecord, seen_at: Timestamp) -> Result<(), FsError> {
         if record.missing_since.is_some() {

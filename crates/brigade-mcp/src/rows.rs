@@ -300,14 +300,20 @@ pub struct ImportedTool {
     pub tool_id: String,
     /// The name of the tool at its server.
     pub mcp_tool_name: String,
-    /// The server's description, shortened.
+    /// The server's description.
     pub description: Option<String>,
+    /// The effects that the server's hints propose. They are not granted.
+    #[serde(default)]
+    pub proposed_effects: Vec<String>,
     /// What the import does with it.
     pub action: ImportAction,
     /// Why it was skipped.
     pub detail: Option<String>,
     /// The input schema.
     pub input_schema_path: String,
+    /// The output schema, if the server lists one.
+    #[serde(default)]
+    pub output_schema_path: Option<String>,
     /// Unsupported parts of the schema, which block calls.
     pub schema_problems: Vec<String>,
 }
@@ -319,9 +325,11 @@ impl ImportedTool {
             tool_id: tool_id.to_owned(),
             mcp_tool_name: mcp_tool_name.to_owned(),
             description: None,
+            proposed_effects: Vec::new(),
             action: ImportAction::WouldAdd,
             detail: None,
             input_schema_path: schema_path,
+            output_schema_path: None,
             schema_problems: Vec::new(),
         }
     }

@@ -18,6 +18,7 @@ use crate::report::{
     BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinState, PinSummary, RefusalMember,
     Report as _, ServerSummary,
 };
+use crate::tools::update::follow_pin;
 
 /// Operations on pins.
 #[derive(Clone)]
@@ -72,7 +73,8 @@ impl Pins {
         Ok(pin_report(&self.context, &find_pin(&self.context, id)?))
     }
 
-    /// Accepts a reported change as the new pin. Asks no server.
+    /// Accepts a reported change as the new pin, and renews the entry of the tool if it is as it was imported. Asks no
+    /// server.
     ///
     /// `fingerprint` is the prefix of the fingerprint of the reviewed change. A change that came later does not match
     /// and is refused.
@@ -86,10 +88,18 @@ impl Pins {
         }
         let pin = find_pin(&self.context, id)?;
         let before = pin_report(&self.context, &pin);
+        let pinned = pin.pin.tool().clone();
         let accepted = pin_store(&self.context).accept(pin, fingerprint).map_err(|failure| {
             Error::from(failure).refusing(&self.context, Refusal::Pin(Some(Box::new(before.clone()))))
         })?;
         let PinReport { changes, offered, .. } = before;
+        let catalog = load::catalog(&self.context)?;
+        let store = pin_store(&self.context);
+        for tool in catalog.tools() {
+            if store.key(&catalog, tool)?.as_ref() == Some(&accepted.tool) {
+                follow_pin(&self.context, tool, &pinned, accepted.pin.tool())?;
+            }
+        }
         Ok(PinReport { accepted: true, changes, offered, ..pin_report(&self.context, &accepted) })
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod catalog;
 pub(crate) mod checking;
+pub(crate) mod enable;
 pub(crate) mod finding;
 pub(crate) mod health;
 pub(crate) mod import;
@@ -10,3 +11,4 @@ pub(crate) mod installing;
 pub(crate) mod login;
 pub(crate) mod register;
 pub(crate) mod sarif;
+pub(crate) mod update;

@@ -50,6 +50,8 @@ struct Key {
     labels: Vec<String>,
     agent: Option<String>,
     sampling: bool,
+    home: Option<String>,
+    variables: BTreeMap<String, String>,
 }
 
 #[derive(Default)]
@@ -93,6 +95,7 @@ struct Terms {
     pass: Vec<Label>,
     bindings: Vec<(Label, Label)>,
     remote: Option<RemoteTerms>,
+    variables: BTreeMap<String, String>,
 }
 
 impl Terms {
@@ -108,6 +111,7 @@ impl Terms {
                 .iter()
                 .map(|(label, name)| (label.clone(), name.clone()))
                 .collect(),
+            variables: decision.variables.clone(),
         }
     }
 }
@@ -196,8 +200,9 @@ impl Upstreams {
 
     /// Returns the server of an entry, to read its lists, if a verified call started it and it still runs. Starts none.
     pub fn running(&self, context: &WorkspaceContext, tool: &Tool) -> Option<(Arc<KeptServer>, ServerHold)> {
-        let key = self.key(context, tool, context.caller.agent());
-        let slot = lock(&self.0.slots).get(&key)?.clone();
+        let any = self.key(context, tool, context.caller.agent(), None, BTreeMap::new());
+        let is_it = |key: &Key| Key { home: None, variables: BTreeMap::new(), ..key.clone() } == any;
+        let slot = lock(&self.0.slots).iter().find(|(key, _)| is_it(key)).map(|(_, slot)| slot.clone())?;
         let kept = lock(&slot.0).clone().filter(|kept| kept.is_alive())?;
         let hold = kept.server.hold()?;
         Some((kept, hold))
@@ -217,7 +222,7 @@ impl Upstreams {
     }
 
     /// Returns the key of the process for an entry and the calls of an agent.
-    fn key(&self, context: &WorkspaceContext, tool: &Tool, agent: Option<&str>) -> Key {
+    fn key(&self, context: &WorkspaceContext, tool: &Tool, agent: Option<&str>, home: Option<String>, variables: BTreeMap<String, String>) -> Key {
         let settings = self.settings(server_id(tool));
         let mut labels = tool.env_labels.clone();
         labels.sort();
@@ -228,6 +233,8 @@ impl Upstreams {
             labels,
             agent: agent.filter(|_| settings.share == Share::Agent).map(str::to_owned),
             sampling: settings.sampling,
+            home,
+            variables,
         }
     }
 
@@ -240,7 +247,7 @@ impl Upstreams {
     ) -> Result<ServerLookup, Failure> {
         let ServerNeed { agent, terms, files, differs } = needed;
         let settings = self.settings(server_id(tool));
-        let key = self.key(context, tool, agent);
+        let key = self.key(context, tool, agent, terms.sandbox.grants.home.clone(), terms.variables.clone());
         let slot = lock(&self.0.slots).entry(key.clone()).or_default().clone();
         let mut held = lock(&slot.0);
         self.forget_ended();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use brigade_catalog::{RemoteServer, Seconds};
+use brigade_catalog::{RemoteServer, Runtime, Seconds};
 use brigade_core::{AgentFiles, Fingerprint, Label, NextStep, Place, Severity, reasons};
 use serde::{Deserialize, Serialize};
 
@@ -56,13 +56,16 @@ pub struct Grants {
     pub local_sockets: bool,
     /// Additional paths to read.
     pub read_paths: Vec<String>,
-    /// Additional paths to write. Empty without the effect `local-write`.
+    /// Additional paths to write. Those of the policy only with the effect `local-write`.
     pub write_paths: Vec<String>,
     /// Paths of `write_paths` that stay closed, because they belong to git or Brigade.
     pub closed_paths: Vec<String>,
     /// Writing to the repository of the workspace, except for what git executes or takes settings from. Allowed by the
     /// effect `git-write` and `git = "write"` of the tool.
     pub git_write: bool,
+    /// The private home directory of the process, relative to the workspace. It is writable, although the directory is
+    /// in the state of Brigade. Its runtime asks for it, with or without a sandbox.
+    pub home: Option<String>,
     /// Absolute directories outside the system and the workspace in which the command's programs are installed. No
     /// policy rule grants them: they are added after the decision, and only for a sandboxed run.
     pub program_paths: Vec<String>,
@@ -98,6 +101,7 @@ impl Grants {
         both(&mut self.write_paths, &other.write_paths);
         both(&mut self.closed_paths, &other.closed_paths);
         self.git_write |= other.git_write;
+        self.home = self.home.take().or_else(|| other.home.clone());
         both(&mut self.program_paths, &other.program_paths);
     }
 }
@@ -127,6 +131,7 @@ impl SandboxRequest {
         read.extend(grants.program_paths.iter().cloned());
         let mut write = with(if grants.workspace_write { "workspace" } else { "" }, &grants.write_paths);
         write.extend(grants.git_write.then(|| REPOSITORY.to_owned()));
+        write.extend(grants.home.clone());
         let always = ALWAYS_CLOSED.iter().filter(|_| grants.workspace_write).map(|name| (*name).to_owned());
         let mut closed: Vec<String> = always.chain(grants.closed_paths.iter().cloned()).collect();
         closed.retain(|path| !grants.git_write || path != GIT);
@@ -186,6 +191,8 @@ pub struct Decision {
     pub pass: Vec<Label>,
     /// Directories outside the workspace that the tool's paths may use, as written in the policy.
     pub outside_paths: Vec<String>,
+    /// Variables with literal values, from the runtime of the process. The policy's variables have precedence.
+    pub variables: BTreeMap<String, String>,
     /// The remote server that the call connects to.
     pub remote: Option<RemoteTerms>,
 }
@@ -207,6 +214,21 @@ impl Decision {
         self.blockers.is_empty()
     }
 
+    /// Adds what the runtime of the process asks for: its home, the paths that it writes, and its plain variables.
+    /// Variables by which programs load code are left out.
+    pub fn add_runtime(&mut self, runtime: &Runtime) {
+        let grants = &mut self.sandbox.grants;
+        grants.home = runtime.home_path();
+        let (closed, open): (Vec<String>, Vec<String>) =
+            runtime.write_paths.iter().cloned().partition(|path| always_closed(path).is_some());
+        grants.write_paths = sorted(grants.write_paths.drain(..).chain(open));
+        grants.closed_paths = sorted(grants.closed_paths.drain(..).chain(closed));
+        let fit =
+            |name: &String| name.parse::<Label>().is_ok() && !brigade_cmdline::is_dangerous_variable(name);
+        let plain = runtime.env.iter().filter(|(name, _)| fit(name));
+        self.variables = plain.map(|(name, value)| (name.clone(), value.clone())).collect();
+    }
+
     /// Returns the fingerprint of the parts that an approval binds.
     ///
     /// | included | not included |
@@ -216,7 +238,8 @@ impl Decision {
     /// | the labels that the call uses, with their variables | whether a variable is set, and its value |
     /// | timeout, limits, output limit | the maximum timeout, if the call's timeout is below it |
     /// | sandbox mode, and its grants (from the policy and for programs) if the sandbox is on | paths of a sandbox that is off, `[paths] outside`, `observe` |
-    /// | variables passed to every run | |
+    /// | variables passed to every run, and those of the runtime with their values | |
+    /// | the private home | |
     /// | URL, transport and headers of a remote server | the other origins of `[mcp] remote` |
     ///
     /// Paths outside the workspace are compared with the current `[paths] outside` each time, so removing a directory
@@ -241,6 +264,14 @@ impl Decision {
             .text("max_output_bytes", self.max_output_bytes.to_string().as_str())
             .list("pass", self.pass.iter().map(Label::as_str))
             .text("sandbox", self.sandbox.mode.as_str());
+        // Absent ones are not added, so that fingerprints from before them stay valid.
+        if let Some(home) = &self.sandbox.grants.home {
+            fingerprint = fingerprint.text("home", home.as_str());
+        }
+        if !self.variables.is_empty() {
+            let variables = self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            fingerprint = fingerprint.table("variables", variables);
+        }
         if self.sandbox.mode != SandboxMode::Off {
             let grants = &self.sandbox.grants;
             fingerprint = fingerprint
@@ -408,6 +439,7 @@ pub(crate) fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
             server,
             origins: sorted(policy.mcp_remote.values().cloned()),
         }),
+        variables: BTreeMap::new(),
     }
 }
 
@@ -477,6 +509,7 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
             write_paths,
             closed_paths,
             git_write: git == GitAccess::Write && has(GIT_EFFECT) && reads != Reads::Closed,
+            home: None,
             program_paths: Vec::new(),
         },
         observe: observe.map_or_else(Observe::default, |observe| observe.value),

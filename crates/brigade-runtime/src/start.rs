@@ -1,11 +1,13 @@
 //! Starts a runtime.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use brigade_call::VerifiedStart;
 use brigade_catalog::Runtime;
+use brigade_cmdline::is_dangerous_variable;
 use brigade_core::Fingerprint;
 use brigade_doctor::{Health, RuntimeIssue};
 use brigade_fs::{FileMode, RelPath};
@@ -385,10 +387,10 @@ impl Supervisor<'_> {
         let record = seen.record.starting(&start, &starter);
         self.save(&record, &seen.paths.metadata)?;
         let at = Instant::now();
-        let begun = match self.spawn(verified, &instance, open) {
+        let begun = match self.spawn(runtime, verified, &instance, open) {
             Ok(begun) => begun,
-            Err(error) => {
-                let reason = StartFailure::NotSpawned { detail: error.to_string() };
+            Err(detail) => {
+                let reason = StartFailure::NotSpawned { detail };
                 self.save(&record.stopped(self.clock.now(), &reason.to_string()), &seen.paths.metadata)?;
                 let log = logs.end(self);
                 return Ok(ControlFlow::Break(StartOutcome::Failed { reason, log, survivors: Vec::new() }));
@@ -411,13 +413,26 @@ impl Supervisor<'_> {
 
     fn spawn(
         &self,
+        runtime: &Runtime,
         start: &VerifiedStart,
         instance: &str,
         logs: Logs,
-    ) -> Result<DetachedProcess, brigade_process::SpawnError> {
+    ) -> Result<DetachedProcess, String> {
         let mut spec = command::spec(start, self.host);
+        let mut own: Vec<(OsString, OsString)> = Vec::new();
+        if let Some(home) = runtime.home_path() {
+            let home = RelPath::composed(&home);
+            self.fs.create_dir_all(&home).map_err(|error| error.to_string())?;
+            own.push(("HOME".into(), self.fs.root().join(home.as_path()).into()));
+        }
+        // The variables of the policy have precedence.
+        let fit = |name: &str| !start.bindings().contains_key(name) && !is_dangerous_variable(name);
+        let plain = runtime.env.iter().filter(|(name, _)| fit(name));
+        own.extend(plain.map(|(name, value)| (name.into(), value.into())));
+        spec.environment.retain(|(name, _)| !own.iter().any(|(set, _)| set == name));
+        spec.environment.extend(own);
         spec.environment.push((INSTANCE_VARIABLE.into(), instance.into()));
-        spawn_detached(&spec, logs)
+        spawn_detached(&spec, logs).map_err(|error| error.to_string())
     }
 
     fn await_ready(

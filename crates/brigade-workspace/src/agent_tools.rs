@@ -256,6 +256,8 @@ impl AgentTools {
             name: &tool.name,
             title: &entry.name,
             description: entry.description.as_deref(),
+            max_description_bytes: self.agents.gateway.max_description_bytes,
+            icons: &entry.icons,
             input_schema: tool.input_schema.json(),
             output_schema: tool.output_schema.as_ref().map(SchemaText::json),
             family: entry.family.map_or("", Family::as_str),

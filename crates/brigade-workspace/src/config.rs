@@ -179,6 +179,12 @@ impl Config {
         Config { catalog, policy, claims, agents, offers, runtimes, web_framework: OnceLock::new() }
     }
 
+    /// Replaces the runtimes that the files have.
+    #[must_use]
+    pub fn with_runtimes(self, runtimes: Runtimes) -> Config {
+        Config { runtimes: OnceLock::from(runtimes), ..self }
+    }
+
     /// Returns the offers of gateway.toml. Reads the file on first use. A file with an error offers nothing, and neither
     /// does one that git tracks: a clone brings it.
     pub fn offers(&self, host: &Host<'_>) -> &[Offer] {

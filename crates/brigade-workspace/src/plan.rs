@@ -141,7 +141,7 @@ impl<'c> FactReader<'_, 'c> {
         caller: Caller,
     ) -> Result<PlanFacts<'c>, FsError> {
         let (config, tool) = (self.config, read.tool);
-        let mut decision = self.decide(asked);
+        let mut decision = self.decide(tool, asked);
         if tool.id == COMMAND {
             // An agent wrote the command, and it was not reviewed. So it is confined as far as the system can, even if
             // the policy confines no calls.
@@ -299,13 +299,13 @@ impl<'c> FactReader<'_, 'c> {
     pub fn check<'t>(&self, tool: &Tool, look: &'t Tool) -> Result<StartInput<'t>, FsError> {
         let command = look.command.as_deref().unwrap_or_default();
         let asked = CallFacts::of_check(tool, command, &look.effects);
-        let mut decision = self.decide(&asked);
+        let mut decision = self.decide(look, &asked);
         decision.sandbox.mode = decision.sandbox.mode.max(SandboxMode::BestEffort);
         self.start_as(look, StartPurpose::Check, decision)
     }
 
-    fn decide(&self, asked: &CallFacts<'_>) -> Decision {
-        let mut decision = decide(&self.config.policy, asked, &|name: &str| self.host.is_set(name));
+    fn decide(&self, tool: &Tool, asked: &CallFacts<'_>) -> Decision {
+        let mut decision = self.config.decision_as(&self.host, tool, asked);
         if let Some(remote) = &decision.remote {
             let grants = &mut decision.sandbox.grants;
             grants.read_paths.extend(self.host.certificates());
@@ -318,7 +318,7 @@ impl<'c> FactReader<'_, 'c> {
     }
 
     fn start_for<'t>(&self, tool: &'t Tool, purpose: StartPurpose) -> Result<StartInput<'t>, FsError> {
-        let decision = self.decide(&CallFacts::from_tool(tool));
+        let decision = self.config.decision_on(&self.host, tool);
         self.start_as(tool, purpose, decision)
     }
 

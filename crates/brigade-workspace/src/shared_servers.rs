@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use brigade_call::{BoundBy, ServerFact};
-use brigade_catalog::{Family, Tool};
+use brigade_catalog::{Family, Runtime, Tool};
 use brigade_fs::FsError;
 use brigade_policy::{CallFacts, Decision, decide};
 
@@ -34,16 +34,37 @@ impl Config {
     pub fn served_with<'c>(&'c self, host: &Host<'_>, tool: &'c Tool) -> Vec<&'c Tool> {
         let enabled = self.catalog.tools().iter().filter(|other| other.enabled && !other.is_broken);
         let offered = self.offers(host).iter().map(|offer| &offer.entry);
+        let runtime =
+            |tool: &Tool| self.runtime_of(host, tool).map(|runtime| (runtime.home_path(), &runtime.env));
+        let own = runtime(tool);
         let others = enabled.chain(offered).filter(|other| {
             !std::ptr::eq(*other, tool)
                 && is_shared(tool, other)
+                && runtime(other) == own
                 && self.decision_on(host, other).is_allowed()
         });
         std::iter::once(tool).chain(others).collect()
     }
 
-    fn decision_on(&self, host: &Host<'_>, tool: &Tool) -> Decision {
-        decide(&self.policy, &CallFacts::from_tool(tool), &|name: &str| host.is_set(name))
+    /// Returns the runtime whose command is the server of an MCP tool.
+    pub fn runtime_of(&self, host: &Host<'_>, tool: &Tool) -> Option<&Runtime> {
+        let id = tool.runtime_id.as_deref().filter(|_| tool.family == Some(Family::Mcp))?;
+        let runtime = self.runtimes(host).runtime(id)?;
+        (!runtime.is_broken && tool.command.as_deref() == Some(&*runtime.command)).then_some(runtime)
+    }
+
+    /// Decides on calls of a tool, with what the runtime of its server asks for.
+    pub(crate) fn decision_on(&self, host: &Host<'_>, tool: &Tool) -> Decision {
+        self.decision_as(host, tool, &CallFacts::from_tool(tool))
+    }
+
+    /// Like [`Config::decision_on`], with the facts of one call.
+    pub(crate) fn decision_as(&self, host: &Host<'_>, tool: &Tool, asked: &CallFacts<'_>) -> Decision {
+        let mut decision = decide(&self.policy, asked, &|name: &str| host.is_set(name));
+        if let Some(runtime) = self.runtime_of(host, tool) {
+            decision.add_runtime(runtime);
+        }
+        decision
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use brigade_catalog::starter::StarterTools;
 use brigade_catalog::{Family, FindQuery, Level};
 use brigade_ops::{
-    Declare, Error, Ignore, ImportMcpReport, ImportMcpRequest, LoginReport, LoginRequest, LogoutReport,
-    ObserveReport, OnExisting, Refusal,
+    Confirm, ConfirmUpdate, Declare, EnableReport, EnableRequest, Error, Ignore, ImportMcpReport,
+    ImportMcpRequest, LoginReport, LoginRequest, LogoutReport, ObserveReport, OnExisting, Refusal, UpdateReport,
+    UpdateRequest,
 };
 
 use crate::report::{
@@ -135,8 +136,33 @@ impl Tools {
     /// # Errors
     /// Fails if the runtime cannot be used, the server does not answer or does not list a requested tool, or the
     /// catalog is not UTF-8. Also returns file errors.
-    pub fn import_mcp(&self, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
-        brigade_ops::import_mcp(&self.room, request)
+    pub fn import_mcp(
+        &self,
+        request: &ImportMcpRequest,
+        confirm: &mut Confirm<'_>,
+    ) -> Result<ImportMcpReport, Error> {
+        brigade_ops::import_mcp(&self.room, request, confirm)
+    }
+
+    /// Enables or disables the tools of the project's catalog that match, if `confirm` says yes.
+    ///
+    /// # Errors
+    /// Fails if a pattern matches nothing, an effect is misspelt, or the catalog changed meanwhile. Also returns file
+    /// errors.
+    pub fn enable(&self, request: &EnableRequest, confirm: &mut Confirm<'_>) -> Result<EnableReport, Error> {
+        brigade_ops::enable_tools(&self.room, request, confirm)
+    }
+
+    /// Lists the tools of servers again, and renews pins and entries together if `confirm` says yes.
+    ///
+    /// # Errors
+    /// Fails if no imported tool is of the server, or the catalog changed meanwhile. Also returns file errors.
+    pub fn update(
+        &self,
+        request: &UpdateRequest,
+        confirm: &mut ConfirmUpdate<'_>,
+    ) -> Result<UpdateReport, Error> {
+        brigade_ops::update_tools(&self.room, request, confirm)
     }
 
     /// Logs in to a remote MCP server; `tell` gets the URL that the person opens.

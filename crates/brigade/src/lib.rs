@@ -174,9 +174,9 @@ pub use agent_calls::{AgentCall, AgentCalls, Output, RequestOutcome, RunRequestO
 pub use agents::Agents;
 pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
 pub use brigade_ops::{
-    ArgsSource, CallFilter, CallList, Calls, Checkpoints, Declare, Error, ErrorKind, ImportMcpRequest,
-    LogReach, LoginRequest, OnBlocked, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs,
-    Runtimes,
+    ArgsSource, CallFilter, CallList, Calls, Checkpoints, Declare, EnableChange, EnableRequest, Error,
+    ErrorKind, ImportMcpRequest, LogReach, LoginRequest, OnBlocked, Pins, Refusal, Request, RunFilter,
+    RunRefusal, RunTarget, Runs, Runtimes, UpdateRequest,
 };
 pub use brigade_ops::{Ignore, OnExisting, upstreams::Upstreams};
 pub use brigade_workspace::TaskSessions;

@@ -26,14 +26,15 @@ pub use brigade_ops::{
 };
 pub use brigade_ops::{
     BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallReport, CheckpointListReport,
-    CheckpointReport, CheckpointReviewReport, Envelope, EnvelopeReport, EnvelopeSignature, ImportAction,
-    ImportMcpReport, ImportedTool, KeyReport, LedgerFinding, LedgerReport, ListState, LiveIssue, LiveReport,
-    LiveServerReport, LiveToolReport, LoginReport, LogoutReport, ObserveReport, OfferedTool, PassedOver,
-    PinCheck, PinListReport, PinReport, PinState, PinSummary, PlanReport, QueueReport, ReadinessFailure,
-    ReplayReport, ResumeReport, ReviewReport, RunInputsReport, RunListReport, RunLogReport, RunReport,
-    RunShowReport, RunSummary, RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport,
-    RuntimeRestartReport, RuntimeStartReport, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary,
-    ServerSummary, StartState, Statement, Strictness, Subject, Tampering,
+    CheckpointReport, CheckpointReviewReport, EnableReport, EnabledTool, Envelope, EnvelopeReport,
+    EnvelopeSignature, ImportAction, ImportMcpReport, ImportedTool, KeyReport, LedgerFinding, LedgerReport,
+    ListState, LiveIssue, LiveReport, LiveServerReport, LiveToolReport, LoginReport, LogoutReport,
+    ObserveReport, OfferedTool, PassedOver, PinCheck, PinListReport, PinReport, PinState, PinSummary,
+    PlanReport, QueueReport, ReadinessFailure, ReplayReport, ResumeReport, ReviewReport, RunInputsReport,
+    RunListReport, RunLogReport, RunReport, RunShowReport, RunSummary, RuntimeHealthReport, RuntimeListReport,
+    RuntimeLogsReport, RuntimeReport, RuntimeRestartReport, RuntimeStartReport, RuntimeStatusReport,
+    RuntimeStopReport, RuntimesSummary, ServerSummary, StartState, Statement, Strictness, Subject, Tampering,
+    UpdateAction, UpdateReport, UpdatedServer, UpdatedTool,
 };
 pub use brigade_ops::{
     BlockedInstall, CatalogReport, CheckCounts, CheckReport, CheckedTool, ContractsReport, CostRow,

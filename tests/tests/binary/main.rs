@@ -68,6 +68,7 @@ mod kitchen_validate;
 mod kitchen_worker;
 mod mcp_calls;
 mod mcp_common;
+mod mcp_import;
 mod mcp_live;
 mod mcp_remote;
 mod mistyped_requests;

@@ -112,7 +112,6 @@ fn an_incomplete_entry_is_planned_but_not_queued() {
         "mcp_missing_runtime",
         "mcp_missing_tool_name",
         "mcp_missing_timeout",
-        "mcp_missing_permissions",
         "mcp_missing_effects",
         "mcp_missing_approval_mode",
         "missing_input_schema",

@@ -326,10 +326,10 @@ fn a_reviewed_import_runs() {
     let plan = site.json(["call", "plan", "voice-echo", "--args", HELLO]).expect(1);
     let codes: Vec<&Value> =
         plan["blocker_details"].as_array().unwrap().iter().map(|detail| &detail["code"]).collect();
-    assert_eq!(codes, ["mcp_missing_permissions", "mcp_missing_effects"]);
+    assert_eq!(codes, ["mcp_missing_effects"]);
     let entry = site.workspace.read_text(".brigade/tools.toml");
-    let reviewed = "approval_mode = \"always\"\npermissions = [\"speak\"]\neffects = [\"local-read\"]";
-    site.workspace.write(".brigade/tools.toml", entry.replace("approval_mode = \"always\"", reviewed));
+    let reviewed = "approval_mode = \"on-request\"\neffects = [\"local-read\"]";
+    site.workspace.write(".brigade/tools.toml", entry.replace("approval_mode = \"on-request\"", reviewed));
     // The runtime is a server that waits for input. Each call starts a separate server.
     site.tools(["runtime", "start", "voice"]).assert_code(0);
     let receipt = site.receipt_of("voice-echo", HELLO);

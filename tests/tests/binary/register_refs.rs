@@ -75,13 +75,10 @@ fn a_server_becomes_a_disabled_runtime_and_an_entry() {
         (&json!("files"), &json!(false), &json!("files"))
     );
     assert_eq!(row["next_command"], "${EDITOR:-vi} +4 .brigade/tools/runtimes.toml");
-    assert_eq!(
-        codes(&document, "notes"),
-        [pair("value_not_kept", "files.env.API_KEY"), pair("value_not_kept", "files.env.ROOT")]
-    );
+    assert_eq!(codes(&document, "notes"), [pair("value_not_kept", "files.env.API_KEY")]);
     let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
     let expect = "[[runtime]]\nid = \"files\"\nname = \"files\"\nenabled = false\n\
-        command = '''npx -y @x/files@1.2.3 'a b' '' 'it'\\''s''''\non_demand = true\nenv_labels = [\"API_KEY\", \"ROOT\"]\n";
+        command = '''npx -y @x/files@1.2.3 'a b' '' 'it'\\''s''''\non_demand = true\nenv_labels = [\"API_KEY\"]\nhome = \"private\"\n\n[runtime.env]\nROOT = \"/srv\"\n";
     assert_eq!(runtimes, expect);
     let shown = site.json(["show", "files"]).expect(0)["tool"].clone();
     assert_eq!((&shown["contract"]["approval_mode"], &shown["enabled"]), (&json!("always"), &json!(false)));
@@ -256,7 +253,9 @@ fn replaced_server_is_disabled_and_keeps_additions() {
     let site = site();
     register(&site, &["mcp:files"], 0);
     let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
-    let reviewed = runtimes.replace("enabled = false", "enabled = true # reviewed") + "port = 8080\n";
+    let reviewed = runtimes
+        .replace("enabled = false", "enabled = true # reviewed")
+        .replace("[runtime.env]", "port = 8080\n[runtime.env]");
     site.workspace.write(".brigade/tools/runtimes.toml", reviewed);
     let config = site.workspace.home().join(".cursor/mcp.json");
     write(

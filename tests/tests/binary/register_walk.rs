@@ -23,7 +23,7 @@ fn site() -> Site {
     );
     configure(
         &site,
-        r#"{"command": "python3", "args": ["-S", "-E", "server.py"], "env": {"VOICE": "alto"}}"#,
+        r#"{"command": "python3", "args": ["-S", "-E", "server.py"], "env": {"VOICE": "${SOUND}"}}"#,
     );
     site
 }
@@ -53,11 +53,7 @@ fn agent_server_is_registered_imported_and_called() {
     let catalog = site.workspace.read_text(".brigade/tools.toml");
     let (before, own) = catalog.split_once(&entry).unwrap();
     assert!(own.contains("env_labels = [\"VOICE\"]"), "{own}");
-    let own = own.replacen(
-        "enabled = false",
-        "enabled = true\neffects = [\"local-read\"]\npermissions = [\"speak\"]",
-        1,
-    );
+    let own = own.replacen("enabled = false", "enabled = true\neffects = [\"local-read\"]", 1);
     site.workspace.write(".brigade/tools.toml", format!("{before}{entry}{own}"));
     let receipt = site.receipt_of(&id, r#"{"text":"hello"}"#);
     assert_eq!(receipt["status"], "completed", "{receipt:#}");
@@ -91,7 +87,7 @@ fn changed_or_missing_definition_is_only_reported() {
     assert_eq!(issues(&site.json(["doctor"]).expect(0), "registered_source_changed"), [] as [&Value; 0]);
     configure(
         &site,
-        r#"{"command": "python3", "args": ["-S", "server.py", "--loud"], "env": {"VOICE": "alto", "PITCH": "a"}, "description": "Sings"}"#,
+        r#"{"command": "python3", "args": ["-S", "server.py", "--loud"], "env": {"VOICE": "${SOUND}", "PITCH": "a"}, "description": "Sings"}"#,
     );
     // The cache is old, and doctor reads nothing else.
     assert_eq!(issues(&site.json(["doctor"]).expect(0), "registered_source_changed"), [] as [&Value; 0]);

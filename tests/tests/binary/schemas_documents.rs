@@ -230,6 +230,8 @@ fn a_whole_way_names_every_schema() {
     site.workspace.write(".brigade/tools/runtimes.toml", server);
     site.workspace.replace(".brigade/tools/policy.toml", r#"["script"]"#, r#"["script", "mcp"]"#);
     json("tools import mcp voice --dry-run");
+    json("tools enable * --dry-run");
+    json("tools update --dry-run");
     let policy = "allowed_families = [\"builtin\"]\nallowed_effects = [\"memory-write\"]\n";
     site.workspace.write(".brigade/tools/policy.toml", policy);
     let memory = r#"{"content":"Tests-run-with-cargo-test.","category":"convention","importance":"high"}"#;

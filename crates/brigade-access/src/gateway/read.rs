@@ -20,6 +20,7 @@ const TOP_LEVEL_KEYS: &[&str] = &[
     "list",
     "page_size",
     "max_result_bytes",
+    "max_description_bytes",
     "max_request_bytes",
     "sync",
     "http",
@@ -70,6 +71,7 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
                 set(&mut config.page_size, size.map(|size| located(size, |size| size as usize)));
             }
             "max_result_bytes" => set(&mut config.max_result_bytes, reader.size(name, value)),
+            "max_description_bytes" => set(&mut config.max_description_bytes, reader.size(name, value)),
             "max_request_bytes" => set(&mut config.max_request_bytes, reader.size(name, value)),
             "sync" => set(&mut config.sync, reader.word(name, value, SyncTime::ALL, SyncTime::as_str)),
             "http" => config.http = http(&mut reader, value),

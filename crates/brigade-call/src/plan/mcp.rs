@@ -40,18 +40,13 @@ pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
             "set `timeout` to a number of seconds".into(),
         ),
         (
-            !tool.permissions.is_empty(),
-            reasons::MCP_MISSING_PERMISSIONS,
-            "permissions",
-            "an MCP call needs the permissions that it asks for",
-            "list what the tool may use".into(),
-        ),
-        (
             !tool.effects.is_empty(),
             reasons::MCP_MISSING_EFFECTS,
             "effects",
             "an MCP call needs the effects that it has",
-            "list what the tool does, such as local-read, local-write or network".into(),
+            Hint::from("list what the tool does, such as local-read, local-write or network, or run `")
+                .then(NextStep::EnableTools(tool.id.to_string()))
+                .then("` with `--effects`"),
         ),
         (
             tool.approval_mode.is_some(),
@@ -86,7 +81,7 @@ mod tests {
     }
 
     const WHOLE: &str = "family = 'mcp'\nruntime_id = 'voice'\nmcp_tool_name = 'echo'\ntimeout = 5\n\
-        permissions = ['speak']\neffects = ['local-read']\napproval_mode = 'always'\n";
+        effects = ['local-read']\napproval_mode = 'always'\n";
 
     #[test]
     fn missing_fields_of_an_entry_are_reported() {
@@ -98,7 +93,6 @@ mod tests {
                 "mcp_missing_runtime",
                 "mcp_missing_tool_name",
                 "mcp_missing_timeout",
-                "mcp_missing_permissions",
                 "mcp_missing_effects",
                 "mcp_missing_approval_mode",
             ],
@@ -111,7 +105,6 @@ mod tests {
             ("runtime_id = 'voice'\n", "mcp_missing_runtime"),
             ("mcp_tool_name = 'echo'\n", "mcp_missing_tool_name"),
             ("timeout = 5\n", "mcp_missing_timeout"),
-            ("permissions = ['speak']\n", "mcp_missing_permissions"),
             ("effects = ['local-read']\n", "mcp_missing_effects"),
             ("approval_mode = 'always'\n", "mcp_missing_approval_mode"),
         ] {

@@ -49,7 +49,6 @@ fn needed(blocker: &Blocker) -> Option<&'static str> {
         "mcp_missing_runtime" => "runtime_id",
         "mcp_missing_tool_name" => "mcp_tool_name",
         "mcp_missing_timeout" => "timeout",
-        "mcp_missing_permissions" => "permissions",
         "mcp_missing_effects" => "effects",
         _ => return None,
     })

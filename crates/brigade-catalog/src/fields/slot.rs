@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Slots;
 use crate::model::{
-    ApprovalMode, Availability, Family, RiskClass, Seconds, ToolId, ToolSource, Transport, VersionRequirement,
+    ApprovalMode, Availability, Family, RiskClass, RuntimeHome, Seconds, ToolId, ToolSource, Transport,
+    VersionRequirement,
 };
 
 /// A reference to a field, with the type of value it accepts.
@@ -24,6 +25,7 @@ pub(crate) enum Slot<'a> {
     Availability(&'a mut Option<Availability>),
     ToolSource(&'a mut Option<ToolSource>),
     Transport(&'a mut Option<Transport>),
+    RuntimeHome(&'a mut Option<RuntimeHome>),
     Version(&'a mut Option<VersionRequirement>),
     Amount(&'a mut Option<f64>),
     /// One string, or a list of strings.
@@ -54,6 +56,7 @@ impl Slot<'_> {
             Slot::Availability(_) => "expected one of always, installed, conditional",
             Slot::ToolSource(_) => "expected one of script, cli, mcp, skill, harness",
             Slot::Transport(_) => "expected one of stdio, http, sse",
+            Slot::RuntimeHome(_) => "expected one of private, user",
             Slot::Version(_) => "expected a version such as `1.7`, or conditions such as `>=1.2, <2`",
             Slot::Amount(_) => "expected a number of at least 0",
             Slot::Lines(_) => "expected text, or a list of non-empty strings",
@@ -70,6 +73,7 @@ impl Slot<'_> {
             Slot::Availability(_) => || Availability::ALL.iter().map(|word| word.as_str()).collect(),
             Slot::ToolSource(_) => || ToolSource::ALL.iter().map(|word| word.as_str()).collect(),
             Slot::Transport(_) => || Transport::ALL.iter().map(|word| word.as_str()).collect(),
+            Slot::RuntimeHome(_) => || RuntimeHome::ALL.iter().map(|word| word.as_str()).collect(),
             _ => Vec::new,
         }
     }
@@ -97,6 +101,8 @@ impl Slot<'_> {
             Slot::ToolSource(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
             Slot::Transport(slot) if text.is_empty() => *slot = None,
             Slot::Transport(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
+            Slot::RuntimeHome(slot) if text.is_empty() => *slot = None,
+            Slot::RuntimeHome(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
             Slot::Version(slot) if text.is_empty() => *slot = None,
             Slot::Version(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
             Slot::Lines(slot) if text.is_empty() => slot.clear(),

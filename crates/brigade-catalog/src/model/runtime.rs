@@ -2,10 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{ConfigIssue, Place, Severity};
+use brigade_core::{ConfigIssue, Fingerprint, Place, Severity, words};
 
 use super::{InvalidToolId, Level, Origin, RemoteServer, Seconds, ToolId, Transport};
 use crate::fields::{self, FieldPath};
+
+words! {
+    /// The home directory of a runtime's process.
+    RuntimeHome {
+        /// A directory of its own in the workspace's state, which stays between starts.
+        Private = "private",
+        /// The home directory of the person. The sandbox opens nothing in it.
+        User = "user",
+    }
+}
 
 /// A `[[runtime]]` entry with a valid id: a local process that calls may depend on, or a remote MCP server.
 ///
@@ -44,6 +54,12 @@ pub struct Runtime {
     pub env_labels: Vec<String>,
     /// The timeout of the health command.
     pub timeout: Option<Seconds>,
+    /// Its home directory. Absent means that of the person.
+    pub home: Option<RuntimeHome>,
+    /// Paths that its process may write, in addition to those of the policy.
+    pub write_paths: Vec<String>,
+    /// Environment variables with literal values, which are not secret.
+    pub env: BTreeMap<String, String>,
     /// The place of the entry.
     pub origin: Origin,
     /// Dotted names of keys, at any depth, that look secret. List indexes count from 1. Never contains values.
@@ -83,6 +99,9 @@ impl Runtime {
             on_demand: false,
             env_labels: Vec::new(),
             timeout: None,
+            home: None,
+            write_paths: Vec::new(),
+            env: BTreeMap::new(),
             origin,
             unsafe_fields: Vec::new(),
             is_broken: false,
@@ -127,6 +146,18 @@ impl Runtime {
     /// Returns the path prefix of the log files. Their names end in `.stdout` and `.stderr`.
     pub fn log_path(&self) -> String {
         self.or_default(&self.log_path, "log")
+    }
+
+    /// Returns its private home directory, relative to the workspace, if it has one.
+    pub fn home_path(&self) -> Option<String> {
+        let id = self.id.as_str();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let folder = match id.chars().all(is_plain) && !id.starts_with('.') {
+            true => id.to_owned(),
+            // Two ids never share a directory, and no id leads out of it.
+            false => format!("id-{:.16}", Fingerprint::of_bytes(id.as_bytes()).to_hex()),
+        };
+        (self.home == Some(RuntimeHome::Private)).then(|| format!(".brigade/tools/runtime/{folder}/home"))
     }
 
     /// Returns the directory that it runs in, relative to the workspace.
@@ -218,5 +249,17 @@ mod tests {
         let runtime = Runtime { pid_path: Some("x.pid".into()), log_path: Some(String::new()), ..runtime };
         assert_eq!(runtime.pid_path(), "x.pid");
         assert_eq!(runtime.log_path(), ".brigade/tools/runtime/helper.log");
+    }
+
+    #[test]
+    fn a_private_home_stays_below_the_state() {
+        let home = |id: &str, home| Runtime { home, ..Runtime::new(id, "sleep 9").unwrap() }.home_path();
+        assert_eq!(home("a", None), None);
+        assert_eq!(home("a", Some(RuntimeHome::User)), None);
+        let private = |id| home(id, Some(RuntimeHome::Private)).unwrap();
+        assert_eq!(private("io.acme_a-1"), ".brigade/tools/runtime/io.acme_a-1/home");
+        for id in ["..", "a/../../b", ".x"] {
+            assert!(private(id).starts_with(".brigade/tools/runtime/id-"), "{id}");
+        }
     }
 }

@@ -112,6 +112,10 @@ pub struct Tool {
     pub version_command: Option<String>,
     /// Whether the tool belongs to one project.
     pub project_specific: bool,
+    /// Links to icons, as its server lists them.
+    pub icons: Vec<String>,
+    /// The effects that the hints of its server propose. They grant nothing.
+    pub proposed_effects: Vec<String>,
     /// Where the tool comes from, in detail.
     pub source: Option<Box<SourceDetail>>,
     /// How the tool is installed.
@@ -243,7 +247,6 @@ pub const FIELDS_FOR_CALLS: &[&str] = &[
     "runtime_id",
     "mcp_tool_name",
     "timeout",
-    "permissions",
     "effects",
 ];
 
@@ -304,6 +307,8 @@ impl Tool {
             version: None,
             version_command: None,
             project_specific: false,
+            icons: Vec::new(),
+            proposed_effects: Vec::new(),
             source: None,
             install: None,
             cost: None,
@@ -325,7 +330,6 @@ impl Tool {
             "runtime_id" => unnamed(&self.runtime_id),
             "mcp_tool_name" => unnamed(&self.mcp_tool_name),
             "timeout" => self.timeout.is_none(),
-            "permissions" => self.permissions.is_empty(),
             "effects" => self.effects.is_empty(),
             _ => false,
         }

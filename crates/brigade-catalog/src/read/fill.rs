@@ -361,7 +361,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
             self.place(field, at + 1, key.at);
             match value.as_str() {
                 Some(text) => {
-                    if !matches!(name, "argument_template" | "headers") {
+                    if name.starts_with("projection") {
                         self.check_harness(&key.name, key.at, || path(name, &key.name));
                     }
                     table.insert(key.name.clone().into_owned(), text.trim().to_owned());

@@ -15,7 +15,8 @@ use super::{
     HEADER_LABEL, RegisterError, Registration, Registrations, URL_LEFT_OUT, id_of_name, quoted, remote_server,
 };
 use crate::model::{
-    ApprovalMode, Catalog, Level, Runtime, Runtimes, Seconds, SourceDetail, Tool, ToolSource, Transport,
+    ApprovalMode, Catalog, Level, Runtime, RuntimeHome, Runtimes, Seconds, SourceDetail, Tool, ToolSource,
+    Transport,
 };
 
 /// The current definition in a file.
@@ -32,6 +33,11 @@ pub struct Definition<'d> {
 }
 
 impl Definition<'_> {
+    /// Returns whether the value of a variable is plain, so that the runtime takes it over.
+    fn is_plain(&self, variable: &str) -> bool {
+        self.launch.is_some_and(|launch| launch.plain().contains_key(variable))
+    }
+
     /// Returns the id of the tool: the given id, or one made from the name.
     pub fn tool_id(&self, given: Option<&str>) -> String {
         let name = &self.entry.name;
@@ -75,8 +81,8 @@ impl Registrations {
             EntrySource::Mcp => {
                 detail.server = Some(entry.name.clone());
                 detail.transport = entry.transport;
-                tool.env_labels =
-                    entry.env_labels.iter().filter(|label| !is_no_name(label)).cloned().collect();
+                let is_bound = |label: &&String| !is_no_name(label) && !definition.is_plain(label);
+                tool.env_labels = entry.env_labels.iter().filter(is_bound).cloned().collect();
                 found.note_variables(definition);
                 let of_launch = definition.launch.map_or(&[][..], Launch::left_out);
                 found.errors.extend(of_launch.iter().map(|message| {
@@ -150,6 +156,8 @@ impl Registrations {
             on_demand: true,
             cwd: self.directory(definition, level, launch),
             env_labels: tool.env_labels.clone(),
+            home: Some(RuntimeHome::Private),
+            env: launch.plain().clone(),
             timeout,
             ..runtime
         })
@@ -172,10 +180,10 @@ impl Registrations {
         }
     }
 
-    /// Notes variables and headers, whose values stay in the file.
+    /// Notes headers and variables whose values stay in the file.
     fn note_variables(&mut self, definition: &Definition<'_>) {
         let entry = definition.entry;
-        for label in &entry.env_labels {
+        for label in entry.env_labels.iter().filter(|label| !definition.is_plain(label)) {
             let message = match is_no_name(label) {
                 true => "it is not the name of a variable, so it cannot become a label",
                 false => "no value is taken over; bind it under env_bindings of the policy",
@@ -427,7 +435,9 @@ fn differences(tool: &Tool, runtime: Option<&Runtime>, now: &DiscoveredEntry) ->
         let transport = tool.source.as_ref().and_then(|source| source.transport);
         compare("transport", word(transport), word(now.transport));
         let labels = now.env_labels.iter().filter(|label| !is_no_name(label)).cloned();
-        compare("env_labels", sorted(&tool.env_labels), sorted(&labels.collect::<Vec<_>>()));
+        let plain = runtime.map(|runtime| runtime.env.keys().cloned()).into_iter().flatten();
+        let own: Vec<String> = tool.env_labels.iter().cloned().chain(plain).collect();
+        compare("env_labels", sorted(&own), sorted(&labels.collect::<Vec<_>>()));
     }
     if let Some(runtime) = runtime {
         let own = Argv::parse(&runtime.command).map(|argv| argv.words().to_vec()).unwrap_or_default();

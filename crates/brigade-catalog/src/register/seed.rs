@@ -1,5 +1,7 @@
 //! Registers tools in the format of a tools registry: a list under `tools`, or one tool.
 
+use std::collections::BTreeMap;
+
 use brigade_core::codes::{self, registering};
 use brigade_core::{Json, Object};
 
@@ -7,7 +9,7 @@ use super::{
     ADDRESS, Members, RegisterError, Registration, Registrations, URL_LEFT_OUT, is_server, remote_server,
 };
 use crate::fields;
-use crate::model::{Family, Runtime, Tool, ToolId, ToolSource, Transport};
+use crate::model::{Family, Runtime, RuntimeHome, Tool, ToolId, ToolSource, Transport};
 use crate::read::tool_of;
 use crate::read::value::{Data, Key, Table};
 
@@ -194,7 +196,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
                 let message = "the command becomes a runtime with the id of the tool";
                 found.note(registering::RUNTIME_ID_IGNORED, members.field("runtime_id"), message);
             }
-            runtime = server(&mut tool, &command);
+            runtime = server(&mut tool, &command, BTreeMap::new());
         }
         (ToolSource::Mcp, None) if unclear_url.is_none() => {
             if !matches!(transport, Some(Transport::Http | Transport::Sse))
@@ -229,8 +231,8 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
 }
 
 /// Makes the runtime of an MCP server, disabled until a review, and lets the entry depend on it. The runtime takes
-/// directory, variables and timeout from the entry.
-pub(super) fn server(tool: &mut Tool, command: &str) -> Option<Runtime> {
+/// directory, variables and timeout from the entry, and has a private home directory. `env` has plain values.
+pub(super) fn server(tool: &mut Tool, command: &str, env: BTreeMap<String, String>) -> Option<Runtime> {
     tool.runtime_id = Some(tool.id.to_string());
     let runtime = Runtime::new(tool.id.as_str(), command).ok()?;
     Some(Runtime {
@@ -240,6 +242,8 @@ pub(super) fn server(tool: &mut Tool, command: &str) -> Option<Runtime> {
         cwd: tool.cwd.clone(),
         env_labels: tool.env_labels.clone(),
         timeout: tool.timeout,
+        home: Some(RuntimeHome::Private),
+        env,
         ..runtime
     })
 }

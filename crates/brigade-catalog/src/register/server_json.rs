@@ -1,7 +1,12 @@
 //! Registers `server.json` of the official MCP registry.
 
+use std::collections::BTreeMap;
+
+use brigade_cmdline::is_dangerous_variable;
 use brigade_core::codes::{self, registering};
-use brigade_core::{Json, Object};
+use brigade_core::text::{self, escape_terminal};
+use brigade_core::{Json, Label, Object};
+use brigade_redact::{is_secret_name, looks_like_token};
 
 use super::seed::server;
 use super::{
@@ -10,14 +15,20 @@ use super::{
 };
 use crate::model::{Family, SourceDetail, Tool, ToolSource, Transport};
 
-/// Returns whether a document is a `server.json`: it has packages or remotes of a server, and no id of a tool.
+/// The maximum length of the name of a registry in a message, in characters.
+const MAX_REGISTRY: usize = 40;
+
+/// Returns whether a document is a `server.json`: it names its schema, or has packages or remotes of a server, and no
+/// id of a tool.
 pub(super) fn is_one(object: &Object) -> bool {
     let object = object.get("server").and_then(Json::as_object).unwrap_or(object);
+    let schema = object.get("$schema").and_then(Json::as_str);
+    let is_manifest = schema.is_some_and(|schema| schema.ends_with("server.schema.json"));
     let is_reached = object.contains_key("packages") || object.contains_key("remotes");
-    is_reached && (object.contains_key("name") || !object.contains_key("id"))
+    (is_reached || is_manifest) && (object.contains_key("name") || !object.contains_key("id"))
 }
 
-pub(super) fn read(object: &Object) -> Registrations {
+pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
     let mut found = Registrations::default();
     let object = match object.get("server").and_then(Json::as_object) {
         Some(server) => {
@@ -65,17 +76,17 @@ pub(super) fn read(object: &Object) -> Registrations {
             continue;
         }
         let mut package = Members::new(object, prefix.clone());
-        let command = command_of(&mut package, version.as_deref(), &mut found);
+        let command = command_of(&mut package, version.as_deref(), container, &mut found);
         let Some(command) = command else {
             package.pass_faults(&mut found);
             continue;
         };
         is_taken = true;
-        let env_labels = variables(&mut package, &mut found);
+        let Variables { labels: env_labels, plain } = variables(&mut package, &mut found);
         package.rest(&mut found);
         let Some(mut tool) = base(&short, Transport::Stdio, &mut found) else { continue };
         tool.env_labels = env_labels;
-        let runtime = server(&mut tool, &command);
+        let runtime = server(&mut tool, &command, plain);
         found.tools.push(Registration {
             tool: tool.with_chosen_code(),
             runtime,
@@ -125,7 +136,22 @@ pub(super) fn read(object: &Object) -> Registrations {
     }
     members.rest(&mut found);
     if found.tools.is_empty() && found.errors.is_empty() {
-        let message = "no package is of npm or PyPI, and there is no remote";
+        let registries = object.get("packages").and_then(Json::as_array).into_iter().flatten();
+        let registries = registries.filter_map(|package| package.get("registryType")?.as_str());
+        let registries: Vec<String> = registries
+            .map(|name| format!("`{}`", escape_terminal(&text::short(name, MAX_REGISTRY))))
+            .collect();
+        let message = match registries.is_empty() {
+            true => {
+                "the manifest has neither `packages` nor `remotes`, so nothing in it says how the server is \
+                     started; add a package of npm, PyPI or oci, or write the command as a runtime by hand"
+                    .to_owned()
+            }
+            false => format!(
+                "no package can be started: npm, PyPI and oci packages over stdio are taken, and it has {}",
+                registries.join(", ")
+            ),
+        };
         found.errors.push(RegisterError::new(registering::PACKAGE_UNSUPPORTED, message).field("packages"));
     }
     found.name_tool(&id_of_name(&short));
@@ -133,7 +159,12 @@ pub(super) fn read(object: &Object) -> Registrations {
 }
 
 /// Makes the command that starts a pinned package.
-fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Registrations) -> Option<String> {
+fn command_of(
+    package: &mut Members<'_>,
+    version: Option<&str>,
+    container: Option<&str>,
+    found: &mut Registrations,
+) -> Option<String> {
     let registry = package.text("registryType").or_else(|| package.text("registry_type"));
     let registry = registry.or_else(|| package.text("registry_name")).unwrap_or_default();
     let identifier = package.text("identifier").or_else(|| package.text("name"));
@@ -142,8 +173,9 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
     let (program, of, public) = match registry.as_str() {
         "npm" => ("npx -y", Index::Npm, "https://registry.npmjs.org"),
         "pypi" => ("uvx", Index::PyPi, "https://pypi.org"),
+        "oci" => ("", Index::Oci, ""),
         _ => {
-            found.note(registering::PACKAGE_IGNORED, field, "only packages of npm and PyPI are taken");
+            found.note(registering::PACKAGE_IGNORED, field, "only packages of npm, PyPI and oci are taken");
             return None;
         }
     };
@@ -167,7 +199,10 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
             let _ = package.text(key);
             return None;
         }
-        if stated.is_some() && package.text(key).is_none_or(|url| url.trim_end_matches('/') != public) {
+        if stated.is_some()
+            && of != Index::Oci
+            && package.text(key).is_none_or(|url| url.trim_end_matches('/') != public)
+        {
             let message = "the package is of another registry than the public one, which is not taken; \
                            write the command that asks its registry by hand";
             let error = RegisterError::new(registering::PACKAGE_UNSUPPORTED, message);
@@ -175,30 +210,35 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
             return None;
         }
     }
-    let Some(identifier) = identifier.filter(|name| of.is_name(name)) else {
+    let Some(identifier) = identifier.filter(|name| of.is_name(image_and_tag(name, of).0)) else {
         let message = format!("a package needs a plain name, {}", of.form());
         let error = RegisterError::new(registering::FIELD_INVALID, message);
         found.errors.push(error.field(package.field("identifier")));
         return None;
     };
-    let Some(pinned) = stated.as_deref().or(version).filter(|version| of.is_version(version)) else {
+    let (identifier, tag) = image_and_tag(&identifier, of);
+    let pinned = stated.as_deref().or(tag).or(version).filter(|version| of.is_version(version));
+    let Some(pinned) = pinned else {
         let error = RegisterError::new(registering::VERSION_NOT_PINNED, "a package needs one exact version");
         found.errors.push(error.field(package.field("version")));
         return None;
     };
-    if package.get("version").is_none() {
+    if package.get("version").is_none() && tag.is_none() {
         let message =
             "the package names no version, so that of the server is taken; compare it with the package";
         found.note(registering::VERSION_OF_SERVER, package.field("version"), message);
     }
     // A hint is ignored if it names the program that is started anyway.
     for key in ["runtimeHint", "runtime_hint"] {
-        if package.text(key).is_some_and(|hint| !program.starts_with(&hint)) {
+        if of != Index::Oci && package.text(key).is_some_and(|hint| !program.starts_with(&hint)) {
             let message = format!("the package is started with `{program}`");
             found.note(codes::UNKNOWN_KEY, package.field(key), &message);
         }
     }
-    let mut command = format!("{program} {identifier}@{pinned}");
+    let mut command = match of {
+        Index::Oci => containerized(package, identifier, pinned, container, found)?,
+        Index::Npm | Index::PyPi => format!("{program} {identifier}@{pinned}"),
+    };
     for name in ["packageArguments", "package_arguments"] {
         for (index, argument) in package.objects(name) {
             let faults = package.faults.len();
@@ -210,7 +250,8 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
                 value.as_str().filter(|text| !text.is_empty())
             };
             let (option, value, default) = (text("name"), text("value"), text("default"));
-            let stated = value.or(default);
+            let stated = value.or(default).map(|text| with_defaults(text, argument));
+            let stated = stated.as_deref();
             let is_wrong = package.faults.len() != faults;
             let field = format!("{}[{index}]", package.field(name));
             let is_secret = argument.get("isSecret").or_else(|| argument.get("is_secret"));
@@ -250,19 +291,104 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
     Some(command)
 }
 
-/// Lists the names of variables, and notes that their values are not stored.
-fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Vec<String> {
-    let mut names = Vec::new();
+/// Splits the name of an image from its tag or digest.
+fn image_and_tag(identifier: &str, of: Index) -> (&str, Option<&str>) {
+    if of != Index::Oci {
+        return (identifier, None);
+    }
+    if let Some((image, digest)) = identifier.split_once('@') {
+        return (image, Some(digest));
+    }
+    match identifier.rsplit_once(':') {
+        // After a colon that belongs to a port comes a path.
+        Some((image, tag)) if !tag.contains('/') => (image, Some(tag)),
+        _ => (identifier, None),
+    }
+}
+
+/// Makes the command that starts an image: without network and mounts, which no effect allows yet.
+fn containerized(
+    package: &mut Members<'_>,
+    image: &str,
+    pinned: &str,
+    container: Option<&str>,
+    found: &mut Registrations,
+) -> Option<String> {
+    let field = package.field("registryType");
+    let Some(program) = container else {
+        let message =
+            "an image needs docker or podman, and neither is on PATH; install one, or name another package";
+        found.errors.push(RegisterError::new(registering::PACKAGE_UNSUPPORTED, message).field(field));
+        return None;
+    };
+    let message = "the container has no network and no mounts; when its tools get such effects, write them into the \
+                   command: remove `--network none`, or add `--mount`";
+    found.note(registering::RUNTIME_ARGUMENTS_IGNORED, field, message);
+    let names = ["environmentVariables", "environment_variables"]
+        .iter()
+        .filter_map(|key| package.object.get(*key)?.as_array())
+        .flatten()
+        .filter_map(|variable| variable.get("name")?.as_str());
+    let variables: String = names.map(|name| format!(" -e {}", quoted(name))).collect();
+    let separator = if pinned.contains(':') { '@' } else { ':' };
+    Some(format!("{program} run --rm -i --network none{variables} {image}{separator}{pinned}"))
+}
+
+/// Replaces `{name}` by the value or the default of a variable. Others stay.
+fn with_defaults(text: &str, holder: &Object) -> String {
+    let Some(variables) = holder.get("variables").and_then(Json::as_object) else { return text.to_owned() };
+    let mut expanded = text.to_owned();
+    for (name, variable) in variables {
+        let is_secret = variable.get("isSecret").or_else(|| variable.get("is_secret"));
+        let known = variable.get("value").or_else(|| variable.get("default")).and_then(Json::as_str);
+        if let Some(value) = known.filter(|value| !value.contains('{') && is_secret.is_none_or(is_false)) {
+            expanded = expanded.replace(&format!("{{{name}}}"), value);
+        }
+    }
+    expanded
+}
+
+fn is_false(json: &Json) -> bool {
+    matches!(json, Json::Null | Json::Bool(false))
+}
+
+/// The variables of a package.
+struct Variables {
+    /// Names whose values the policy binds.
+    labels: Vec<String>,
+    /// Plain values.
+    plain: BTreeMap<String, String>,
+}
+
+/// Takes plain values of variables over, and lists the other names, with a note that their values are not stored.
+fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Variables {
+    let mut known = Variables { labels: Vec::new(), plain: BTreeMap::new() };
     for key in ["environmentVariables", "environment_variables"] {
         for (name, variable) in named(package, key, "variable") {
-            if variable.get("value").is_some() || variable.get("default").is_some() {
+            let stated = variable.get("value").or_else(|| variable.get("default")).and_then(Json::as_str);
+            let stated = stated.map(|text| with_defaults(text, variable)).filter(|text| !text.is_empty());
+            let is_secret = variable.get("isSecret").or_else(|| variable.get("is_secret"));
+            let is_plain = |value: &String| {
+                is_secret.is_none_or(is_false)
+                    && !value.contains('{')
+                    && !is_secret_name(name)
+                    && !looks_like_token(value)
+                    && !value.chars().any(char::is_control)
+                    && name.parse::<Label>().is_ok()
+                    && !is_dangerous_variable(name)
+            };
+            if let Some(value) = stated.clone().filter(is_plain) {
+                known.plain.insert(name.to_owned(), value);
+                continue;
+            }
+            if stated.is_some() {
                 let field = format!("{}.{name}", package.field(key));
                 found.note(registering::VALUE_NOT_KEPT, field, "bind it under env_bindings of the policy");
             }
-            names.push(name.to_owned());
+            known.labels.push(name.to_owned());
         }
     }
-    names
+    known
 }
 
 /// Lists the objects of a list with their names. Objects without a name are faults.
@@ -278,10 +404,11 @@ fn named<'o>(members: &mut Members<'o>, key: &'static str, what: &str) -> Vec<(&
 }
 
 /// A registry of packages.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Index {
     Npm,
     PyPi,
+    Oci,
 }
 
 impl Index {
@@ -289,6 +416,7 @@ impl Index {
         match self {
             Index::Npm => "NAME or @SCOPE/NAME",
             Index::PyPi => "of letters, digits, `.`, `_` and `-`",
+            Index::Oci => "REGISTRY/NAME",
         }
     }
 
@@ -305,6 +433,11 @@ impl Index {
                 }
                 None => is_part(text),
             },
+            Index::Oci => {
+                let is_host = |part: &str| is_part(&part.replacen(':', "", 1));
+                let mut parts = text.split('/');
+                parts.next().is_some_and(is_host) && parts.all(is_part) && !text.contains('~')
+            }
             Index::PyPi => {
                 is_part(text) && !text.contains('~') && text.ends_with(|c: char| c.is_ascii_alphanumeric())
             }
@@ -316,6 +449,13 @@ impl Index {
         match self {
             Index::Npm => is_semantic(version),
             Index::PyPi => is_of_python(version),
+            // A tag can be moved, but only a digest cannot, and few manifests have one.
+            Index::Oci => {
+                let is_word = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+                let digest = version.strip_prefix("sha256:");
+                digest.is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
+                    || (version != "latest" && !version.is_empty() && version.chars().all(is_word))
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::model::{RiskClass, Seconds};
 const SEED: &str = "version: \"1.0\"\nsettings:\n  auto_install: true\ntools:\n  - id: web_search\n    name: Web\n    source:\n      type: harness\n      provider: claude\n    categories: [research]\n  - id: filesystem\n    name: Files\n    source:\n      type: mcp\n      server: filesystem\n      transport: stdio\n      command: uvx mcp-server-filesystem\n    install:\n      check: which uvx\n      command: pip install uv\n    colour: red\n  - id: jq\n    name: jq\n    source: {type: cli, command: jq}\n";
 
 fn read(file: &str, text: &str) -> Registrations {
-    Registrations::read(file, text.as_bytes(), Level::Project)
+    Registrations::read(file, text.as_bytes(), Level::Project, Some("docker"))
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn a_file_that_is_nested_too_deep_is_called_so() {
 /// Issue 15: YAML and JSON can set all fields of an entry, too.
 #[test]
 fn every_field_of_an_entry_has_a_place_in_other_forms() {
-    let text = "id: a\nname: A\nfamily: script\nenabled: true\ndescription: d\nsource_path: s.md\nmanifest_path: m\nschema_path: p\ncommand: jq\nauth_label: gh\nhealth_path: h\nfingerprint: f\ninput_schema_path: i\noutput_schema_path: o\nexamples_path: e\napproval_mode: always\ncwd: sub\nruntime_id: r\nruntime_health_path: rh\nmcp_server_id: ms\nmcp_tool_name: mt\nrequires_runtime: true\ntimeout: 5\ndomain: data\ncapability: [c]\nrisk_class: read\npermissions: [p]\neffects: [local-read]\nenv_labels: [L]\nsupported_harnesses: [claude]\nprojections: {claude: x.md}\nprojection_fingerprints: {claude: y}\nargument_template: {path: '--path={value}'}\nallow_option_values: [path]\ncode: ['*.py']\ndata: ['*.csv']\naliases: [q]\ncategories: [k]\ncapabilities: [l]\navailability: always\nversion: '1'\nversion_command: jq --version\nproject_specific: true\ninstall: {check: which jq}\ncost: {unit: USD}\nsource: {type: cli}\n";
+    let text = "id: a\nname: A\nfamily: script\nenabled: true\ndescription: d\nsource_path: s.md\nmanifest_path: m\nschema_path: p\ncommand: jq\nauth_label: gh\nhealth_path: h\nfingerprint: f\ninput_schema_path: i\noutput_schema_path: o\nexamples_path: e\napproval_mode: always\ncwd: sub\nruntime_id: r\nruntime_health_path: rh\nmcp_server_id: ms\nmcp_tool_name: mt\nrequires_runtime: true\ntimeout: 5\ndomain: data\ncapability: [c]\nrisk_class: read\npermissions: [p]\neffects: [local-read]\nenv_labels: [L]\nsupported_harnesses: [claude]\nprojections: {claude: x.md}\nprojection_fingerprints: {claude: y}\nargument_template: {path: '--path={value}'}\nallow_option_values: [path]\ncode: ['*.py']\ndata: ['*.csv']\naliases: [q]\ncategories: [k]\ncapabilities: [l]\navailability: always\nversion: '1'\nversion_command: jq --version\nproject_specific: true\nicons: [i]\nproposed_effects: [local-read]\ninstall: {check: which jq}\ncost: {unit: USD}\nsource: {type: cli}\n";
     let found = read("a.yaml", text);
     assert_eq!(found.errors, []);
     assert_eq!(found.notes.iter().map(|note| note.field.as_str()).collect::<Vec<_>>(), ["a.enabled"]);
@@ -496,4 +496,88 @@ fn a_package_is_one_version_of_one_name() {
         let more = format!(r#","packageArguments":[{argument}]"#);
         assert_eq!(codes("npm", "a", "1.2.3", &more).0, errors, "{argument}");
     }
+}
+
+#[test]
+fn defaults_of_variables_and_plain_values_are_used() {
+    let package = |rest: &str| {
+        let text = format!(
+            r#"{{"name":"a/b","version":"1.2.3","packages":[{{"registryType":"npm","identifier":"b",{rest}}}]}}"#
+        );
+        read("server.json", &text)
+    };
+    for (arguments, expect, note) in [
+        (r#"{"value":"h.{r}.x","variables":{"r":{"default":"eu"}}}"#, "npx -y b@1.2.3 h.eu.x", None),
+        (
+            r#"{"name":"--r","value":"{r}","variables":{"r":{"value":"a b"}}}"#,
+            "npx -y b@1.2.3 --r 'a b'",
+            None,
+        ),
+        (
+            r#"{"value":"{r}","variables":{"r":{"isRequired":true}}}"#,
+            "npx -y b@1.2.3",
+            Some("argument_missing"),
+        ),
+        (
+            r#"{"value":"{r}","variables":{"r":{"default":"x","isSecret":true}}}"#,
+            "npx -y b@1.2.3",
+            Some("argument_missing"),
+        ),
+    ] {
+        let found = package(&format!(r#""packageArguments":[{arguments}]"#));
+        assert_eq!(found.tools[0].runtime.as_ref().unwrap().command, expect, "{arguments}");
+        let notes: Vec<&str> = found.notes.iter().map(|note| note.code.as_str()).collect();
+        assert_eq!(notes.contains(&"argument_missing"), note.is_some(), "{arguments}");
+    }
+    let found = package(
+        r#""environmentVariables":[{"name":"DATA","default":"/srv/{d}","variables":{"d":{"default":"x"}}},
+            {"name":"API_KEY","default":"abc"},{"name":"SECRET_WORD","isSecret":true,"value":"abc"},{"name":"MODE"}]"#,
+    );
+    let runtime = found.tools[0].runtime.as_ref().unwrap();
+    assert_eq!(runtime.env, [("DATA".to_owned(), "/srv/x".to_owned())].into());
+    assert_eq!(runtime.env_labels, ["API_KEY", "SECRET_WORD", "MODE"]);
+    assert_eq!(runtime.home, Some(crate::RuntimeHome::Private));
+}
+
+#[test]
+fn a_manifest_says_what_is_missing() {
+    let first = |text: &str| read("server.json", text).errors.first().map(|error| error.message.clone());
+    let schema =
+        r#""$schema":"https://static.modelcontextprotocol.io/schemas/2025-09-29/server.schema.json""#;
+    for text in [
+        format!(r#"{{{schema},"name":"a/b","version":"1.0.0"}}"#),
+        r#"{"name":"a/b","packages":[]}"#.to_owned(),
+    ] {
+        assert!(first(&text).unwrap().contains("neither `packages` nor `remotes`"), "{text}");
+    }
+    let nuget = r#"{"name":"a/b","packages":[{"registryType":"nuget","identifier":"b","version":"1.0.0"}]}"#;
+    assert!(first(nuget).unwrap().ends_with("it has `nuget`"));
+}
+
+#[test]
+fn an_image_is_started_without_network() {
+    let text = |identifier: &str, version: &str| {
+        format!(
+            r#"{{"name":"a/b","packages":[{{"registryType":"oci","identifier":"{identifier}"{version},
+                "environmentVariables":[{{"name":"KEY","isSecret":true}}]}}]}}"#
+        )
+    };
+    let run = "docker run --rm -i --network none -e KEY";
+    let digest = format!("sha256:{}", "a".repeat(64));
+    for (identifier, version, expect) in [
+        ("ghcr.io/a/b:1.0".to_owned(), "", Some(format!("{run} ghcr.io/a/b:1.0"))),
+        ("localhost:5000/b".to_owned(), r#","version":"2.1""#, Some(format!("{run} localhost:5000/b:2.1"))),
+        (format!("ghcr.io/a/b@{digest}"), "", Some(format!("{run} ghcr.io/a/b@{digest}"))),
+        ("ghcr.io/a/b".to_owned(), "", None),
+        ("ghcr.io/a/b:latest".to_owned(), "", None),
+        ("-v/:/x".to_owned(), r#","version":"1""#, None),
+    ] {
+        let found = read("server.json", &text(&identifier, version));
+        let command =
+            found.tools.first().and_then(|found| found.runtime.as_ref()).map(|found| &found.command);
+        assert_eq!(command, expect.as_ref(), "{identifier} {:?}", found.errors);
+    }
+    let text = text("ghcr.io/a/b:1.0", "");
+    let none = Registrations::read("server.json", text.as_bytes(), Level::Project, None);
+    assert!(none.errors[0].message.contains("needs docker or podman"));
 }

@@ -12,6 +12,7 @@ mod defaults;
 mod describe;
 mod discover;
 mod doctor;
+mod enable;
 mod find;
 mod harness;
 mod import;
@@ -39,6 +40,7 @@ pub(crate) mod state;
 mod stats;
 pub(crate) mod sync;
 mod trust;
+mod update;
 
 use brigade::Exit;
 use clap::Subcommand;
@@ -74,6 +76,9 @@ pub(crate) enum Tools {
     Trust(trust::TrustArgs),
     Login(login::LoginArgs),
     Logout(login::LogoutArgs),
+    Enable(enable::EnableArgs),
+    Disable(enable::DisableArgs),
+    Update(update::UpdateArgs),
     /// Plan, queue, review and run calls
     #[command(subcommand)]
     Call(Lazy<call::Call>),
@@ -159,6 +164,9 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::ImportIssues(arguments) => output.finish(import_issues::run(session, arguments)),
         Tools::Connect(arguments) => output.finish(connect::run(session, arguments)),
         Tools::Discover(arguments) => output.finish(discover::run(session, arguments)),
+        Tools::Enable(arguments) => enable::run(session, &arguments.request(), arguments.yes(), output),
+        Tools::Disable(arguments) => enable::run(session, &arguments.request(), arguments.yes(), output),
+        Tools::Update(arguments) => update::run(session, arguments, output),
         Tools::Register(arguments) => output.finish(register::run(session, arguments)),
         Tools::Trust(arguments) => trust::run(session, arguments, output),
         Tools::Login(arguments) => login::run(session, arguments, output),

@@ -102,7 +102,6 @@ table! {
     MCP_MISSING_RUNTIME = "mcp_missing_runtime": "The MCP tool names no runtime.";
     MCP_MISSING_TOOL_NAME = "mcp_missing_tool_name": "`mcp_tool_name` is not set.";
     MCP_MISSING_TIMEOUT = "mcp_missing_timeout": "The MCP tool has no timeout.";
-    MCP_MISSING_PERMISSIONS = "mcp_missing_permissions": "The MCP tool lists no permissions.";
     MCP_MISSING_EFFECTS = "mcp_missing_effects": "The MCP tool lists no effects.";
     MCP_MISSING_APPROVAL_MODE = "mcp_missing_approval_mode": "The MCP tool has no approval mode.";
     MCP_PIN_UNREADABLE = "mcp_pin_unreadable": "The pin of the MCP tool cannot be read.";

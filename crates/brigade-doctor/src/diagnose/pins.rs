@@ -21,12 +21,14 @@ fn issue(pin: &PinState) -> Issue {
         }
         PinProblem::Appeared(which) => (IssueType::McpToolAppeared, which.clone(), which.clone()),
         PinProblem::Gone(which) => (IssueType::McpToolVanished, which.clone(), which.clone()),
+        PinProblem::Updated(what) => (IssueType::ServerUpdated, what.clone(), what.clone()),
         PinProblem::Unreadable(why) => {
             (IssueType::McpPinUnreadable, format!("the pin cannot be trusted: {why}"), why.clone())
         }
     };
     let object = if kind == IssueType::McpPinUnreadable { &pin.file } else { &pin.id };
-    let is_of_server = matches!(pin.problem, PinProblem::Appeared(_) | PinProblem::Gone(_));
+    let is_of_server =
+        matches!(pin.problem, PinProblem::Appeared(_) | PinProblem::Gone(_) | PinProblem::Updated(_));
     let issue = Issue {
         tool_id: pin.tool_id.clone(),
         family: (pin.tool_id.is_some() || is_of_server).then(|| "mcp".to_owned()),

@@ -1,9 +1,12 @@
 //! The pins of MCP tools, prepared for a diagnosis.
 
+use std::collections::BTreeMap;
+
 use brigade_catalog::Catalog;
+use brigade_core::text::escape_terminal;
 use brigade_doctor::{PinProblem, PinState};
 use brigade_fs::FsError;
-use brigade_mcp::{McpTool, PINS, PinStore, ServerState, sentence};
+use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, sentence};
 
 /// Lists pins that no longer match, unreadable pin files, and servers with a changed tool list.
 pub fn pin_states(store: PinStore<'_>, catalog: &Catalog) -> Result<Vec<PinState>, FsError> {
@@ -39,7 +42,32 @@ pub fn pin_states(store: PinStore<'_>, catalog: &Catalog) -> Result<Vec<PinState
     });
     let servers = store.servers(catalog, &pins)?;
     let of_servers = servers.iter().flat_map(server_problems);
-    Ok(of_pins.chain(of_broken).chain(of_servers).collect())
+    let mut found: Vec<PinState> = of_pins.chain(of_broken).chain(of_servers).collect();
+    found.extend(updated_servers(&pins, &servers));
+    Ok(found)
+}
+
+/// Returns one problem for each server that lists something else than pins and catalog.
+fn updated_servers(pins: &[PinRecord], servers: &[ServerState]) -> Vec<PinState> {
+    let mut changes: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for pin in pins.iter().filter(|pin| pin.offered.is_some() && pin.missing_since.is_none()) {
+        let name = escape_terminal(&pin.tool.tool).into_owned();
+        changes.entry(&pin.tool.server).or_default().push(format!("`{name}` changed"));
+    }
+    for state in servers {
+        let list = changes.entry(&state.listing.server).or_default();
+        for (names, what) in [(&state.appeared, "appeared"), (&state.vanished, "vanished")] {
+            list.extend((!names.is_empty()).then(|| sentence(names, what)));
+        }
+    }
+    changes.retain(|_, changes| !changes.is_empty());
+    let state = |(server, changes): (&str, Vec<String>)| PinState {
+        id: server.to_owned(),
+        file: PINS.to_owned(),
+        tool_id: None,
+        problem: PinProblem::Updated(changes.join("; ")),
+    };
+    changes.into_iter().map(state).collect()
 }
 
 /// Returns the changes in a server's tool list.

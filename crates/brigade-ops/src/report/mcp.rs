@@ -116,6 +116,15 @@ pub struct ImportMcpReport {
     pub config_path: String,
     /// The runtime whose server was asked.
     pub runtime_id: String,
+    /// The private home directory of the server; `null` if it has the home of the person.
+    #[serde(default)]
+    pub home: Option<String>,
+    /// Paths that the server may write, in addition to those of the policy.
+    #[serde(default)]
+    pub write_paths: Vec<String>,
+    /// The names of its plain variables.
+    #[serde(default)]
+    pub variables: Vec<String>,
     /// Whether nothing was written.
     pub dry_run: bool,
     /// Name and version reported by the server.
@@ -130,6 +139,9 @@ pub struct ImportMcpReport {
     pub skipped_count: usize,
     /// The requested tools.
     pub tools: Vec<ImportedTool>,
+    /// The tools that were enabled, if that was requested.
+    #[serde(default)]
+    pub enabled: Option<EnableReport>,
 }
 
 impl Report for ImportMcpReport {
@@ -186,4 +198,138 @@ pub struct LogoutReport {
 
 impl Report for LogoutReport {
     const SCHEMA: &'static str = "brigade.logout.v1";
+}
+
+/// `tools enable` and `tools disable`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct EnableReport {
+    /// The schema id.
+    #[serde(deserialize_with = "EnableReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// Whether this is only a proposal.
+    pub dry_run: bool,
+    /// Whether the catalog was changed.
+    pub written: bool,
+    /// Number of entries that change.
+    pub changed_count: usize,
+    /// The tools, as they are after the change.
+    pub tools: Vec<EnabledTool>,
+}
+
+impl Report for EnableReport {
+    const SCHEMA: &'static str = "brigade.enable.v1";
+
+    fn exit(&self) -> Exit {
+        let is_done = self.dry_run || self.written || self.changed_count == 0;
+        if is_done { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// A tool that is enabled or disabled.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct EnabledTool {
+    /// Its id.
+    pub tool_id: String,
+    /// Its name at its MCP server.
+    pub mcp_tool_name: Option<String>,
+    /// Whether it was enabled before.
+    pub was_enabled: bool,
+    /// Whether it is enabled.
+    pub enabled: bool,
+    /// Its effects.
+    pub effects: Vec<String>,
+    /// The effects that the hints of its server propose. They are not granted.
+    pub proposed_effects: Vec<String>,
+    /// Its approval mode.
+    pub approval_mode: Option<brigade_catalog::ApprovalMode>,
+    /// What approves its calls, by agent: `allow`, `ask`, `deny`, `rule NAME`, or `hidden` with the reason.
+    pub gates: std::collections::BTreeMap<String, String>,
+    /// Whether its entry changes.
+    pub changed: bool,
+    /// Why it is not changed, or why it cannot be called yet.
+    pub detail: Option<String>,
+}
+
+brigade_core::words! {
+    /// How the list of a server differs from the catalog.
+    UpdateAction {
+        /// The tool is new. It is added, disabled.
+        New = "new",
+        /// The description, the parameters or other parts changed. Pin and entry are renewed.
+        Changed = "changed",
+        /// The server does not list it any more. Its entry is disabled.
+        Removed = "removed",
+    }
+}
+
+/// `tools update`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct UpdateReport {
+    /// The schema id.
+    #[serde(deserialize_with = "UpdateReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// Whether this is only a proposal.
+    pub dry_run: bool,
+    /// Whether the changes were accepted.
+    pub written: bool,
+    /// Number of tools that differ.
+    pub changed_count: usize,
+    /// The servers that were asked.
+    pub servers: Vec<UpdatedServer>,
+}
+
+impl Report for UpdateReport {
+    const SCHEMA: &'static str = "brigade.update.v1";
+
+    fn exit(&self) -> Exit {
+        let is_done = self.dry_run || self.written || self.changed_count == 0;
+        let failed = self.servers.iter().any(|server| server.error.is_some());
+        if is_done && !failed { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// A server that was asked for its tools.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct UpdatedServer {
+    /// The runtime whose command is the server.
+    pub runtime_id: String,
+    /// Name and version reported by the server.
+    pub server_info: Json,
+    /// Why it listed nothing.
+    pub error: Option<String>,
+    /// Number of tools that are as the catalog has them.
+    pub unchanged_count: usize,
+    /// The tools that differ.
+    pub tools: Vec<UpdatedTool>,
+}
+
+/// A tool whose listing differs from the catalog.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct UpdatedTool {
+    /// Its id in the catalog.
+    pub tool_id: String,
+    /// Its name at the server.
+    pub mcp_tool_name: String,
+    /// How it differs.
+    pub action: UpdateAction,
+    /// The changes, as sentences.
+    pub changes: Vec<String>,
 }

@@ -166,7 +166,7 @@ impl HealthSandbox for RuntimeHost<'_> {
         grants.program_paths = installed.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         // The working directory, which `[paths] outside` may permit.
         grants.read_paths.push(start.directory().to_string_lossy().into_owned());
-        let made = confine_start(&decision, self.host.fs.root(), self.host.environment);
+        let made = confine_start(&decision, self.host.fs.root(), self.host.environment, None);
         let (temporary, sandbox) = made.map_err(|error| format!("no private temporary folder: {error}"))?;
         spec.sandbox = sandbox;
         spec.private = Some(temporary.disposal());

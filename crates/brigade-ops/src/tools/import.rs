@@ -1,21 +1,21 @@
-//! Adds the tools that a server lists to the catalog, disabled, with their input schemas.
+//! Adds the tools that a server lists to the catalog, disabled, with their schemas.
 
 use brigade_call::SchemaFact;
 use brigade_catalog::edit::{self, EditError};
 use brigade_catalog::{Catalog, Level, Runtime, Tool};
 use brigade_core::ErrorKind;
 use brigade_core::text::escape_terminal;
-use brigade_fs::{FileMode, Fs, RelPath};
+use brigade_fs::{FileMode, Fs, NewFile, RelPath, write_together};
 use brigade_mcp::{
-    ImportAction, ImportedTool, ListedTool, McpTool, import_ids, imported_tool, stored_schema,
+    ImportAction, ImportedTool, ListedTool, McpTool, SchemaPaths, import_ids, imported_tool, stored_schema,
 };
 use brigade_policy::Failure;
 use brigade_workspace::{CATALOG, CONFIG_LIMIT, compile_schema};
 
 use crate::setup::Setup;
 
-/// The directory of imported input schemas.
-const SCHEMAS: &str = ".brigade/tools/schemas";
+/// The directory of imported schemas.
+pub(crate) const SCHEMAS: &str = ".brigade/tools/schemas";
 
 /// The tool list of a server.
 pub struct ServerListing<'l> {
@@ -27,50 +27,71 @@ pub struct ServerListing<'l> {
     pub tools: &'l [ListedTool],
 }
 
-/// The result of importing listed tools.
-pub struct ImportResult {
+/// What an import of listed tools adds.
+pub struct ImportPlan {
     /// The tools, in list order.
     pub tools: Vec<ImportedTool>,
-    /// Number of added tools; in a dry run, of tools that would be added.
-    pub added: usize,
+    /// The new text of the catalog.
+    pub text: String,
+    /// The files with schemas.
+    pub(crate) files: Vec<NewFile>,
+}
+
+impl ImportPlan {
+    /// Returns the number of tools that are added.
+    pub fn added(&self) -> usize {
+        self.tools.iter().filter(|tool| tool.action != ImportAction::Skip).count()
+    }
 }
 
 impl Setup<'_> {
-    /// Adds wanted tools of a list to the catalog. Existing entries and schemas are never replaced.
+    /// Reads the catalog to add entries to it.
     ///
     /// # Errors
-    /// Fails if the catalog is not text or cannot be edited, or on a disk error.
-    pub fn import_listed(
-        &self,
-        listed: &ServerListing<'_>,
-        wanted: Vec<&ListedTool>,
-        dry_run: bool,
-        absolute: impl Fn(&str) -> String,
-    ) -> Result<ImportResult, Failure> {
-        // The lock is held from reading to writing, because another process may import at the same time.
-        let _lock = if dry_run { None } else { Some(self.lock_catalog()?) };
+    /// Fails if the catalog is not text, or not valid TOML, or on a disk error.
+    pub(crate) fn editable_catalog(&self) -> Result<String, Failure> {
         let text = self.text_of_catalog()?;
-        if let Some(line) = edit::broken_line(&text) {
-            let message = format!("{CATALOG}: line {line}: the TOML is broken there, so nothing is added");
-            return Err(Failure::new(ErrorKind::InvalidConfig, message).hint("fix that line by hand first"));
+        match edit::broken_line(&text) {
+            None => Ok(text),
+            Some(line) => {
+                let message =
+                    format!("{CATALOG}: line {line}: the TOML is broken there, so nothing is changed");
+                Err(Failure::new(ErrorKind::InvalidConfig, message).hint("fix that line by hand first"))
+            }
         }
+    }
+
+    /// Plans to add wanted tools of a list to a catalog. Existing entries and schemas are never replaced.
+    ///
+    /// # Errors
+    /// Fails if the catalog cannot be edited.
+    pub fn plan_import(
+        &self,
+        text: &str,
+        listed: &ServerListing<'_>,
+        wanted: &[&ListedTool],
+        added: ImportAction,
+        absolute: impl Fn(&str) -> String,
+    ) -> Result<ImportPlan, Failure> {
         let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
         let ids = import_ids(listed.runtime, listed.tools, &catalog);
-        let (mut new, mut files, mut tools) = (text.clone(), Vec::new(), Vec::new());
+        let mut plan = ImportPlan { tools: Vec::new(), text: text.to_owned(), files: Vec::new() };
         for tool in wanted {
             let id = &ids[tool.name.as_str()];
-            let schema_path = format!("{SCHEMAS}/{id}.input.json");
-            let entry = imported_tool(listed.asking, tool, id, &schema_path);
-            let schema = stored_schema(tool);
-            let mut row = ImportedTool::new(id, &tool.name, absolute(&schema_path));
+            let paths = SchemaPaths::new(SCHEMAS, id, tool);
+            let entry = imported_tool(listed.asking, tool, id, &paths);
+            let files = schema_files(tool, &paths);
+            let mut row = ImportedTool::new(id, &tool.name, absolute(&paths.input));
             row.description.clone_from(&entry.description);
-            row.schema_problems = schema_problems(&schema);
-            row.detail = why_skipped(self.fs, listed, &catalog, tool, &entry, (&schema_path, &schema));
+            row.proposed_effects.clone_from(&entry.proposed_effects);
+            row.output_schema_path = paths.output.as_deref().map(&absolute);
+            row.schema_problems = schema_problems(&stored_schema(tool));
+            row.detail = why_skipped(self.fs, listed, &catalog, tool, &entry, &files);
             if row.detail.is_none() {
-                match edit::add_tool(&new, &entry) {
+                match edit::add_tool(&plan.text, &entry) {
                     Ok(text) => {
-                        new = text;
-                        files.push((schema_path, schema));
+                        plan.text = text;
+                        plan.files.extend(files);
                     }
                     Err(error @ EditError::Exists) => row.detail = Some(error.to_string()),
                     Err(error) => {
@@ -78,23 +99,30 @@ impl Setup<'_> {
                     }
                 }
             }
-            row.action = match (&row.detail, dry_run) {
-                (Some(_), _) => ImportAction::Skip,
-                (None, true) => ImportAction::WouldAdd,
-                (None, false) => ImportAction::Add,
-            };
-            tools.push(row);
+            row.action = if row.detail.is_some() { ImportAction::Skip } else { added };
+            plan.tools.push(row);
         }
-        if !dry_run && new != text {
-            self.fs.create_dir_all(&RelPath::from_static(SCHEMAS))?;
-            // Schemas are written first, so no entry names a missing file.
-            for (path, schema) in &files {
-                self.fs.write_atomic(&RelPath::composed(path), schema.as_bytes(), FileMode::KeepOr(0o600))?;
-            }
-            self.fs.write_atomic(&RelPath::from_static(CATALOG), new.as_bytes(), FileMode::KeepOr(0o600))?;
-        }
-        Ok(ImportResult { tools, added: files.len() })
+        Ok(plan)
     }
+
+    /// Writes schemas and the catalog, all or none. Schemas are written first, so no entry names a missing file.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub(crate) fn write_catalog_with(&self, mut files: Vec<NewFile>, text: String) -> Result<(), Failure> {
+        files.push((RelPath::from_static(CATALOG), text.into(), FileMode::KeepOr(0o600)));
+        Ok(write_together(self.fs, &files, CONFIG_LIMIT)?)
+    }
+}
+
+/// Returns the files with the schemas of a listed tool.
+pub(crate) fn schema_files(tool: &ListedTool, paths: &SchemaPaths) -> Vec<NewFile> {
+    let file = |path: &str, text: String| -> NewFile {
+        (RelPath::composed(path), text.into(), FileMode::KeepOr(0o600))
+    };
+    let output = paths.output.as_deref().zip(tool.output_schema.as_ref());
+    let output = output.map(|(path, schema)| file(path, schema.to_pretty()));
+    std::iter::once(file(&paths.input, stored_schema(tool))).chain(output).collect()
 }
 
 /// Returns why a listed tool is not added, if there is a reason.
@@ -104,7 +132,7 @@ fn why_skipped(
     catalog: &Catalog,
     tool: &ListedTool,
     entry: &Tool,
-    (schema_path, schema): (&str, &str),
+    files: &[NewFile],
 ) -> Option<String> {
     if tool.name.trim() != tool.name || tool.name.is_empty() {
         let why = "its name is empty, or begins or ends with white space";
@@ -118,9 +146,10 @@ fn why_skipped(
     if let Some(known) = catalog.tools().iter().find(same) {
         return Some(format!("the catalog has it as `{}`", escape_terminal(known.id.as_str())));
     }
-    let old = fs.read(&RelPath::composed(schema_path), CONFIG_LIMIT);
-    let differs = old.is_ok_and(|old| old != schema.as_bytes());
-    differs.then(|| format!("`{schema_path}` already exists with another content"))
+    let differs =
+        |(path, bytes, _): &&NewFile| fs.read(path, CONFIG_LIMIT).is_ok_and(|old| old[..] != bytes[..]);
+    let (path, ..) = files.iter().find(differs)?;
+    Some(format!("`{}` already exists with another content", path.as_str()))
 }
 
 /// Finds the unsupported parts of a tool's stored schema.

@@ -1,21 +1,24 @@
-//! Imports the tools of an MCP server into the catalog, disabled until a person reviews them.
+//! Imports the tools of an MCP server into the catalog, disabled until a person enables them.
 //!
 //! The server is the command of a runtime. It is started with the checks of a call, lists its tools, and is ended. An
-//! imported entry always asks for approval and has no permissions or effects. Its calls are refused until a person adds
-//! some. Existing entries and files are never replaced.
+//! imported entry has no effects, only those that the server's hints propose, and its calls are refused until a person
+//! grants some. Existing entries and files are never replaced.
 
-use crate::setup::Setup;
-use crate::{ImportResult, ServerListing, find_runtime};
-use brigade_catalog::Catalog;
+use brigade_catalog::{Catalog, Runtime, RuntimeHome, Runtimes, Tool};
 use brigade_core::text::escape_terminal;
-use brigade_core::{NextStep, codes};
-use brigade_mcp::{ImportAction, OnFirstUse, Silence, import_tool, wanted};
+use brigade_core::{Glob, NextStep, codes};
+use brigade_mcp::{Exchange, ImportAction, OnFirstUse, Silence, import_tool, wanted};
 use brigade_workspace::{CATALOG, Config, WorkspaceContext, load};
 
+use super::enable::{Confirm, EnableChange, enable_ids};
+use super::import::ServerListing;
+use super::register::save_runtime;
 use crate::calls::live;
 use crate::error::{Error, ErrorKind};
+use crate::find_runtime;
 use crate::pins;
 use crate::report::{ImportMcpReport, Report as _};
+use crate::setup::Setup;
 
 /// Options of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,19 +27,39 @@ pub struct ImportMcpRequest {
     pub runtime_id: String,
     /// Names of the tools at the server; all tools if empty.
     pub tools: Vec<String>,
+    /// Patterns of ids, or of names at the server, of the tools that are enabled; `None` enables none.
+    pub enable: Option<Vec<String>>,
+    /// Whether enabled tools get the effects that the server's hints propose.
+    pub accept_hints: bool,
     /// Whether to only report what would be done.
     pub dry_run: bool,
 }
 
-/// Lists the tools of a runtime's server and adds them to the catalog, disabled, with their input schemas.
+/// A server that listed its tools.
+pub(crate) struct ListedServer {
+    /// The runtime whose command is the server.
+    pub(crate) runtime: Runtime,
+    /// The tool that the server was asked with.
+    pub(crate) asking: Tool,
+    /// Its answer.
+    pub(crate) exchange: Exchange,
+}
+
+impl ListedServer {
+    pub(crate) fn listing(&self) -> ServerListing<'_> {
+        ServerListing { runtime: &self.runtime, asking: &self.asking, tools: &self.exchange.tools }
+    }
+}
+
+/// Starts the server of a runtime with these effects, and reads its list.
 ///
 /// # Errors
-/// Fails if the runtime cannot be used, the server does not answer or does not list a requested tool, or the
-/// catalog is not UTF-8, and inside a run. Also returns file errors.
-pub fn import_mcp(context: &WorkspaceContext, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
-    context.require_outside_run()?;
-    let runtimes = load::runtimes(context)?;
-    let runtime = find_runtime(&runtimes, &request.runtime_id)?;
+/// Fails if the runtime cannot be used, or the server does not answer.
+pub(crate) fn list_server(
+    context: &WorkspaceContext,
+    runtime: Runtime,
+    effects: Vec<String>,
+) -> Result<ListedServer, Error> {
     let shown = escape_terminal(runtime.id.as_str());
     if runtime.is_broken || !runtime.enabled {
         let why = if runtime.is_broken { "has errors" } else { "is disabled" };
@@ -49,9 +72,10 @@ pub fn import_mcp(context: &WorkspaceContext, request: &ImportMcpRequest) -> Res
     }
     // The catalog has no entry for a server that is not a tool yet.
     let nothing = Catalog::new(Vec::new(), Vec::new());
-    let config = Config::new(&context.host(), nothing, load::policy(context));
+    let config = Config::new(&context.host(), nothing, load::policy(context))
+        .with_runtimes(Runtimes::new(vec![runtime.clone()], Vec::new()));
     let most = config.policy.policy().and_then(|policy| policy.max_timeout.as_ref()).map(|most| most.value);
-    let asking = import_tool(runtime, most);
+    let asking = Tool { effects, ..import_tool(&runtime, most) };
     let exchange = live::ask(context, &config, &asking).map_err(|why| {
         let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
         let error = Error::new(ErrorKind::Refused, message);
@@ -64,31 +88,88 @@ pub fn import_mcp(context: &WorkspaceContext, request: &ImportMcpRequest) -> Res
             None => error,
         }
     })?;
-    let wanted = wanted(&exchange, &request.tools)?;
-    let ImportResult { tools, added } = Setup::new(context).import_listed(
-        &ServerListing { runtime, asking: &asking, tools: &exchange.tools },
-        wanted,
-        request.dry_run,
-        |path| context.absolute(path),
-    )?;
+    Ok(ListedServer { runtime, asking, exchange })
+}
+
+/// Lists the tools of a runtime's server and adds them to the catalog, disabled, with their schemas. Then enables the
+/// requested ones, if `confirm` says yes.
+///
+/// # Errors
+/// Fails if the runtime cannot be used, the server does not answer or does not list a requested tool, or the
+/// catalog is not UTF-8, and inside a run. Also returns file errors and those of `confirm`.
+pub fn import_mcp(
+    context: &WorkspaceContext,
+    request: &ImportMcpRequest,
+    confirm: &mut Confirm<'_>,
+) -> Result<ImportMcpReport, Error> {
+    context.require_outside_run()?;
+    let runtimes = load::runtimes(context)?;
+    let mut runtime = find_runtime(&runtimes, &request.runtime_id)?.clone();
+    // A server that was imported before may need what it has stored in the home of the person.
+    let is_imported =
+        |tool: &Tool| tool.mcp_tool_name.is_some() && tool.runtime_id.as_deref() == Some(runtime.id.as_str());
+    let gets_home = runtime.home.is_none() && !load::catalog(context)?.tools().iter().any(is_imported);
+    if gets_home {
+        runtime.home = Some(RuntimeHome::Private);
+    }
+    let server = list_server(context, runtime, Vec::new())?;
+    let ListedServer { runtime, asking, exchange } = &server;
+    let wanted = wanted(exchange, &request.tools)?;
+    let setup = Setup::new(context);
+    let action = if request.dry_run { ImportAction::WouldAdd } else { ImportAction::Add };
+    let absolute = |path: &str| context.absolute(path);
+    if gets_home && !request.dry_run {
+        save_runtime(context, runtime)?;
+    }
+    let plan = {
+        // The lock is held from reading to writing, because another process may import at the same time.
+        let _lock = if request.dry_run { None } else { Some(setup.lock_catalog()?) };
+        let before = setup.editable_catalog()?;
+        let mut plan = setup.plan_import(&before, &server.listing(), &wanted, action, absolute)?;
+        if !request.dry_run && plan.text != before {
+            setup.write_catalog_with(std::mem::take(&mut plan.files), plan.text.clone())?;
+        }
+        plan
+    };
     if !request.dry_run {
         // With the new catalog, the imported tools do not count as appeared.
         let catalog = load::catalog(context)?;
         let names = exchange.tools.iter().map(|tool| tool.name.as_str());
-        pins::pin_store(context).note_names(&catalog, &asking, names, OnFirstUse::Begin)?;
+        pins::pin_store(context).note_names(&catalog, asking, names, OnFirstUse::Begin)?;
     }
-    let count = |action| tools.iter().filter(|tool| tool.action == action).count();
+    let added = plan.added();
+    let enabled = match &request.enable {
+        None => None,
+        Some(globs) => {
+            let globs: Vec<Glob> = globs.iter().map(|glob| Glob::of_ids(glob)).collect();
+            let is_named = |name: &str| globs.is_empty() || globs.iter().any(|glob| glob.matches(name));
+            let rows = plan.tools.iter().filter(|row| is_named(&row.tool_id) || is_named(&row.mcp_tool_name));
+            let ids = rows.map(|row| row.tool_id.clone()).collect();
+            let change = EnableChange {
+                enabled: true,
+                effects: None,
+                approval: None,
+                accept_hints: request.accept_hints,
+                dry_run: request.dry_run,
+            };
+            Some(enable_ids(context, &plan.text, ids, &change, confirm)?)
+        }
+    };
     Ok(ImportMcpReport {
         schema: ImportMcpReport::SCHEMA,
         target: context.target(),
         config_path: context.absolute(CATALOG),
         runtime_id: runtime.id.as_str().to_owned(),
+        home: runtime.home_path().map(|home| context.absolute(&home)),
+        write_paths: runtime.write_paths.clone(),
+        variables: runtime.env.keys().cloned().collect(),
         dry_run: request.dry_run,
         server_info: exchange.server.clone().unwrap_or_default(),
         protocol_version: exchange.protocol_version.clone(),
         listed_count: exchange.tools.len(),
         added_count: added,
-        skipped_count: count(ImportAction::Skip),
-        tools,
+        skipped_count: plan.tools.len() - added,
+        tools: plan.tools,
+        enabled,
     })
 }

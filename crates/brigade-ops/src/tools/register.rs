@@ -79,7 +79,7 @@ pub fn register(
         match (source, &discovered) {
             (RegisterSource::File(path), _) => found.read(context, path, request.level),
             (RegisterSource::Text(name, text), _) => {
-                let read = Registrations::read(name, text.as_bytes(), request.level);
+                let read = Registrations::read(name, text.as_bytes(), request.level, container(context));
                 found.take(read, &Source::File(name.clone()), |error| row(error, Some(name)));
             }
             (RegisterSource::Reference(name), Some(discovered)) => {
@@ -101,7 +101,7 @@ pub fn register(
     let masks = load::masks_of(context);
     let unknown = found.notes.iter_mut().filter(|note| note.code == codes::UNKNOWN_KEY.as_str());
     unknown.for_each(|note| masks.hide(&mut note.field));
-    let mut target = Target::for_request(context, request)?;
+    let mut target = Target::for_level(context, request.level)?;
     let mut report = RegisterReport {
         schema: RegisterReport::SCHEMA,
         target: context.target(),
@@ -150,6 +150,25 @@ pub fn register(
     }
     report.registered_count = report.registered.len();
     Ok(report)
+}
+
+/// Returns the program of this machine that starts container images.
+fn container(context: &WorkspaceContext) -> Option<&'static str> {
+    ["docker", "podman"].into_iter().find(|program| context.host().has_program(program))
+}
+
+/// Writes a runtime to the file of its level, and keeps everything else there.
+///
+/// # Errors
+/// Fails if the file cannot be edited.
+pub(crate) fn save_runtime(context: &WorkspaceContext, runtime: &Runtime) -> Result<(), Failure> {
+    let target = Target::for_level(context, runtime.origin.level)?;
+    let _lock = target.lock(context)?;
+    let before = target.read()?;
+    let runtimes = edit::put_runtime(&before.runtimes, runtime).map_err(|error| {
+        Failure::new(ErrorKind::InvalidConfig, format!("{}: {error}", target.shown.runtimes))
+    })?;
+    target.write(&before, &Texts { catalog: before.catalog.clone(), runtimes })
 }
 
 /// Refuses a registration because of the errors of its report.
@@ -209,7 +228,7 @@ impl SourceFindings {
         let shown = source.display().to_string();
         match context.fs.read_outside(&path, LIMIT) {
             Ok(bytes) => {
-                let read = Registrations::read(&shown, &bytes, level);
+                let read = Registrations::read(&shown, &bytes, level, container(context));
                 self.take(read, &Source::File(shown.clone()), |error| row(error, Some(&shown)));
             }
             Err(error) => {

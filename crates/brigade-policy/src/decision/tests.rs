@@ -559,3 +559,23 @@ fn hints_for_unbound_labels_are_not_masked() {
     let hint = hints.map(ToString::to_string).find(|hint| hint.contains("DB_TOKEN")).unwrap();
     assert_eq!(brigade_redact::Redactor::new(&[]).redact_str(&hint), hint);
 }
+
+#[test]
+fn a_runtime_adds_its_home_paths_and_variables() {
+    let state = PolicyState::parse("policy.toml", Some(b"[sandbox]\nmode = \"enforce\"\n"));
+    let mut decision = decide(&state, &CallFacts::missing("x"), &|_: &str| false);
+    let plain = decision.fingerprint();
+    let row = "[[runtime]]\nid = 'a'\nname = 'a'\ncommand = 'x'\nhome = 'private'\n\
+        write_paths = ['~/.a', '.git/hooks']\nenv = { DATA = 'd', LD_PRELOAD = 'x', 'not a name' = 'y' }\n";
+    let runtimes = brigade_catalog::Runtimes::parse("r", brigade_catalog::Level::Project, row.as_bytes());
+    decision.add_runtime(runtimes.runtime("a").unwrap());
+    let grants = &decision.sandbox.grants;
+    assert_eq!(grants.home.as_deref(), Some(".brigade/tools/runtime/a/home"));
+    assert_eq!(
+        (&grants.write_paths[..], &grants.closed_paths[..]),
+        (&["~/.a".to_owned()][..], &[".git/hooks".to_owned()][..])
+    );
+    assert_eq!(decision.variables.keys().collect::<Vec<_>>(), ["DATA"]);
+    assert_eq!(decision.sandbox.access().write, ["~/.a", ".brigade/tools/runtime/a/home"]);
+    assert_ne!(decision.fingerprint(), plain);
+}

@@ -29,11 +29,14 @@ impl ExecutedRun<'_> {
         let mut report = RunReport::new(room, recorded.call.call, recorded.receipt.receipt, succeeded);
         let warning = recorded.chain.warning().map(|warning| room.spelled(warning).to_string());
         report.warnings = result.warnings.into_iter().chain(warning).collect();
+        let server = report.call.contract.runtime_id.clone().unwrap_or_default();
         report.failure = result.failure.map(|failure| match changed_pin {
             Some(pin) => {
                 let hint = Hint::from("`")
                     .then(NextStep::ShowPin(pin.clone()))
                     .then("` shows what changed; queue the call again and approve it, or `")
+                    .then(NextStep::UpdateServer(server))
+                    .then("` or `")
                     .then(NextStep::AcceptPin(pin))
                     .then("`, if that is wanted");
                 format!("{failure} ({})", room.spelled(hint))

@@ -1,13 +1,11 @@
 //! `brigade kitchen approve`
 
-use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 
 use brigade::{ApprovalReport, ApproveStep, Error, Exit};
 use clap::Args;
 
 use crate::output::Output;
-use crate::render::View as _;
 use crate::session::Session;
 
 /// Show what a PRD would execute, and approve it
@@ -51,25 +49,13 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ApproveArgs, output: &mut O
         (None, false) => ApproveStep::Show,
     };
     let shown = approve(session, arguments, &step);
-    let surroundings = session.surroundings;
-    let may_ask = surroundings.typed && surroundings.error.is_some() && !output.is_json();
+    let may_ask = output.may_ask(session.surroundings);
     let fingerprint = match &shown {
         Ok(report) if step == ApproveStep::Show && may_ask && !report.approved => report.fingerprint,
         _ => None,
     };
     let (Some(fingerprint), Ok(report)) = (fingerprint, &shown) else { return output.finish(shown) };
-    let mut page = output.new_page();
-    report.show(&mut page);
-    let exit = output.page(&page, Exit::Done);
-    if exit != Exit::Done {
-        return exit;
-    }
-    let mut question = output.new_page();
-    question.notes.line("Approve this? Type yes:");
-    output.aside(&question.notes);
-    let mut answer = String::new();
-    let is_read = BufReader::new(output.input()).read_line(&mut answer).is_ok();
-    if !is_read || !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+    if !output.confirm(report, "Approve this?") {
         output.note("nothing was approved");
         return Exit::Refused;
     }

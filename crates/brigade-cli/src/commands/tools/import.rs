@@ -15,6 +15,6 @@ pub(crate) enum Import {
 
 pub(crate) fn run(command: &Import, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
     match command {
-        Import::Mcp(arguments) => output.finish(mcp::run(session, arguments)),
+        Import::Mcp(arguments) => mcp::run(session, arguments, output),
     }
 }

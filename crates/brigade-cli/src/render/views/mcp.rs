@@ -2,8 +2,8 @@
 
 use brigade::core::{NextStep, Severity};
 use brigade::{
-    ImportAction, ImportMcpReport, ListState, LiveIssue, LiveReport, LoginReport, LogoutReport,
-    PinListReport, PinReport, PinState, PinSummary, ServerSummary,
+    EnableReport, EnabledTool, ImportAction, ImportMcpReport, ListState, LiveIssue, LiveReport, LoginReport,
+    LogoutReport, PinListReport, PinReport, PinState, PinSummary, ServerSummary, UpdateAction, UpdateReport,
 };
 
 use crate::render::next::with_named_option;
@@ -218,6 +218,9 @@ pub(super) fn live(report: &LiveReport, page: &mut Page) {
 impl View for ImportMcpReport {
     fn show(&self, page: &mut Page) {
         page.data.field("runtime", Text::new(Tone::Strong, &self.runtime_id));
+        page.data.field("home", self.home.as_deref().map_or("that of the person", |home| home));
+        page.data.field_if("writes", (!self.write_paths.is_empty()).then(|| self.write_paths.join(", ")));
+        page.data.field_if("variables", (!self.variables.is_empty()).then(|| self.variables.join(", ")));
         let noun = if self.listed_count == 1 { "tool" } else { "tools" };
         page.data.field("listed", format!("{} {noun}", self.listed_count));
         page.data.field(if self.dry_run { "would add" } else { "added" }, self.added_count.to_string());
@@ -227,15 +230,18 @@ impl View for ImportMcpReport {
                 ("id", Fit::Whole),
                 ("tool", Fit::Whole),
                 ("action", Fit::Whole),
+                ("proposed effects", Fit::Whole),
                 ("what", Fit::Cut),
             ]);
             for tool in &self.tools {
-                let what = tool.detail.as_ref().or(tool.description.as_ref());
+                let what = tool.detail.as_deref().or(tool.description.as_deref()).unwrap_or_default();
+                let what = what.lines().next().unwrap_or_default();
                 table.row([
                     Text::new(Tone::Strong, &tool.tool_id),
                     Text::from(&tool.mcp_tool_name),
                     Text::from(tool.action.as_str()),
-                    Text::from(what.map_or("", String::as_str)),
+                    Text::from(tool.proposed_effects.join(", ")),
+                    Text::from(what),
                 ]);
             }
             page.data.table(table);
@@ -245,12 +251,14 @@ impl View for ImportMcpReport {
             page.data.line(format!("the input schema of {} is not supported:", tool.tool_id));
             changes(&tool.schema_problems, page);
         }
-        if 0 < self.added_count && !self.dry_run {
-            page.note(
-                "new entries are disabled: review each, add permissions and effects, then set `enabled = true`",
-            );
+        if let Some(enabled) = &self.enabled {
+            page.data.gap();
+            enabled.show(page);
+        } else if 0 < self.added_count && !self.dry_run {
+            page.note("new entries are disabled, and their effects are only proposed: review them, then enable them");
             if let Some(first) = self.tools.iter().find(|tool| tool.action == ImportAction::Add) {
                 page.next_step(&NextStep::DescribeTool(first.tool_id.clone()));
+                page.next_step(&NextStep::EnableTools(first.tool_id.clone()));
             }
         }
     }
@@ -272,5 +280,76 @@ impl View for LogoutReport {
         page.data.field("server", Text::new(Tone::Strong, &self.server));
         page.data.field("origin", &self.mcp_origin);
         page.data.field("tokens", if self.removed { "removed" } else { "there were none" });
+    }
+}
+
+impl View for EnableReport {
+    fn show(&self, page: &mut Page) {
+        let done = if self.written { "changed" } else { "would change" };
+        page.data.field(done, self.changed_count.to_string());
+        if self.tools.is_empty() {
+            return;
+        }
+        page.data.gap();
+        let mut table = Table::new([
+            ("id", Fit::Whole),
+            ("enabled", Fit::Whole),
+            ("effects", Fit::Whole),
+            ("proposed effects", Fit::Whole),
+            ("gate", Fit::Cut),
+        ]);
+        for tool in &self.tools {
+            let gates: Vec<String> =
+                tool.gates.iter().map(|(agent, gate)| format!("{agent}: {gate}")).collect();
+            table.row([
+                Text::new(Tone::Strong, &tool.tool_id),
+                Text::from(if tool.enabled { "yes" } else { "no" }),
+                Text::from(tool.effects.join(", ")),
+                Text::from(tool.proposed_effects.join(", ")),
+                Text::from(gates.join(", ")),
+            ]);
+        }
+        page.data.table(table);
+        let told = |tool: &EnabledTool| Some(format!("{}: {}", tool.tool_id, tool.detail.as_ref()?));
+        for line in self.tools.iter().filter_map(told) {
+            page.note(&line);
+        }
+        if !self.written && !self.dry_run && 0 < self.changed_count {
+            page.note("nothing was written");
+        }
+    }
+}
+
+impl View for UpdateReport {
+    fn show(&self, page: &mut Page) {
+        if self.servers.is_empty() {
+            page.data.line("no tools were imported from a server");
+        }
+        for server in &self.servers {
+            page.data.field("server", Text::new(Tone::Strong, &server.runtime_id));
+            if let Some(error) = &server.error {
+                page.data.line(Text::new(Tone::Bad, error));
+                continue;
+            }
+            page.data.field("unchanged", server.unchanged_count.to_string());
+            for tool in &server.tools {
+                let tone = match tool.action {
+                    UpdateAction::New => Tone::Good,
+                    UpdateAction::Changed => Tone::Warning,
+                    UpdateAction::Removed => Tone::Bad,
+                };
+                page.data.line(
+                    Text::new(tone, tool.action.as_str()).then(Tone::Strong, &format!(" {}", tool.tool_id)),
+                );
+                changes(&tool.changes, page);
+            }
+        }
+        if self.written {
+            page.note(
+                "pins and entries were renewed; effects and rights are as before, and new tools are disabled",
+            );
+        } else if !self.dry_run && 0 < self.changed_count {
+            page.note("nothing was written");
+        }
     }
 }

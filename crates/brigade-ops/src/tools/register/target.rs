@@ -11,7 +11,7 @@ use brigade_harness::{DiscoveredEntry, RegistrationCache};
 use brigade_policy::Failure;
 use brigade_workspace::{CATALOG, WorkspaceContext, why_unsafe};
 
-use super::{LIMIT, RegisterRequest, refusal};
+use super::{LIMIT, refusal};
 use crate::report::RegisterErrorRow;
 
 /// The files of a level.
@@ -44,13 +44,10 @@ pub(super) struct Texts {
 }
 
 impl Target {
-    pub(super) fn for_request(
-        context: &WorkspaceContext,
-        request: &RegisterRequest,
-    ) -> Result<Target, Failure> {
-        if request.level == Level::Project {
+    pub(super) fn for_level(context: &WorkspaceContext, level: Level) -> Result<Target, Failure> {
+        if level == Level::Project {
             return Ok(Target {
-                level: request.level,
+                level,
                 fs: Some(context.fs.clone()),
                 folder: context.fs.root().to_owned(),
                 catalog: RelPath::from_static(CATALOG),
@@ -76,7 +73,7 @@ impl Target {
             Err(error) => return Err(error.into()),
         };
         Ok(Target {
-            level: request.level,
+            level,
             fs,
             folder,
             catalog,

@@ -1,14 +1,16 @@
 //! `brigade tools import mcp`
 
-use brigade::{Error, ImportMcpReport, ImportMcpRequest};
+use brigade::{Exit, ImportMcpRequest};
 use clap::Args;
 
+use crate::output::Output;
 use crate::session::Session;
 
 /// Add the tools of an MCP server to the catalog, disabled
 ///
 /// Starts the runtime's command as an MCP server under the policy and its sandbox, lists its tools, and stops it. New
-/// entries have no permissions or effects: add them before you enable a tool. Existing entries are not changed.
+/// entries have no effects; those that the server's hints propose are shown. With --enable, tools are enabled after a
+/// table and a question. Existing entries are kept: `brigade tools update` renews them.
 #[derive(Args, Debug)]
 pub(crate) struct McpArgs {
     /// Id of the runtime
@@ -17,15 +19,36 @@ pub(crate) struct McpArgs {
     /// Only add the tool with this name at the server; can be repeated
     #[arg(long = "tool", value_name = "NAME")]
     tools: Vec<String>,
+    /// Enable the tools whose id, or name at the server, matches; without a pattern all
+    #[arg(long, value_name = "GLOB", num_args = 0..)]
+    enable: Option<Vec<String>>,
+    /// Give enabled tools without effects those that the server's hints propose
+    #[arg(long, requires = "enable")]
+    accept_hints: bool,
+    /// Do not ask before enabling
+    #[arg(long)]
+    yes: bool,
     /// Show what would be added, without writing
     #[arg(long)]
     dry_run: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &McpArgs) -> Result<ImportMcpReport, Error> {
-    session.workspace_to_run()?.catalog().import_mcp(&ImportMcpRequest {
+pub(crate) fn run(session: &Session<'_>, arguments: &McpArgs, output: &mut Output<'_, '_>) -> Exit {
+    let needs_yes = arguments.enable.is_some() && !arguments.yes && !arguments.dry_run;
+    if needs_yes && !output.may_ask(session.surroundings) {
+        return output.fail(&Output::unasked());
+    }
+    let request = ImportMcpRequest {
         runtime_id: arguments.runtime.clone(),
         tools: arguments.tools.clone(),
+        enable: arguments.enable.clone(),
+        accept_hints: arguments.accept_hints,
         dry_run: arguments.dry_run,
-    })
+    };
+    let done = session.workspace_to_run().and_then(|workspace| {
+        workspace.catalog().import_mcp(&request, &mut |report| {
+            output.confirm_or(session.surroundings, arguments.yes, report, "Enable these tools?")
+        })
+    });
+    output.finish(done)
 }

@@ -1,0 +1,229 @@
+//! Enables and disables many tools of the catalog at once.
+//!
+//! A person sees each tool with its effects and what approves its calls for each agent, and then says yes. Only the
+//! fields that change are written, in place.
+
+use std::collections::BTreeMap;
+
+use brigade_access::Rights;
+use brigade_catalog::edit::{self, EditError};
+use brigade_catalog::{ApprovalMode, Catalog, FieldValue, KNOWN_EFFECTS, Level, Tool, misspelt_effect};
+use brigade_core::text::escape_terminal;
+use brigade_core::{Glob, NextStep, closest};
+use brigade_policy::Failure;
+use brigade_workspace::{
+    CATALOG, Config, ToolRequest, WorkspaceContext, explain_approval, load, look, policy_tracked,
+    read_agents, read_user_catalog,
+};
+
+use crate::error::{Error, ErrorKind};
+use crate::report::{EnableReport, EnabledTool, Report as _};
+use crate::setup::Setup;
+
+/// Asks a person whether to do what the report shows. Fails without a person to ask.
+pub type Confirm<'c> = dyn FnMut(&EnableReport) -> Result<bool, Error> + 'c;
+
+/// Which tools to change, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnableRequest {
+    /// Patterns of ids. Each must match.
+    pub globs: Vec<String>,
+    /// The change.
+    pub change: EnableChange,
+}
+
+/// A change of many entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnableChange {
+    /// Whether the tools are enabled or disabled.
+    pub enabled: bool,
+    /// The effects that the tools get; `None` keeps theirs.
+    pub effects: Option<Vec<String>>,
+    /// The approval mode that the tools get; `None` keeps theirs.
+    pub approval: Option<ApprovalMode>,
+    /// Whether tools without effects get those that the hints of their server propose.
+    pub accept_hints: bool,
+    /// Whether to only report what would be done.
+    pub dry_run: bool,
+}
+
+/// Enables or disables the tools of the project's catalog that match, if `confirm` says yes.
+///
+/// # Errors
+/// Fails if a pattern matches nothing, an effect is misspelt, or the catalog cannot be edited or changed meanwhile, and
+/// inside a run. Also returns file errors and those of `confirm`.
+pub fn enable_tools(
+    context: &WorkspaceContext,
+    request: &EnableRequest,
+    confirm: &mut Confirm<'_>,
+) -> Result<EnableReport, Error> {
+    context.require_outside_run()?;
+    let text = Setup::new(context).editable_catalog()?;
+    let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
+    let globs: Vec<Glob> = request.globs.iter().map(|glob| Glob::of_ids(glob)).collect();
+    let ids = || catalog.tools().iter().map(|tool| tool.id.as_str());
+    for glob in &globs {
+        if !ids().any(|id| glob.matches(id)) {
+            let message = format!("no tool of {CATALOG} matches `{}`", escape_terminal(glob.as_str()));
+            let error = Error::new(ErrorKind::NotFound, message);
+            return Err(match closest(glob.as_str(), ids()) {
+                Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
+                None => error.hint(NextStep::ListTools),
+            });
+        }
+    }
+    let ids = ids().filter(|id| globs.iter().any(|glob| glob.matches(id))).map(str::to_owned).collect();
+    enable_ids(context, &text, ids, &request.change, confirm)
+}
+
+/// Changes the entries with these ids in a catalog of which this is the text.
+pub(crate) fn enable_ids(
+    context: &WorkspaceContext,
+    before: &str,
+    ids: Vec<String>,
+    change: &EnableChange,
+    confirm: &mut Confirm<'_>,
+) -> Result<EnableReport, Error> {
+    check_effects(change.effects.as_deref().unwrap_or_default())?;
+    let catalog = Catalog::parse(CATALOG, Level::Project, before.as_bytes());
+    let (mut after, mut tools) = (before.to_owned(), Vec::new());
+    for tool in ids.iter().filter_map(|id| catalog.tool(id)) {
+        let (text, row) = changed(&after, tool, change)?;
+        after = text;
+        tools.push(row);
+    }
+    let new = Catalog::parse(CATALOG, Level::Project, after.as_bytes());
+    show_gates(context, new, &mut tools);
+    let mut report = EnableReport {
+        schema: EnableReport::SCHEMA,
+        target: context.target(),
+        config_path: context.absolute(CATALOG),
+        dry_run: change.dry_run,
+        written: false,
+        changed_count: tools.iter().filter(|tool| tool.changed).count(),
+        tools,
+    };
+    if change.dry_run || after == before || !confirm(&report)? {
+        return Ok(report);
+    }
+    let setup = Setup::new(context);
+    let _lock = setup.lock_catalog()?;
+    if setup.text_of_catalog()? != before {
+        return Err(changed_meanwhile());
+    }
+    setup.write_config(CATALOG, &after)?;
+    report.written = true;
+    Ok(report)
+}
+
+/// Returns the error for a catalog that another process changed while a person read the proposal.
+pub(crate) fn changed_meanwhile() -> Error {
+    let message = format!("{CATALOG} changed after it was shown, so nothing was written");
+    Error::new(ErrorKind::Refused, message).hint("run the command again")
+}
+
+/// Refuses effects that are probably misspelt.
+fn check_effects(effects: &[String]) -> Result<(), Failure> {
+    for effect in effects {
+        let fault = match misspelt_effect(effect) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if effect.trim().is_empty() => format!("known effects are {}", KNOWN_EFFECTS.join(", ")),
+            None => continue,
+        };
+        let message = format!("`{}` is not an effect", escape_terminal(effect));
+        return Err(Failure::new(ErrorKind::Usage, message).hint(fault));
+    }
+    Ok(())
+}
+
+/// Changes one entry, and describes it as it is then.
+fn changed(text: &str, tool: &Tool, change: &EnableChange) -> Result<(String, EnabledTool), Failure> {
+    let id = tool.id.as_str();
+    let proposed = || {
+        let is_asked = change.accept_hints && tool.effects.is_empty() && !tool.proposed_effects.is_empty();
+        is_asked.then(|| tool.proposed_effects.clone())
+    };
+    let effects = change.effects.clone().or_else(proposed);
+    let mut row = EnabledTool {
+        tool_id: id.to_owned(),
+        mcp_tool_name: tool.mcp_tool_name.clone(),
+        was_enabled: tool.enabled,
+        enabled: change.enabled,
+        effects: effects.clone().unwrap_or_else(|| tool.effects.clone()),
+        proposed_effects: tool.proposed_effects.clone(),
+        approval_mode: change.approval.or(tool.approval_mode),
+        gates: BTreeMap::new(),
+        changed: false,
+        detail: None,
+    };
+    if tool.is_broken {
+        row.enabled = tool.enabled;
+        row.effects.clone_from(&tool.effects);
+        row.approval_mode = tool.approval_mode;
+        row.detail = Some("the entry has errors, so it is not changed".to_owned());
+        return Ok((text.to_owned(), row));
+    }
+    let edit = || -> Result<String, EditError> {
+        let mut text = edit::set_field(text, id, "enabled", &FieldValue::Boolean(change.enabled))?;
+        if let Some(effects) = &effects {
+            text = edit::set_list(&text, id, "effects", effects)?;
+        }
+        if let Some(mode) = change.approval {
+            text = edit::set_field(&text, id, "approval_mode", &FieldValue::Text(mode.as_str().to_owned()))?;
+        }
+        Ok(text)
+    };
+    let after =
+        edit().map_err(|error| Failure::new(ErrorKind::InvalidConfig, format!("{CATALOG}: {error}")))?;
+    row.changed = after != text;
+    if row.enabled && row.effects.is_empty() && tool.mcp_tool_name.is_some() {
+        row.detail = Some(match row.proposed_effects.is_empty() {
+            true => "it has no effects, so its calls are refused: grant some with `--effects`".to_owned(),
+            false => "its effects are only proposed, so its calls are refused: grant them with `--accept-hints`, or \
+                      others with `--effects`"
+                .to_owned(),
+        });
+    }
+    Ok((after, row))
+}
+
+/// Adds what approves calls of each tool, for each agent of the gateway. Files with errors give no gates.
+fn show_gates(context: &WorkspaceContext, project: Catalog, tools: &mut [EnabledTool]) {
+    let host = context.host();
+    let catalog = match read_user_catalog(&host) {
+        Some(user) => project.with_user(user),
+        None => project,
+    };
+    let config = Config::new(&host, catalog, load::policy(context));
+    let Ok(agents) = read_agents(&*context.fs) else { return };
+    let names = agents.gateway.agent_names();
+    let policy_tracked = policy_tracked(&host);
+    for agent in &agents.gateway.agents {
+        let Ok(rights) = Rights::new(&agents.profiles, agent, &[]) else { continue };
+        for row in &mut *tools {
+            let Some(tool) = config.catalog.tool(&row.tool_id) else { continue };
+            let seen = look(context.host(), &config, agent, &rights, tool);
+            let request = ToolRequest {
+                tool,
+                check: seen.check,
+                agent: agent.name.as_str(),
+                agents: &names,
+                now: context.now(),
+                policy_tracked,
+                pin_changed: false,
+                approved_last_hour: &|_| 0,
+            };
+            let gate = match &seen.visible {
+                Err(reasons) => {
+                    let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+                    format!("hidden: {}", reasons.join("; "))
+                }
+                Ok(_) => match explain_approval(&config, &rights, &request).0 {
+                    Some(rule) => format!("rule {rule}"),
+                    None => seen.action().as_str().to_owned(),
+                },
+            };
+            row.gates.insert(agent.name.to_string(), gate);
+        }
+    }
+}
