@@ -42,6 +42,7 @@ pub(crate) fn texts(texts: &[String]) -> Json {
 pub(crate) mod testing {
     //! A workspace in a temporary directory, and a caller.
 
+    use std::sync::Arc;
     use std::time::Duration;
 
     use brigade_access::LiveSession;

@@ -318,7 +318,7 @@ impl<'c> FactReader<'_, 'c> {
     }
 
     fn start_for<'t>(&self, tool: &'t Tool, purpose: StartPurpose) -> Result<StartInput<'t>, FsError> {
-        let decision = self.config.decision_on(&self.host, tool);
+        let decision = self.decide(tool, &CallFacts::from_tool(tool));
         self.start_as(tool, purpose, decision)
     }
 

@@ -206,6 +206,7 @@ fn show_gates(context: &WorkspaceContext, project: Catalog, tools: &mut [Enabled
             let request = ToolRequest {
                 tool,
                 check: seen.check,
+                reviewed: &seen.reviewed,
                 agent: agent.name.as_str(),
                 agents: &names,
                 now: context.now(),

@@ -197,7 +197,8 @@ fn a_rule_holds_for_redirects() {
         "[[auto_approve]]\nname = 'pages'\ntools = ['web.fetch']\neffects = ['network']\n\
          arguments = {{ url = 'http://127.0.0.1:{port}/ok/**' }}\n"
     );
-    let policy = PolicyState::parse("policy.toml", Some(text.as_bytes()));
+    let policy: &'static PolicyState =
+        Box::leak(Box::new(PolicyState::parse("policy.toml", Some(text.as_bytes()))));
     for (path, expect) in [
         ("stays", Ok(())),
         ("page", Ok(())),

@@ -92,7 +92,7 @@ fn no_tool_changes_a_closed_place() {
     let home = work.folder.path().join("home").into_os_string();
     let host = HostEnvironment::new([("HOME".into(), home)]);
     let redactor = Redactor::new(&[]);
-    let stores = Stores::new(Duration::from_secs(1), std::sync::Arc::new(brigade_fs::WorkspaceKey::temporary()));
+    let stores = Stores::new(Duration::from_secs(1), Arc::new(brigade_fs::WorkspaceKey::temporary()));
     let call = |id: &str, args: &str, agent_files| {
         let mut context = Context {
             guards: Guards { agent_files, ..Guards::default() },
