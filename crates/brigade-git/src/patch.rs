@@ -238,9 +238,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Seen(Vec<String>);
+    struct Recorder(Vec<String>);
 
-    impl PatchSink for Seen {
+    impl PatchSink for Recorder {
         fn file(&mut self, file: &PatchFile) {
             self.0.push(format!(
                 "{} {} {}",
@@ -298,7 +298,7 @@ new file mode 100644
 ";
         // The input may be split anywhere.
         for size in [1, 7, text.len()] {
-            let mut reader = PatchReader::new(Seen::default());
+            let mut reader = PatchReader::new(Recorder::default());
             text.as_bytes().chunks(size).for_each(|part| reader.take(part));
             let expect = [
                 "M 100644 src/a.rs",
@@ -317,7 +317,7 @@ new file mode 100644
     fn long_lines_come_in_parts() {
         let head = ":000000 100644 0 c A\tb\n\ndiff --git a/b b/b\n@@ -0,0 +1,2 @@\n+";
         let text = format!("{head}{}END\n+two\n", "x".repeat(2 * MAX_LINE_BYTES));
-        let mut reader = PatchReader::new(Seen::default());
+        let mut reader = PatchReader::new(Recorder::default());
         reader.take(text.as_bytes());
         let lines = &reader.sink.0[1..];
         assert!(lines.len() == 4 && lines[2].ends_with("END") && lines[3] == "b:2: two");

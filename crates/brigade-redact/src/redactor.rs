@@ -143,8 +143,8 @@ impl Redactor {
         Redactor::with(self.bound.clone(), Layers::Names(Context::Settings))
     }
 
-    /// Returns a redactor for text that is refused because of a secret: it leaves out values that are too short to prove
-    /// that a text has them.
+    /// Returns a redactor for text that is refused because of a secret: it leaves out values that are too short to
+    /// prove that a text has them.
     #[must_use]
     pub fn for_refusals(&self) -> Redactor {
         let telling = self.bound.as_ref().and_then(|bound| bound.telling());

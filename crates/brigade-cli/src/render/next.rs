@@ -346,7 +346,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 41] = [
+        let with_name: [fn(String) -> N; 43] = [
             N::InitFor,
             N::AnswerByChoice,
             N::AnswerByText,

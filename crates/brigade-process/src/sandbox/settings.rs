@@ -82,8 +82,8 @@ enum Section {
     Other,
 }
 
-/// Lists the values in a git settings file: those of `core.hooksPath`, of `include.path` and `includeIf.*.path`, and all
-/// others.
+/// Lists the values in a git settings file: those of `core.hooksPath`, of `include.path` and `includeIf.*.path`, and
+/// all others.
 fn paths_in(text: &str) -> Vec<(Section, String)> {
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let mut rest = text.as_str();

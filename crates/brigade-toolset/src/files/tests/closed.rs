@@ -5,7 +5,7 @@ use brigade_exec::HostEnvironment;
 
 use super::*;
 
-/// Arguments of each tool that changes a named path; `PATH` stands for it.
+/// Arguments of each tool that changes a named path; `PATH` is replaced by it.
 const WRITERS: &[(&str, &str)] = &[
     ("file.delete", r#"{"volume_id": "v", "path": "PATH", "recursive": true}"#),
     ("file.mkdir", r#"{"volume_id": "v", "path": "PATH"}"#),
