@@ -5,7 +5,7 @@ use brigade_tests::until;
 use serde_json::{Value, json};
 
 use crate::mcp_common::close;
-use crate::serve_common::{Client, assert_stands, id_of, site, text};
+use crate::serve_common::{Client, assert_stands, id_of, site, text, trust_reads};
 use crate::serve_upstream::KeptServerSite;
 
 /// A server that opens the files in its argument, and executes those that end with `.sh`.
@@ -52,6 +52,7 @@ impl KeptServerSite {
     fn add(&self, id: &str, lines: &str) {
         let entry = crate::serve_upstream::entry("open", "", lines);
         self.site.add_to_catalog(&entry.replace("read-open", &format!("read-{id}")));
+        trust_reads(&self.site);
     }
 
     /// Makes calls of the server wait for a person.

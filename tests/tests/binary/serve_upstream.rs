@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::mcp_common::{READS, close};
 use crate::serve_common::{
-    BOUND, Client, GATEWAY, about, agents, assert_stands, id_of, late, signal, site, text,
+    BOUND, Client, GATEWAY, about, agents, assert_stands, id_of, late, signal, site, text, trust_reads,
 };
 
 /// The tools of the fixture server in the catalog.
@@ -84,6 +84,9 @@ impl KeptServerSite {
             site.add_to_catalog(entry);
         }
         site.tools(["runtime", "start", "voice"]).assert_code(0);
+        if !entries.is_empty() {
+            trust_reads(&site);
+        }
         KeptServerSite { site }
     }
 
