@@ -155,7 +155,7 @@ impl Site {
 
     /// Records that a person reviewed these tools and programs, so that rules cover them.
     #[track_caller]
-    pub fn trust<const N: usize>(&self, things: [&str; N]) {
+    pub fn trust<'t>(&self, things: impl IntoIterator<Item = &'t str>) {
         self.tools(["trust"].into_iter().chain(things).chain(["--yes"])).assert_code(0);
     }
 

@@ -51,6 +51,7 @@ fn rows(json: &serde_json::Value, list: &str, key: &str) -> Vec<String> {
 fn an_agent_is_listed_what_it_is_shown() {
     let workspace = workspace();
     let brigade = Brigade::new(&workspace);
+    brigade.run(["tools", "trust", "docs.count", "--yes"]).assert_code(0);
     let run = brigade.run(["tools", "list", "--as", "local", "--json"]);
     run.assert_code(0);
     let json = run.json();
@@ -155,6 +156,7 @@ fn profiles_explain_what_an_agent_sees() {
 fn the_policy_says_which_rule_approves() {
     let workspace = workspace();
     let brigade = Brigade::new(&workspace);
+    brigade.run(["tools", "trust", "docs.count", "--yes"]).assert_code(0);
     let explain = |tool: &str| {
         let run = brigade.run(["tools", "policy", "explain", tool, "--as", "local", "--json"]);
         run.assert_code(0);
@@ -256,7 +258,10 @@ fn the_doctor_says_what_keeps_agents_from_tools() {
     assert!(approval["rule"].is_null());
     assert_eq!(
         approval["rules"][0]["missing"],
-        serde_json::json!(["git tracks the policy, so none of its rules counts"])
+        serde_json::json!([
+            "git tracks the policy, so none of its rules counts",
+            "no person has seen it; `brigade tools trust docs.count` shows it and asks"
+        ])
     );
     workspace.git(["rm", "-q", "--cached", ".brigade/tools/policy.toml"]);
     assert_eq!(issues(), without[1..]);

@@ -261,6 +261,7 @@ fn changed_worker_is_not_started_again() {
     site.workspace.write("bin/worker.py", &worker);
     let here = site.workspace.join("bin/worker.py").display().to_string();
     site.workspace.replace(GATEWAY, &shipped.display().to_string(), &here);
+    site.trust(["worker:mock"]);
     let mut client = Client::connect(&site, "local");
     let id = begin(&mut client);
     let row = until("the question waits", || {

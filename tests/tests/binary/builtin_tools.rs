@@ -512,6 +512,7 @@ fn no_id_of_the_catalog_takes_over_a_tool_of_brigade() {
     for id in ["readFile", "read.file", "aegis.fs.read", "mine"] {
         add(&site, id, "", "echo mine\n");
     }
+    site.trust(["mine"]);
     for (style, is_listed) in [("dotted", true), ("plain", false)] {
         let mut client = Client::start(&site, &["--profile", "permission.full-auto", "--names", style]);
         client.hello("2025-11-25", json!({}));

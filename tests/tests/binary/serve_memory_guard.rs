@@ -15,6 +15,7 @@ fn change_request_requires_memory_search_first() {
         "\"read-*\", \"changes\"]\neffects = [\"local-read\", \"local-write\"]",
     );
     agents(&site, "profiles = [\"guard.memory\"]\n");
+    site.trust(["changes"]);
     let mut client = Client::connect(&site, "local");
     let turn = |words: &str| {
         site.brigade.clone().input(words).run(["work", "turn", "--as", "local"]).assert_code(0);

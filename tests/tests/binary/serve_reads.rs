@@ -62,7 +62,7 @@ impl ServersSite {
         site.workspace.write(POLICY, format!("{rules}{policy}"));
         site.tools(["runtime", "start", "host"]).assert_code(0);
         if policy == READS {
-            site.trust(["resource.read@files", "prompt.get@files"]);
+            site.trust(["resource.read", "prompt.get@files"]);
         }
         ServersSite { site }
     }
@@ -362,6 +362,7 @@ fn clashing_resources_are_neither_listed_nor_read() {
          [[tool]]\nid = \"review-free\"\nname = \"Free\"\nfamily = \"slash-command\"\nsource_path = \"own.md\"\n\n",
     );
     site.workspace.write("own.md", "our own text\n");
+    site.trust(["resource.read", "prompt.get"]);
     let mut client = Client::connect(site, "local");
     start(&mut client, &[STARTS_FILES[0], ("more", "file:///docs/d.md")]);
     let reads = offers.reads();
@@ -552,6 +553,7 @@ fn a_kept_server_provides_lists_and_changes() {
 fn a_server_may_require_input_before_it_reads() {
     let offers = ServersSite::new(FILES, READS);
     offers.site.workspace.replace(CATALOG, "offers.py", "offers.py stateless @review-asks");
+    offers.site.trust(["resource.read", "prompt.get"]);
     let mut client = Client::start(&offers.site, &["--as", "local"]);
     let ada = || json!({"action": "accept", "content": {"name": "Ada"}});
     for (method, params, other, found) in [

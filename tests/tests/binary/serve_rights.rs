@@ -142,6 +142,7 @@ fn a_tool_is_hidden_while_its_script_is_missing() {
     site.workspace.write("bin/read-later.sh", "echo here\n");
     client.heard("notifications/tools/list_changed");
     assert!(client.names().contains(&"read-later".to_owned()));
+    site.trust(["read-later"]);
     assert_eq!(text(&client.call("read-later", json!({}))), "here\n");
     let listed = site.json(["list", "--as", "local"]).expect(0);
     assert_eq!(listed["tool_count"], client.names().len(), "what is listed is what clients list");

@@ -5,7 +5,7 @@ use brigade_tests::until;
 use serde_json::{Value, json};
 
 use crate::mcp_common::close;
-use crate::serve_common::{Client, assert_stands, id_of, site, text};
+use crate::serve_common::{Client, assert_stands, id_of, site, text, trust_reads};
 use crate::serve_upstream::KeptServerSite;
 
 /// A server that opens the files in its argument, and executes those that end with `.sh`.
@@ -52,6 +52,7 @@ impl KeptServerSite {
     fn add(&self, id: &str, lines: &str) {
         let entry = crate::serve_upstream::entry("open", "", lines);
         self.site.add_to_catalog(&entry.replace("read-open", &format!("read-{id}")));
+        trust_reads(&self.site);
     }
 
     /// Makes calls of the server wait for a person.
@@ -132,11 +133,14 @@ fn unneeded_grants_end_with_the_process() {
     let files = "helper.sh secret.txt data/x.txt";
     assert_eq!(text(&opened(&mut client, "read-one", files)), "approved secret datum");
     kept.site.workspace.replace(".brigade/tools.toml", &format!("{OTHER}\n"), "enabled = false\n");
+    trust_reads(&kept.site);
     let result = opened(&mut client, "read-one", files);
     assert_eq!(text(&result), "closed closed datum", "{result:#}");
     kept.site.workspace.replace(".brigade/tools.toml", "enabled = false\n", "code = [\"helper.sh\"]\n");
+    trust_reads(&kept.site);
     assert_eq!(text(&opened(&mut client, "read-one", files)), "approved closed datum");
     kept.site.workspace.replace(".brigade/tools.toml", "code = [\"helper.sh\"]\n", "");
+    trust_reads(&kept.site);
     assert_eq!(text(&opened(&mut client, "read-one", files)), "closed closed datum");
     assert_eq!(kept.records().len(), 4, "each had a separate process");
 }

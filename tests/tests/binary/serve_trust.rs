@@ -106,7 +106,7 @@ fn a_rule_names_the_secrets_of_commands() {
     let policy = policy.replace("allowed_effects = [", "allowed_effects = [\"process-exec\", ");
     site.workspace.write(POLICY, format!("{policy}{rule}"));
     let profile = "[[profile]]\nname = \"context.commands\"\n[[profile.rule]]\nmatch = \"id:cmd.run\"\n\
-        action = \"allow\"\nconstrain = { commands = [[\"printenv\"]] }\n";
+        action = \"allow\"\nconstrain = { commands = [\"printenv\"] }\n";
     site.workspace.write(".brigade/tools/profiles.toml", profile);
     let agent = "[[agent]]\nname = \"local\"\nprofiles = [\"permission.full-auto\", \"context.commands\"]\n";
     site.workspace.write(GATEWAY, agent);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::mcp_common::{READS, close};
 use crate::serve_common::{
-    BOUND, Client, GATEWAY, about, agents, assert_stands, id_of, late, signal, site, text,
+    BOUND, Client, GATEWAY, about, agents, assert_stands, id_of, late, signal, site, text, trust_reads,
 };
 
 /// The tools of the fixture server in the catalog.
@@ -84,6 +84,9 @@ impl KeptServerSite {
             site.add_to_catalog(entry);
         }
         site.tools(["runtime", "start", "voice"]).assert_code(0);
+        if !entries.is_empty() {
+            trust_reads(&site);
+        }
         KeptServerSite { site }
     }
 
@@ -273,6 +276,10 @@ fn a_changed_server_file_ends_the_server() {
     kept.site.workspace.write("kept.py", &server);
     assert_eq!(pid(&mut client), process);
     kept.site.workspace.write("kept.py", format!("{server}# more\n"));
+    let asked = client.call("read-pid", json!({"n": 1}));
+    assert_stands(&asked, "pending", "approval_pending");
+    assert!(text(&asked).contains("a person saw it: file kept.py"), "{asked:#}");
+    trust_reads(&kept.site);
     let refused = client.call("read-pid", json!({}));
     assert_stands(&refused, "refused", "changed_file");
     assert!(text(&refused).contains("file kept.py changed since"), "{refused:#}");
@@ -342,6 +349,7 @@ fn a_call_that_takes_too_long_fails_alone() {
         ".brigade/tools.toml",
         kept.site.workspace.read_text(".brigade/tools.toml").replace("timeout = 30", "timeout = 2"),
     );
+    trust_reads(&kept.site);
     let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     assert_stands(&client.call("read-sleep", json!({})), "timed-out", "upstream_timeout");
@@ -582,6 +590,7 @@ fn a_call_that_ended_before_its_reply_is_reported() {
     let kept = KeptServerSite::new("stateless");
     let catalog = kept.site.workspace.read_text(".brigade/tools.toml");
     kept.site.workspace.write(".brigade/tools.toml", catalog.replace("timeout = 30", "timeout = 1"));
+    trust_reads(&kept.site);
     let mut client = Client::start(&kept.site, &["--as", "local"]);
     let mut call = |back| {
         client.ask("tools/call", late_call("read-elicit", json!({}), back, json!({"elicitation": {}})))
@@ -678,6 +687,7 @@ fn closed_kept_server_reads_bound_files_and_data() {
     kept.site.workspace.write(".brigade/tools.toml", others);
     let lines = "code = [\"lib/**\"]\ndata = [\"data/**\"]";
     kept.site.add_to_catalog(&entry("echo", "", lines));
+    trust_reads(&kept.site);
     let mut client = Client::connect(&kept.site, "local");
     for named in ["secret.txt", "docs"] {
         let result = client.call("read-echo", json!({"text": named}));
