@@ -109,8 +109,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// The maximum number of bytes to read. JSON is read without a tree, and the number of values of the other formats is
-    /// limited.
+    /// The maximum number of bytes to read.
+    ///
+    /// JSON is read without a tree. The other formats need one, so the number of their values is limited.
     pub const LIMIT: u64 = 64 << 20;
 }
 

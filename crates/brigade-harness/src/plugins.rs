@@ -188,7 +188,7 @@ pub fn read_plugin_switches(
     })
 }
 
-/// Returns whether a rule such as `!/home/me/*` is about a directory. With `*` at its end, it is also about those below.
+/// Returns whether a rule such as `!/home/me/*` is about a directory. A `*` at its end includes those below.
 fn fits(rule: &str, directory: &str) -> bool {
     let rule = rule.strip_prefix('!').unwrap_or(rule);
     let directory = format!("{}/", directory.trim_end_matches('/'));
