@@ -78,7 +78,7 @@ mod visibility_check;
 
 pub use agent_tools::{
     AgentConfig, AgentOffer, AgentTool, AgentTools, CallTarget, GATEWAY, OwnName, PROFILES, agent_tools,
-    read_agents, read_profiles,
+    agents_error_code, read_agents, read_profiles,
 };
 pub use approval::{CallRequest, Rules, ToolRequest, approve, explain_approval};
 pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
