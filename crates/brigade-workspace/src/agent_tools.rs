@@ -12,8 +12,9 @@ use brigade_access::{
 };
 use brigade_call::Caller;
 use brigade_catalog::{Family, Reads, Tool};
+use brigade_core::codes::{self, ErrorCode};
 use brigade_core::parallel::in_parts;
-use brigade_core::{ConfigIssue, Json, Place, Severity, codes};
+use brigade_core::{ConfigIssue, Json, Place, Severity};
 use brigade_fs::{Fs, FsError};
 use brigade_policy::approval::{ApprovalNeed, ArgumentCheck};
 use brigade_policy::{Blocker, RiskLevel, Standing};
@@ -55,7 +56,9 @@ pub fn read_agents(fs: &dyn Fs) -> Result<AgentConfig, Vec<ConfigIssue>> {
     let profiles = read_profiles(fs);
     let known = profiles.as_ref().unwrap_or(Profiles::shipped());
     let gateway = bytes_of(fs, GATEWAY).and_then(|bytes| {
-        let bytes = bytes.filter(|_| !gateway_tracked(fs));
+        if bytes.is_some() && brigade_fs::is_tracked(fs, GATEWAY) {
+            return Err(vec![unusable(GATEWAY, TRACKED_GATEWAY.to_owned())]);
+        }
         GatewayConfig::parse(GATEWAY, bytes.as_deref(), known)
     });
     match (profiles, gateway) {
@@ -71,25 +74,28 @@ pub fn read_agents(fs: &dyn Fs) -> Result<AgentConfig, Vec<ConfigIssue>> {
     }
 }
 
-/// Returns whether git tracks gateway.toml, which names agents and programs.
-pub(crate) fn gateway_tracked(fs: &dyn Fs) -> bool {
-    let error = brigade_fs::require_untracked(fs, GATEWAY).err();
-    if let Some(error) = &error {
-        tracing::warn!(code = codes::TRACKED_STATE.as_str(), "{error}");
-    }
-    error.is_some()
-}
-
 fn bytes_of(fs: &dyn Fs, file: &str) -> Result<Option<Vec<u8>>, Vec<ConfigIssue>> {
     match read_config(fs, file) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => {
-            let message = format!("cannot be read: {}", error.kind);
-            let place = Place::file(file);
-            let (entry, field, hint) = (None, None, None);
-            Err(vec![ConfigIssue { severity: Severity::Error, place, entry, field, message, hint }])
-        }
+        Err(error) => Err(vec![unusable(file, format!("cannot be read: {}", error.kind))]),
+    }
+}
+
+fn unusable(file: &str, message: String) -> ConfigIssue {
+    let place = Place::file(file);
+    ConfigIssue { severity: Severity::Error, place, entry: None, field: None, message, hint: None }
+}
+
+/// The message about a gateway.toml that git tracks.
+const TRACKED_GATEWAY: &str =
+    "git tracks it, so it does not count on this host; take it out of the repository (`git rm --cached`)";
+
+/// Returns the code of an error because of these issues of gateway.toml and profiles.toml.
+pub fn agents_error_code(issues: &[ConfigIssue]) -> ErrorCode {
+    match issues.iter().any(|issue| issue.message == TRACKED_GATEWAY) {
+        true => codes::TRACKED_STATE,
+        false => codes::GATEWAY_CONFIG_INVALID,
     }
 }
 

@@ -189,10 +189,7 @@ impl Config {
     /// does one that git tracks: a clone brings it.
     pub fn offers(&self, host: &Host<'_>) -> &[Offer] {
         let all = |gateway: &GatewayConfig| Offer::all(&self.catalog, gateway);
-        self.offers.get_or_init(|| {
-            let offers = self.gateway(host).map(all).unwrap_or_default();
-            if !offers.is_empty() && crate::agent_tools::gateway_tracked(host.fs) { Vec::new() } else { offers }
-        })
+        self.offers.get_or_init(|| self.gateway(host).map(all).unwrap_or_default())
     }
 
     /// Returns the runtimes. Reads their files on first use. Empty if they cannot be read.

@@ -199,8 +199,15 @@ impl WorkspaceContext {
     }
 }
 
-/// Returns the key of this host for the files of a workspace on the disk.
-pub fn workspace_key(fs: &dyn Fs, environment: &HostEnvironment) -> Arc<WorkspaceKey> {
+/// Returns the key of this host for a workspace. Files that an embedding program keeps need none.
+pub fn workspace_key(
+    fs: &dyn Fs,
+    environment: &HostEnvironment,
+    given: Option<&Arc<dyn Fs>>,
+) -> Arc<WorkspaceKey> {
+    if given.is_some() {
+        return Arc::new(WorkspaceKey::for_given_files());
+    }
     let directory = environment.state_folder().map(|folder| folder.join("brigade"));
     Arc::new(WorkspaceKey::new(directory, fs.root()))
 }

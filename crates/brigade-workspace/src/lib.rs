@@ -84,7 +84,7 @@ mod workers;
 
 pub use agent_tools::{
     AgentConfig, AgentOffer, AgentTool, AgentTools, CallTarget, GATEWAY, OwnName, PROFILES, agent_tools,
-    read_agents, read_profiles,
+    agents_error_code, read_agents, read_profiles,
 };
 pub use approval::{CallRequest, Rules, ToolRequest, approve, explain_approval};
 pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};

@@ -14,7 +14,8 @@ use brigade_policy::approval::{ApprovalNeed, ToolApproval};
 use brigade_policy::{Failure, Standing};
 use brigade_workspace::{
     AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, ToolRequest, ToolVisibility, agent_tools,
-    explain_approval, gather, load, look, masks, policy_tracked, read_agents, read_profiles,
+    agents_error_code, explain_approval, gather, load, look, masks, policy_tracked, read_agents,
+    read_profiles,
 };
 
 use crate::agent_calls::approved_last_hour;
@@ -312,7 +313,7 @@ fn profiles(room: &WorkspaceInner) -> Result<Profiles, Error> {
 
 fn invalid(issues: &[ConfigIssue]) -> Error {
     let file = issues.first().map_or(GATEWAY, |issue| issue.place.file.as_str());
-    Failure::invalid_config(codes::GATEWAY_CONFIG_INVALID, file, issues).into()
+    Failure::invalid_config(agents_error_code(issues), file, issues).into()
 }
 
 /// Reads profiles.toml and gateway.toml.

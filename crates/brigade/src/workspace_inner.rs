@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use brigade_call::Paths;
-use brigade_fs::{Fs, WorkspaceKey};
+use brigade_fs::Fs;
 use brigade_ops::{Calls, Checkpoints};
 use brigade_queue::JournalStore;
 use brigade_workspace::{DeferredSync, Digests, Memory, TrustStore, WorkspaceContext, workspace_key};
@@ -40,10 +40,7 @@ impl WorkspaceInner {
     pub(crate) fn new(fs: Arc<dyn Fs>, env: Env) -> WorkspaceInner {
         let holder = format!("process {}", std::process::id());
         let late = Arc::new(DeferredSync::new(fs.clone()));
-        let key = match &env.files {
-            Some(_) => Arc::new(WorkspaceKey::for_given_files()),
-            None => workspace_key(&*fs, &env.environment),
-        };
+        let key = workspace_key(&*fs, &env.environment, env.files.as_ref());
         let files_of_calls = JournalStore::new(fs.clone(), key.clone(), holder, env.lock_timeout);
         let files_of_calls = Arc::new(files_of_calls.with_late(late.files().clone()));
         let memory = Arc::default();

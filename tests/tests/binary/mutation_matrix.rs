@@ -395,6 +395,8 @@ fn a_workspace_may_be_moved() {
     fs::rename(site.workspace.path(), &moved).unwrap();
     fs::create_dir(site.workspace.path()).unwrap();
     let target = ["--target", moved.to_str().unwrap()];
+    site.json(["call", "run", &id].into_iter().chain(target)).refused("not approved on this host");
+    site.json(["state", "adopt", "--yes"].into_iter().chain(target)).expect(0);
     let run = site.json(["call", "run", &id].into_iter().chain(target)).expect(0);
     assert_eq!(run["target"], moved.to_str().unwrap());
     assert!(run["receipt"]["stdout_log_path"].as_str().unwrap().starts_with(moved.to_str().unwrap()));

@@ -129,8 +129,8 @@ fn a_tracked_gateway_file_starts_no_judge() {
     for words in [&["init", "-q"][..], &["add", "-f", GATEWAY][..]] {
         assert!(Command::new("git").arg("-C").arg(root).args(words).status().unwrap().success());
     }
-    let mut client = Client::connect(&site, "local");
-    let result = client.call("at-once", json!({"text": "hello"}));
-    assert_stands(&result, "pending", "approval_pending");
-    assert_eq!(asked(&site), 0, "{}", text(&result));
+    let refused = site.json(["agent", "list"]);
+    assert_eq!((&refused.json["code"], asked(&site)), (&json!("tracked_state"), 0), "{:#}", refused.json);
+    let served = site.brigade.run(["serve"]);
+    assert!(served.code() != Some(0) && served.stderr_text().contains("git tracks"), "{served}");
 }
