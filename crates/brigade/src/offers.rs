@@ -37,7 +37,7 @@ impl ServerOffers {
 impl AgentCalls {
     /// Returns the resources or prompts that gateway.toml offers of a server. What no pattern matches is left out.
     ///
-    /// A list is no approval, so it starts no server: it is read from the server that an approved call started, if that
+    /// A list approves nothing, so it starts no server: it is read from the server that an approved call started, if that
     /// still runs. Otherwise it is the last list, or what the patterns name exactly.
     ///
     /// # Errors
