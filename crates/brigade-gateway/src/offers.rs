@@ -1,8 +1,8 @@
 //! Lists the resources and prompts of MCP servers, and finds the server of a name.
 //!
 //! A running server is asked for its lists when a client first asks, and again after it reports a change. A list starts
-//! no server: without one, the last list is shown. Only URIs, names, media types and arguments are listed. Titles and descriptions of servers are left out, because they are not
-//! reviewed.
+//! no server: without one, the last list is shown. Only URIs, names, media types and arguments are listed. Titles and
+//! descriptions of servers are left out, because they are not reviewed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -86,8 +86,8 @@ const COMMAND_FILE: &str = "supervisor_cmd_file";
 const NOT_CLOSED: &str = "agents can write this path, so no answer is read from it; the file belongs below \
     `.brigade` now, for example at `.brigade/kitchen/command.json`";
 
-/// Lists configured paths that cannot be used: they are outside of the workspace, something else has the name, or agents
-/// could write the file. Returns the keys and the reasons.
+/// Lists configured paths that cannot be used: they are outside of the workspace, something else has the name, or
+/// agents could write the file. Returns the keys and the reasons.
 pub(crate) fn unusable_paths(
     fs: &dyn Fs,
     settings: &brigade_kitchen::config::Settings,

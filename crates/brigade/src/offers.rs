@@ -37,8 +37,8 @@ impl ServerOffers {
 impl AgentCalls {
     /// Returns the resources or prompts that gateway.toml offers of a server. What no pattern matches is left out.
     ///
-    /// A list is no approval, so it starts no server: it is read from the server that an approved call started, if that
-    /// still runs. Otherwise it is the last list, or what the patterns name exactly.
+    /// A list approves nothing, so it starts no server. It is read from the server that an approved call started, if
+    /// that still runs. Otherwise it is the last list, or what the patterns name exactly.
     ///
     /// # Errors
     /// Fails if the running server does not answer.
