@@ -112,7 +112,7 @@ fn calls_that_wait_are_bounded() {
     agents(&site, "limits = { pending = 3, pending_bytes = \"64KiB\" }\n");
     let mut client = Client::connect(&site, "local");
     let mut ask = |text: &str| client.call("asks", json!({"text": text}));
-    let ids: Vec<String> = ["a", "b", "c"].iter().map(|text| id_of(&ask(text))).collect();
+    let ids = ["a", "b", "c"].map(|text| id_of(&ask(text)));
     let refused = ask("d");
     assert_stands(&refused, "refused", "too_many_pending");
     assert!(about(&refused)["retry_after_seconds"].is_u64(), "{refused:#}");

@@ -385,11 +385,10 @@ fn built_in(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> 
 fn limited(brigade: &Program, turns: usize, table: &mut Table) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(|error| Failure::new(error.to_string()))?;
     let root = folder.path();
-    let rule = "effects = [\"local-read\"]\nmax_calls_per_hour = 1000000\n";
     let limits = "calls_per_minute = 1000000\ncalls_per_hour = 1000000\nseconds_per_hour = 1000000\n";
     for (path, text) in [
         (".brigade/tools.toml", String::new()),
-        (".brigade/tools/policy.toml", with_built_in().replace("effects = [\"local-read\"]\n", rule)),
+        (".brigade/tools/policy.toml", format!("{}max_calls_per_hour = 1000000\n", with_built_in())),
         (".brigade/tools/gateway.toml", format!("[[agent]]\nname = \"local\"\n[agent.limits]\n{limits}")),
         ("read.txt", "some words\n".to_owned()),
     ] {

@@ -17,8 +17,8 @@ const MAX_ENTRIES: usize = 50_000;
 const READ: u32 = 0o4;
 const ENTER: u32 = 0o1;
 
-/// Returns the files of the machine that not everybody may read, except those of the workspace and those that the policy
-/// names by a path below the settings. Links are not followed, because what they lead to is found where it is.
+/// Returns the files of the machine that not everybody may read, except those of the workspace and those that the
+/// policy names by a path below the settings. Links are not followed, because what they lead to is found where it is.
 pub(super) fn closed_to_others(workspace: Option<&Path>, named: &[&PathBuf]) -> Vec<PathBuf> {
     closed_below(&SETTINGS.map(PathBuf::from), &|path| {
         workspace.is_some_and(|workspace| path.starts_with(workspace))
