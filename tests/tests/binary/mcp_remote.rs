@@ -117,7 +117,7 @@ fn a_remote_server_is_used_like_a_local_one() {
     for (from, to) in
         [("/mcp\"", "/mcp?team=1\""), ("Bearer {FAR", "Basic {FAR"), ("timeout = 20", "transport = \"sse\"")]
     {
-        let id = site.approved("far-echo", HELLO);
+        let id = site.approved("far-echo", &json!({"text": to}).to_string());
         site.workspace.replace(RUNTIMES, from, to);
         let refused = site.run_call(&id).expect(1);
         assert!(refused.to_string().contains("changed"), "{from}: {refused:#}");
@@ -184,9 +184,9 @@ fn a_misbehaving_server_is_a_clear_error() {
         let found = receipt["mcp_error_kind"].as_str().unwrap_or_default();
         assert!(found == kind && text.contains(expect), "{fault}: {receipt:#}");
     }
-    // A name of this machine is refused unless the policy names its address.
+    // The policy names exact origins.
     let site = site(&other, "");
-    site.workspace.replace(RUNTIMES, "http://127.0.0.1", "http://[::ffff:127.0.0.1]");
+    site.workspace.replace(RUNTIMES, "http://127.0.0.1", "http://localhost");
     site.json(["import", "mcp", "far"]).refused("is not in remote of [mcp]");
 }
 

@@ -182,7 +182,9 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     let transport = transport.or(is_remote.then_some(Transport::Http));
     let path = tool.source.as_ref().and_then(|source| source.path.clone());
     let mut runtime = None;
-    if let Some((url, transport)) = url.zip(transport).filter(|_| unclear_url.is_none()) {
+    if let Some((url, transport)) =
+        url.zip(transport).filter(|(_, transport)| unclear_url.is_none() && *transport != Transport::Stdio)
+    {
         runtime = remote_server(&mut tool, &url, transport, []);
         if runtime.is_none() {
             found.note(registering::URL_NOT_KEPT, source.field("url"), URL_LEFT_OUT);
