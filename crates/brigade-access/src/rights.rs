@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::{ErrorKind, Hint, Json, NextStep, OperationError, Place};
 use brigade_policy::approval::{
-    self, Action, Approval, ArgumentCheck, CallFacts, Request, Reviewed, ToolApproval, ToolFacts,
+    self, Action, Approval, ArgumentCheck, CallFacts, Request, ReviewState, ToolApproval, ToolFacts,
 };
 use thiserror::Error;
 
@@ -215,7 +215,7 @@ impl Rights {
         &self,
         tool: &ToolTraits<'a>,
         check: ArgumentCheck,
-        reviewed: &'a Reviewed,
+        reviewed: &'a ReviewState,
         call: Option<CallFacts<'a>>,
     ) -> Approval<'a> {
         approval::decide(&self.approval_request(tool, check, reviewed, call))
@@ -226,7 +226,7 @@ impl Rights {
         &self,
         tool: &ToolTraits<'a>,
         check: ArgumentCheck,
-        reviewed: &'a Reviewed,
+        reviewed: &'a ReviewState,
         call: Option<CallFacts<'a>>,
     ) -> Request<'a> {
         let own = match tool.source {

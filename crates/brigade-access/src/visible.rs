@@ -1,7 +1,7 @@
 //! Decides whether a tool is visible to an agent. Exactly the visible tools can be called.
 
 use brigade_core::reasons;
-use brigade_policy::approval::{ApprovalNeed, ArgumentCheck, Reviewed};
+use brigade_policy::approval::{ApprovalNeed, ArgumentCheck, ReviewState};
 use brigade_policy::{Blocker, Standing};
 use thiserror::Error;
 
@@ -21,7 +21,7 @@ pub struct Facts<'a> {
     /// How its arguments are checked.
     pub check: ArgumentCheck,
     /// Whether a person reviewed what its calls would run.
-    pub reviewed: &'a Reviewed,
+    pub reviewed: &'a ReviewState,
     /// Blockers of all calls of the tool: from its entry, the policy and the host. Blockers that depend on arguments or
     /// time are not included.
     pub against: &'a [Blocker],

@@ -49,7 +49,9 @@ impl SeenPart {
         let mut parts = Vec::new();
         // Rows of built-in tools belong to Brigade. Their programs are in the binding.
         if !tool.is_built_in() {
-            let fingerprint = contract_fingerprint(tool, &ContractFiles::default());
+            // A rule names its effects itself, and permissions are text for people.
+            let narrow = Tool { effects: Vec::new(), permissions: Vec::new(), ..tool.clone() };
+            let fingerprint = contract_fingerprint(&narrow, &ContractFiles::default());
             parts.push(SeenPart { name: "contract".to_owned(), path: None, fingerprint });
             let input = facts.input_schema.fingerprint();
             let of = |fact: &FileFact| fact.fingerprint();

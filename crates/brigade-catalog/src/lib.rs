@@ -47,9 +47,8 @@ pub use levels::{ShadowedEntry, TakenAlias, UnsafeUserFile};
 pub use model::{
     ApprovalMode, Availability, CONNECT, Catalog, Cost, FIELDS_FOR_CALLS, Family, Install, InvalidSeconds,
     InvalidToolId, InvalidVersion, Level, Masks, OrBuiltin, Origin, Reads, RemoteServer, RiskClass, Runtime,
-    RuntimeHome,
-    Runtimes, SCHEMA, Seconds, Settings, SourceDetail, Tool, ToolId, ToolLookupError, ToolSource, Transport,
-    Version, VersionRequirement, label_key, same_label,
+    RuntimeHome, Runtimes, SCHEMA, Seconds, Settings, SourceDetail, Tool, ToolId, ToolLookupError,
+    ToolSource, Transport, Version, VersionRequirement, label_key, same_label,
 };
 pub use presence::{
     Answer, Need, ObservedPresence, PathTest, Presence, Reason, RunsIn, ToolState, docs, needs, presence,

@@ -252,7 +252,7 @@ const TABLE: &[Examples] = &[
         "tools",
         "trust",
         &[
-            ("brigade tools trust deploy", "Show what the tool runs, and record that you reviewed it"),
+            ("brigade tools trust deploy", "Show what it runs, and record your review"),
             ("brigade tools trust judge runtime:db --yes", "Record it without asking"),
         ],
     ),
@@ -264,6 +264,15 @@ const TABLE: &[Examples] = &[
             ("brigade tools enable files-read --effects local-read", "Grant this effect"),
         ],
     ),
+    (
+        "tools",
+        "login",
+        &[
+            ("brigade tools login linear", "Log in to a remote server in the browser"),
+            ("brigade tools login linear --no-browser", "Only print the URL"),
+        ],
+    ),
+    ("tools", "logout", &[("brigade tools logout linear", "Remove the tokens for a server")]),
     ("tools", "disable", &[("brigade tools disable 'files-*'", "Disable all tools of a server")]),
     (
         "tools",

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
 }
 
 /// Returns the URL of a remote MCP server, if this process is started as the bridge to one.
+#[allow(clippy::disallowed_methods, reason = "`main` reads the words of the command line")]
 fn bridge_url() -> Option<String> {
     let mut words = std::env::args_os().skip(1);
     let is_bridge = words.next().is_some_and(|word| word == brigade::CONNECT);

@@ -92,7 +92,7 @@ table! {
     PULL_REQUEST_MISSING = "pull_request_missing": "No pull request or thread has this id or number.";
     SCRIPT_MISSING = "script_missing": "No script has this id.";
     PLAN_MISSING = "plan_missing": "No plan with this id waits for answers.";
-    LOGIN_REQUIRED = "login_required": "The remote MCP server needs a login: run `brigade tools login SERVER`.";
+    LOGIN_REQUIRED = "login_required": "The remote MCP server needs a login of a person.";
     LOGIN_FAILED = "login_failed": "The login to the remote MCP server was not made.";
     SERVER_TOOL_MISSING = "server_tool_missing": "The MCP server lists no tool of this name.";
     NOTHING_APPROVED = "nothing_approved": "No approved call is ready to run.";
@@ -111,7 +111,7 @@ table! {
     ALREADY_RUN = "already_run": "The call was run or is running. A call runs only once.";
     NEWER_VERSION = "newer_version": "A newer version of Brigade wrote the record. Use that version to change it.";
     CALL_BLOCKED = "call_blocked": "The call cannot be queued, approved or run. Each blocker has its own code.";
-    NOT_REVIEWED = "not_reviewed": "A person must review it first: it changed since a person did, or since it was shown. `brigade tools trust` shows it and asks.";
+    NOT_REVIEWED = "not_reviewed": "A person must review it first: it changed since a person did, or since it was shown.";
     RUNTIME_NOT_READY = "runtime_not_ready": "The runtime is running, but was not ready within the time that was waited.";
     RUNTIME_BLOCKED = "runtime_blocked": "The runtime cannot be started. Each blocker has its own code.";
     PROCESSES_ALIVE = "processes_alive": "Some processes could not be ended.";

@@ -268,7 +268,7 @@ issue_types! {
             "Calls are refused until the change is accepted. Approving a call that was queued after the change accepts it.",
             Remedy::Object(NextStep::ShowPin);
         ServerUpdated = "server_updated", Warning, "An MCP server lists its tools differently than the catalog",
-            "A new release of the server changed, added or removed tools. `brigade tools update` shows what changed, and accepts pins and entries together.",
+            "A new release of the server changed, added or removed tools. An update shows what changed, and accepts pins and entries together.",
             Remedy::Object(NextStep::UpdateServer);
         McpToolVanished = "mcp_tool_vanished", Warning, "The server no longer lists an MCP tool",
             "Calls are refused until the server lists the tool again. For tools that are not pinned, `pins accept` accepts the new list.",

@@ -57,7 +57,7 @@ impl WorkspaceKey {
         WorkspaceKey { place: None, key: HostKey::from_bytes(&[0; KEY_BYTES]).into() }
     }
 
-    /// Returns the MAC of a record. Makes the key of the host if there is none.
+    /// Returns the MAC of a record. Makes the key of the host on first use.
     ///
     /// # Errors
     /// Fails if the key cannot be read or made, or is not safe.

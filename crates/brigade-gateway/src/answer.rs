@@ -13,6 +13,7 @@ use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::control::Control;
 use crate::numbers::{self, is_held};
 
 /// The member of `_meta` with the code and the data of the error of an upstream server.
@@ -197,7 +198,8 @@ impl Answer {
         meta
     }
 
-    /// Returns the result for the client. Text and data beyond `limit` bytes are cut, and a line says where the rest is.
+    /// Returns the result for the client. Text and data beyond `limit` bytes are cut, and a line says where the rest
+    /// is.
     pub(crate) fn finish(mut self, limit: usize) -> CallToolResult {
         self.cut(limit);
         let meta = self.marks();
@@ -254,6 +256,7 @@ impl Answer {
                 *value = whole.to_serde();
             }
             Some(_) => {}
+            None if Control::from_name(&self.about.tool).is_some() => {}
             None => self.cut_data(limit, is_cut),
         }
     }

@@ -18,6 +18,9 @@ use crate::launch::Launch;
 use crate::spelling::read_server;
 use crate::toml::json_of;
 
+/// The range of an object, and the keys on the path to it.
+type FoundObject<'w> = (Range<usize>, Vec<&'w str>);
+
 /// The maximum number of entries of a file.
 pub const MAX_ENTRIES: usize = 2_000;
 
@@ -420,7 +423,7 @@ impl<'t> JsonText<'t> {
         way: &[&'w str],
         nested: Option<&'static str>,
         found: &mut Servers,
-    ) -> Result<Option<(Range<usize>, Vec<&'w str>)>, ReadFault> {
+    ) -> Result<Option<FoundObject<'w>>, ReadFault> {
         let mut object = 0..self.text.len();
         let mut way = way.to_vec();
         for key in &way {

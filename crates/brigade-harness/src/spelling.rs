@@ -1,6 +1,7 @@
 //! Reads a server in the spelling of its harness.
 
 mod headers;
+mod shown;
 mod table;
 mod text;
 
@@ -17,6 +18,7 @@ use crate::launch::Launch;
 use crate::urls::{has_literal_user, has_secret_query, host_of, is_address, is_unclear};
 use crate::values::{HeldValue, values};
 use crate::variables::{References, references};
+use shown::shown_key;
 use table::{Remote, TypeRequirement, Unit};
 use text::{common_form, cut, cut_own, dedup, sorted};
 
@@ -685,20 +687,5 @@ fn length(value: &Json) -> usize {
         Json::String(text) => text.len(),
         Json::Array(items) => items.iter().map(|item| 1 + length(item)).sum(),
         Json::Object(members) => members.iter().map(|(key, value)| 1 + key.len() + length(value)).sum(),
-    }
-}
-
-/// Returns a key for display. Masks a key that looks like a secret.
-fn shown_key(key: &str) -> String {
-    if MAX_TEXT_BYTES < key.len() || looks_secret_value(key).is_some() {
-        return MARK.to_owned();
-    }
-    // A value may be written where a name is expected.
-    match key.find(['=', ':']) {
-        Some(at) if at + 1 < key.len() => {
-            let value = key[at + 1..].trim_start();
-            format!("{}{MARK}", cut(&key[..key.len() - value.len()]))
-        }
-        _ => cut(key),
     }
 }

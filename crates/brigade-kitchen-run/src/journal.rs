@@ -4,8 +4,8 @@
 //! The next writer moves them to a quarantine. Records have numbers without gaps, so a lost record is noticed. A
 //! journal with records of a newer version is read but never changed.
 //!
-//! Every record carries a MAC of this host. A record without a valid one, such as of a cloned repository, is counted but
-//! has no effect, until a person [adopts](PrdJournal::adopt) the journal.
+//! Every record carries a MAC of this host. A record without a valid one, such as of a cloned repository, is counted
+//! but has no effect, until a person [adopts](PrdJournal::adopt) the journal.
 //!
 //! Several processes may append: the service, and commands that answer its decisions. Each append takes the lock of the
 //! journal for a moment and first reads the new records of others. A separate lock,

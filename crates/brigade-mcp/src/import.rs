@@ -98,7 +98,7 @@ impl SchemaPaths {
     }
 }
 
-/// Returns the effects that the hints of a server propose. They are a proposal for a person, and grant nothing.
+/// Returns the effects that the hints of a local server propose. They are a proposal for a person, and grant nothing.
 ///
 /// | hints | effects |
 /// | --- | --- |
@@ -142,12 +142,12 @@ pub fn imported_tool(asking: &Tool, listed: &ListedTool, id: &str, schemas: &Sch
     };
     let bare = Tool::new(id, Family::Mcp).expect("letters, digits and dashes are an id");
     // What a connection needs follows from the runtime.
-    let asking = match &asking.remote {
+    let (asking, proposed_effects) = match &asking.remote {
         Some(_) => {
-            let effects = remote_effects(listed).map(str::to_owned).into();
-            Tool { command: None, env_labels: Vec::new(), effects, remote: None, ..asking.clone() }
+            let bare = Tool { command: None, env_labels: Vec::new(), remote: None, ..asking.clone() };
+            (bare, remote_effects(listed))
         }
-        None => asking.clone(),
+        None => (asking.clone(), proposed_effects(listed)),
     };
     Tool {
         name: text(&listed.title, NAME)
@@ -159,7 +159,7 @@ pub fn imported_tool(asking: &Tool, listed: &ListedTool, id: &str, schemas: &Sch
         input_schema_path: Some(schemas.input.clone()),
         output_schema_path: schemas.output.clone(),
         icons: listed.icons.clone(),
-        proposed_effects: proposed_effects(listed),
+        proposed_effects,
         effects: Vec::new(),
         id: bare.id,
         ..asking
@@ -167,11 +167,12 @@ pub fn imported_tool(asking: &Tool, listed: &ListedTool, id: &str, schemas: &Sch
     .with_chosen_code()
 }
 
-/// Returns the effects that a tool of a remote server has, by its own hint.
-fn remote_effects(listed: &ListedTool) -> [&'static str; 2] {
+/// Returns the effects that the hint of a remote server proposes. Each of its tools needs the network.
+fn remote_effects(listed: &ListedTool) -> Vec<String> {
     let hint = listed.annotations.as_ref().and_then(|annotations| annotations.get("readOnlyHint"));
     let reads = hint.and_then(Json::as_bool).unwrap_or(false);
-    [if reads { "remote-read" } else { "remote-mutation" }, NETWORK_EFFECTS[0]]
+    let effect = if reads { "remote-read" } else { "remote-mutation" };
+    [effect, NETWORK_EFFECTS[0]].map(str::to_owned).into()
 }
 
 /// Returns the schema to store. Without a schema, any object is accepted.
@@ -218,7 +219,7 @@ pub fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e Li
 
 #[cfg(test)]
 mod tests {
-    use brigade_catalog::{Level, edit};
+    use brigade_catalog::{Level, RemoteServer, Transport, edit};
 
     use super::*;
 
@@ -294,6 +295,21 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_of_a_remote_server_is_proposed_the_network() {
+        let url = "https://mcp.example.com/mcp".to_owned();
+        let server = RemoteServer { url, transport: Transport::Http, headers: BTreeMap::new() };
+        let asking = import_tool(&Runtime::connecting("far", server).unwrap(), None);
+        assert_eq!(asking.effects, ["network"]);
+        for (hints, expect) in [("{}", "remote-mutation"), (r#"{"readOnlyHint": true}"#, "remote-read")] {
+            let listed = format!(r#"{{"name": "x", "annotations": {hints}}}"#);
+            let listed = ListedTool::from_json(&Json::parse(&listed).unwrap()).unwrap();
+            let tool = imported_tool(&asking, &listed, "far-x", &SchemaPaths::new("a", "far-x", &listed));
+            assert_eq!((tool.command, tool.effects), (None, Vec::new()));
+            assert_eq!(tool.proposed_effects, [expect, "network"]);
+        }
+    }
+
+    #[test]
     fn hints_propose_effects() {
         for (hints, expect) in [
             ("{}", &[][..]),
@@ -317,7 +333,7 @@ mod tests {
         let text = format!("first\n\n{}", "é".repeat(9000));
         let cut = entry_description(Some(&text)).unwrap();
         assert!(cut.len() <= DESCRIPTION && cut.starts_with("first\n\né") && cut.ends_with("é\n[cut]"));
-        assert_eq!(entry_description(Some(&text[..16_000])).unwrap(), &text[..16_000]);
+        assert_eq!(entry_description(Some(&text[..15_999])).unwrap(), &text[..15_999]);
         assert_eq!(entry_description(Some(" \n")), None);
     }
 }

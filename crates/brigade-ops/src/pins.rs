@@ -19,6 +19,7 @@ use crate::report::{
     Report as _, ServerSummary,
 };
 use crate::tools::update::follow_pin;
+use crate::trust::{note_shown, reviewed_tools};
 
 /// Operations on pins.
 #[derive(Clone)]
@@ -97,7 +98,11 @@ impl Pins {
         let store = pin_store(&self.context);
         for tool in catalog.tools() {
             if store.key(&catalog, tool)?.as_ref() == Some(&accepted.tool) {
+                let seen = reviewed_tools(&self.context, |other| other.id == tool.id)?;
                 follow_pin(&self.context, tool, &pinned, accepted.pin.tool())?;
+                note_shown(&self.context, "pins accept", |other| {
+                    seen.iter().any(|id| other.id == id.as_str())
+                });
             }
         }
         Ok(PinReport { accepted: true, changes, offered, ..pin_report(&self.context, &accepted) })

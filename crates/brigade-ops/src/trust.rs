@@ -7,7 +7,7 @@ use brigade_call::{Caller, Plan, SeenPart};
 use brigade_catalog::{Level, Reads, Tool};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, codes};
-use brigade_policy::approval::Reviewed;
+use brigade_policy::approval::ReviewState;
 use brigade_workspace::{
     Config, TRUSTED, TrustKind, TrustTarget, WorkspaceContext, WritablePlaces, gather, load, masks,
 };
@@ -72,20 +72,37 @@ pub(crate) fn note_approved(context: &WorkspaceContext, config: &Config, plan: &
     }
 }
 
-/// Records that a person reviewed the example, because Brigade itself just wrote it.
-pub(crate) fn note_example(context: &WorkspaceContext) {
+/// Records that a person reviewed tools of the project, because a command of the person just wrote or showed them.
+pub(crate) fn note_shown(context: &WorkspaceContext, command: &str, is_shown: impl Fn(&Tool) -> bool) {
     let record = || -> Result<(), Error> {
         context.require_outside_run()?;
         let config = gather::config(context)?;
-        for entry in config.catalog.tools().iter().filter(|entry| entry.origin.level == Level::Project) {
+        let entries = config.catalog.tools().iter().filter(|entry| entry.origin.level == Level::Project);
+        for entry in entries.filter(|entry| is_shown(entry)) {
             let Thing { target, parts, .. } = tool(context, &config, entry)?;
-            context.host().record_review(&config.policy, target, parts, "tools init")?;
+            context.host().record_review(&config.policy, target, parts, command)?;
         }
         Ok(())
     };
     if let Err(error) = record() {
-        tracing::warn!(%error, "the example is not recorded as reviewed");
+        tracing::warn!(%error, "what `{command}` showed is not recorded as reviewed");
     }
+}
+
+/// Returns the ids of the tools that a person reviewed as they are. After the person accepted another listing of their
+/// server, [`note_shown`] records them again.
+pub(crate) fn reviewed_tools(
+    context: &WorkspaceContext,
+    is_meant: impl Fn(&Tool) -> bool,
+) -> Result<Vec<String>, Error> {
+    let config = gather::config(context)?;
+    let mut reviewed = Vec::new();
+    for entry in config.catalog.tools().iter().filter(|entry| is_meant(entry)) {
+        if tool(context, &config, entry)?.row.state == TrustState::Reviewed {
+            reviewed.push(entry.id.to_string());
+        }
+    }
+    Ok(reviewed)
 }
 
 fn report(context: &WorkspaceContext, things: Vec<TrustRow>) -> TrustReport {
@@ -188,12 +205,12 @@ fn judge<'c>(context: &WorkspaceContext, config: &'c Config) -> Option<&'c str> 
 
 fn thing(context: &WorkspaceContext, config: &Config, target: TrustTarget, parts: Vec<SeenPart>) -> Thing {
     let host = context.host();
-    let parts = WritablePlaces::new(&config.policy).to_review(&host, parts);
+    let parts = WritablePlaces::new(&host, &config.policy).to_review(&host, parts);
     let (state, changed) = match host.trust.reviewed(host.fs, &target, &parts) {
-        Reviewed::Yes if parts.is_empty() => (TrustState::NotNeeded, Vec::new()),
-        Reviewed::Yes => (TrustState::Reviewed, Vec::new()),
-        Reviewed::Never => (TrustState::Never, Vec::new()),
-        Reviewed::Changed(changed) => (TrustState::Changed, changed),
+        ReviewState::Yes if parts.is_empty() => (TrustState::NotNeeded, Vec::new()),
+        ReviewState::Yes => (TrustState::Reviewed, Vec::new()),
+        ReviewState::Never => (TrustState::Never, Vec::new()),
+        ReviewState::Changed(changed) => (TrustState::Changed, changed),
     };
     let part = |part: &SeenPart| TrustPart {
         name: part.name.clone(),

@@ -222,7 +222,14 @@ impl Upstreams {
     }
 
     /// Returns the key of the process for an entry and the calls of an agent.
-    fn key(&self, context: &WorkspaceContext, tool: &Tool, agent: Option<&str>, home: Option<String>, variables: BTreeMap<String, String>) -> Key {
+    fn key(
+        &self,
+        context: &WorkspaceContext,
+        tool: &Tool,
+        agent: Option<&str>,
+        home: Option<String>,
+        variables: BTreeMap<String, String>,
+    ) -> Key {
         let settings = self.settings(server_id(tool));
         let mut labels = tool.env_labels.clone();
         labels.sort();

@@ -103,12 +103,12 @@ pub struct ToolFacts<'a> {
     /// Whether arguments are compared with the schema.
     pub check: ArgumentCheck,
     /// Whether a person reviewed what its calls would run.
-    pub reviewed: &'a Reviewed,
+    pub reviewed: &'a ReviewState,
 }
 
 /// Whether a person reviewed the contract and the code of a tool, or of a program that Brigade starts by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reviewed {
+pub enum ReviewState {
     /// A person did, and nothing changed since. Or no agent can write any of it.
     Yes,
     /// No person did.
@@ -117,13 +117,15 @@ pub enum Reviewed {
     Changed(Vec<String>),
 }
 
-impl Reviewed {
+impl ReviewState {
     /// Returns what is missing, as the end of a sentence about it. `None` if nothing is.
     pub fn problem(&self) -> Option<String> {
         match self {
-            Reviewed::Yes => None,
-            Reviewed::Never => Some("no person has seen it".to_owned()),
-            Reviewed::Changed(parts) => Some(format!("changed since a person saw it: {}", parts.join(", "))),
+            ReviewState::Yes => None,
+            ReviewState::Never => Some("no person has seen it".to_owned()),
+            ReviewState::Changed(parts) => {
+                Some(format!("changed since a person saw it: {}", parts.join(", ")))
+            }
         }
     }
 }
@@ -285,7 +287,7 @@ impl<'a> Approval<'a> {
 /// Decides whether a call may run without a person.
 pub fn decide<'a>(request: &Request<'a>) -> Approval<'a> {
     let mut reasons = reasons_of_tool(request);
-    reasons.extend((*request.tool.reviewed != Reviewed::Yes).then_some(Reason::NotReviewed));
+    reasons.extend((*request.tool.reviewed != ReviewState::Yes).then_some(Reason::NotReviewed));
     if let Some(call) = &request.call {
         reasons.extend(call.is_end_unknown.then_some(Reason::EndUnknown));
         reasons.extend(call.for_person.map(|_| Reason::ForPerson));

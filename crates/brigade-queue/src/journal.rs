@@ -59,7 +59,8 @@ struct KnownFiles {
 }
 
 impl JournalStore {
-    /// Opens the store of a workspace without accessing the disk. Approvals count only if they were signed with the key.
+    /// Opens the store of a workspace without accessing the disk. Approvals count only if they were signed with the
+    /// key.
     ///
     /// Processes that wait too long for the lock are shown `holder` and the time since when it is held.
     pub fn new(

@@ -18,7 +18,7 @@ pub enum RemoteError {
     /// The URL is not one that can be used.
     #[error("{0}")]
     Url(String),
-    /// The server needs a login, and there is none, or it was revoked.
+    /// The server needs a login, which is missing or was revoked.
     #[error("the server needs a login")]
     LoginRequired,
     /// The server refuses the configured header.

@@ -33,7 +33,7 @@ pub enum AddressProblem {
 /// Returns the addresses of a host. All of them must be public, or allowed by `is_named`.
 ///
 /// # Errors
-/// Fails if there is none, or one is internal: the public ones could be a disguise.
+/// Fails without an address, or if one is internal: the public ones could be a disguise.
 pub fn addresses(
     host: &Host,
     port: u16,

@@ -231,7 +231,7 @@ fn register(
 ) -> Result<(String, Option<String>), RemoteError> {
     let Some(endpoint) = &server.registration_endpoint else {
         return Err(login(
-            "the authorization server registers no clients; register one there, and give its id with --client-id",
+            "the authorization server registers no clients; register one there, and give its id",
         ));
     };
     let url = safe_url(endpoint, "registration_endpoint")?;

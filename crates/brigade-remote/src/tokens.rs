@@ -116,7 +116,7 @@ impl TokenStore {
         self.folder.join(file_name(url).as_str())
     }
 
-    /// Reads the tokens for a server; `None` if there are none.
+    /// Reads the tokens for a server; `None` without a login.
     ///
     /// # Errors
     /// Fails on a disk error.

@@ -121,8 +121,8 @@ impl TempWorkspace {
         found
     }
 
-    /// Makes the workspace a git repository with one commit of all files, at a fixed time. Leaves out what does not count
-    /// if git tracks it.
+    /// Makes the workspace a git repository with one commit of all files, at a fixed time. Leaves out what does not
+    /// count if git tracks it.
     pub fn git_init(&self) {
         self.git(["init", "--quiet", "--initial-branch=main"]);
         let private = "/.brigade/tools/gateway.toml\n/.brigade/tools/calls.jsonl\n/.brigade/tools/state.db*\n\

@@ -7,7 +7,7 @@ use brigade_catalog::Tool;
 use brigade_core::text::escape_terminal;
 use brigade_core::{AgentName, Timestamp};
 use brigade_policy::approval::{
-    Approval, ArgumentCheck, Arguments, AutoApprove, CallFacts, CoverageGap, Reviewed, RuleReport,
+    Approval, ArgumentCheck, Arguments, AutoApprove, CallFacts, CoverageGap, ReviewState, RuleReport,
     ToolApproval,
 };
 
@@ -56,7 +56,7 @@ pub struct ToolRequest<'a> {
     /// The present.
     pub now: Timestamp,
     /// Whether a person reviewed what its calls would run.
-    pub reviewed: &'a Reviewed,
+    pub reviewed: &'a ReviewState,
     /// Whether git tracks the policy.
     pub policy_tracked: bool,
     /// Whether the server lists the tool otherwise than it was pinned.
@@ -128,7 +128,7 @@ pub fn approve(
     let traits = ToolTraits { effects: &plan.contract().effects, ..ToolTraits::from_tool(target.entry) };
     let reviewed = match is_named(asked, plan.tool_id()) {
         true => host.reviewed_plan(&shown.config.policy, plan),
-        false => Reviewed::Yes,
+        false => ReviewState::Yes,
     };
     let call = CallFacts {
         agent,

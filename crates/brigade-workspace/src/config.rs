@@ -185,8 +185,8 @@ impl Config {
         Config { runtimes: OnceLock::from(runtimes), ..self }
     }
 
-    /// Returns the offers of gateway.toml. Reads the file on first use. A file with an error offers nothing, and neither
-    /// does one that git tracks: a clone brings it.
+    /// Returns the offers of gateway.toml. Reads the file on first use. A file with an error offers nothing, and
+    /// neither does one that git tracks: a clone brings it.
     pub fn offers(&self, host: &Host<'_>) -> &[Offer] {
         let all = |gateway: &GatewayConfig| Offer::all(&self.catalog, gateway);
         self.offers.get_or_init(|| self.gateway(host).map(all).unwrap_or_default())

@@ -73,7 +73,7 @@ pub trait TaskSessions: Send + Sync {
 }
 
 impl WorkspaceContext {
-    /// Creates a context for the command line, with these files, the system clock, no variables, and a key of its own.
+    /// Creates a context for the command line, with these files, the system clock, no variables, and a temporary key.
     pub fn new(fs: Arc<dyn Fs>) -> WorkspaceContext {
         let timeout = Duration::from_secs(10);
         let holder = format!("process {}", std::process::id());

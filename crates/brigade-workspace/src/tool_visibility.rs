@@ -3,7 +3,7 @@
 use brigade_access::{
     Action, ControlTool, Facts, HiddenReason, NameClashes, Opinion, Rights, ToolTraits, visible,
 };
-use brigade_policy::approval::{ApprovalNeed, ArgumentCheck, Reviewed};
+use brigade_policy::approval::{ApprovalNeed, ArgumentCheck, ReviewState};
 use brigade_policy::{Gate, RiskLevel};
 
 use crate::config::Config;
@@ -17,7 +17,7 @@ pub struct ToolVisibility {
     /// Whether arguments are compared with the schema.
     pub check: ArgumentCheck,
     /// Whether a person reviewed what its calls would run.
-    pub reviewed: Reviewed,
+    pub reviewed: ReviewState,
     /// Why the tool is not visible.
     pub visible: Result<ApprovalNeed, Vec<HiddenReason>>,
     /// The opinion of each profile. Profiles have no opinion about control tools.
@@ -29,7 +29,7 @@ impl ToolVisibility {
         rights: &Rights,
         tool: &ToolTraits<'_>,
         check: ArgumentCheck,
-        reviewed: Reviewed,
+        reviewed: ReviewState,
         visible: Result<ApprovalNeed, Vec<HiddenReason>>,
     ) -> ToolVisibility {
         let need = rights.approval(tool, check, &reviewed, None).need();
@@ -43,14 +43,14 @@ impl ToolVisibility {
             tool: own.traits(),
             is_enabled: true,
             check: ArgumentCheck::Checked,
-            reviewed: &Reviewed::Yes,
+            reviewed: &ReviewState::Yes,
             against: &[],
             clashes: &NameClashes::default(),
         };
         let visible = visible(rights, &facts);
         ToolVisibility {
             opinions: Vec::new(),
-            ..ToolVisibility::new(rights, &facts.tool, facts.check, Reviewed::Yes, visible)
+            ..ToolVisibility::new(rights, &facts.tool, facts.check, ReviewState::Yes, visible)
         }
     }
 

@@ -17,10 +17,11 @@ use brigade_core::json::{from_json, pretty_text};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp, words};
 use brigade_fs::{FileMode, Fs, FsError, Location, Metadata, RelPath, WorkspaceKey};
 use brigade_policy::PolicyState;
-use brigade_policy::approval::Reviewed;
+use brigade_policy::approval::ReviewState;
+use brigade_redact::SecretValue;
 use serde::{Deserialize, Serialize};
 
-use crate::host::Host;
+use crate::host::{Host, bound_values};
 use crate::workers::{named_health, named_workers};
 
 /// The file.
@@ -149,19 +150,19 @@ impl TrustStore {
     }
 
     /// Returns whether a person reviewed these parts.
-    pub fn reviewed(&self, fs: &dyn Fs, target: &TrustTarget, parts: &[SeenPart]) -> Reviewed {
+    pub fn reviewed(&self, fs: &dyn Fs, target: &TrustTarget, parts: &[SeenPart]) -> ReviewState {
         if parts.is_empty() {
-            return Reviewed::Yes;
+            return ReviewState::Yes;
         }
         let records = self.records(fs);
-        let Some(record) = records.get(target) else { return Reviewed::Never };
+        let Some(record) = records.get(target) else { return ReviewState::Never };
         let now: BTreeMap<&str, Fingerprint> =
             parts.iter().map(|part| (part.name.as_str(), part.fingerprint)).collect();
         let names: BTreeSet<&str> =
             now.keys().copied().chain(record.parts.keys().map(String::as_str)).collect();
         let is_changed = |name: &&str| now.get(name) != record.parts.get(*name);
         let changed: Vec<String> = names.into_iter().filter(is_changed).map(str::to_owned).collect();
-        if changed.is_empty() { Reviewed::Yes } else { Reviewed::Changed(changed) }
+        if changed.is_empty() { ReviewState::Yes } else { ReviewState::Changed(changed) }
     }
 
     /// Records that a person reviewed these parts, unless nothing changed. Without parts, no record is needed.
@@ -176,7 +177,7 @@ impl TrustStore {
         parts: &[SeenPart],
         by: &str,
     ) -> Result<(), FsError> {
-        if self.reviewed(fs, &target, parts) == Reviewed::Yes {
+        if self.reviewed(fs, &target, parts) == ReviewState::Yes {
             return Ok(());
         }
         let holder = format!("process {} (trust)", std::process::id());
@@ -237,14 +238,20 @@ impl TrustRecord {
 
 /// The places that agents and their runs may write under a policy.
 #[derive(Clone, Debug, Default)]
-pub struct WritablePlaces(Vec<String>);
+pub struct WritablePlaces {
+    paths: Vec<String>,
+    secrets: Vec<SecretValue>,
+}
 
 impl WritablePlaces {
-    /// Reads `write_paths` of a policy.
-    pub fn new(policy: &PolicyState) -> WritablePlaces {
+    /// Reads `write_paths` of a policy, and the values that it binds, which no record may name.
+    pub fn new(host: &Host<'_>, policy: &PolicyState) -> WritablePlaces {
         let rules =
             policy.policy().map(|policy| policy.all_sandbox_rules().flat_map(|rules| &rules.write_paths));
-        WritablePlaces(rules.into_iter().flatten().map(|path| path.value.clone()).collect())
+        WritablePlaces {
+            paths: rules.into_iter().flatten().map(|path| path.value.clone()).collect(),
+            secrets: bound_values(host.environment, policy),
+        }
     }
 
     /// Returns whether agents may write a path: relative to the workspace, or absolute.
@@ -262,7 +269,7 @@ impl WritablePlaces {
         let below = |opened: &String| {
             real(path).zip(real(opened)).is_some_and(|(path, opened)| path.starts_with(opened))
         };
-        self.0.iter().any(below)
+        self.paths.iter().any(below)
     }
 
     /// Returns the parts that a person has to review: none if agents can write none of the files, otherwise the
@@ -271,6 +278,15 @@ impl WritablePlaces {
         parts.retain(|part| part.path.as_deref().is_none_or(|path| self.contains(host, path)));
         if parts.iter().all(|part| part.path.is_none()) {
             parts.clear();
+        }
+        for part in &mut parts {
+            let secrets = self.secrets.iter().filter(|secret| secret.is_telling());
+            let secrets = secrets.filter_map(|secret| std::str::from_utf8(secret.expose()).ok());
+            for secret in secrets.filter(|secret| part.name.contains(secret)).collect::<Vec<_>>() {
+                // Names that look alike stay different.
+                let digest = Fingerprint::of_bytes(part.name.as_bytes()).to_hex();
+                part.name = format!("{} ({})", part.name.replace(secret, "[redacted]"), &digest[..8]);
+            }
         }
         parts
     }
@@ -287,7 +303,7 @@ fn is_configuration(path: &str) -> bool {
 
 impl Host<'_> {
     /// Returns whether a person reviewed everything that calls of a planned tool would run.
-    pub fn reviewed_plan(&self, policy: &PolicyState, plan: &Plan) -> Reviewed {
+    pub fn reviewed_plan(&self, policy: &PolicyState, plan: &Plan) -> ReviewState {
         self.reviewed(policy, &TrustTarget::for_plan(plan), plan.seen_parts())
     }
 
@@ -318,12 +334,12 @@ impl Host<'_> {
         parts: Vec<SeenPart>,
         by: &str,
     ) -> Result<(), FsError> {
-        let parts = WritablePlaces::new(policy).to_review(self, parts);
+        let parts = WritablePlaces::new(self, policy).to_review(self, parts);
         self.trust.record(self.fs, self.clock.now(), target, &parts, by)
     }
 
     /// Returns whether a person reviewed a worker of tasks.
-    pub fn reviewed_worker(&self, policy: &PolicyState, worker: &Worker) -> Reviewed {
+    pub fn reviewed_worker(&self, policy: &PolicyState, worker: &Worker) -> ReviewState {
         let target = TrustTarget::new(TrustKind::Worker, worker.id.as_str());
         self.reviewed(policy, &target, self.worker_parts(worker))
     }
@@ -334,7 +350,7 @@ impl Host<'_> {
     }
 
     /// Returns whether a person reviewed the parts of a thing that agents can write.
-    pub fn reviewed(&self, policy: &PolicyState, target: &TrustTarget, parts: Vec<SeenPart>) -> Reviewed {
-        self.trust.reviewed(self.fs, target, &WritablePlaces::new(policy).to_review(self, parts))
+    pub fn reviewed(&self, policy: &PolicyState, target: &TrustTarget, parts: Vec<SeenPart>) -> ReviewState {
+        self.trust.reviewed(self.fs, target, &WritablePlaces::new(self, policy).to_review(self, parts))
     }
 }

@@ -13,7 +13,7 @@ use brigade_call::{
 };
 use brigade_catalog::{Family, Tool};
 use brigade_core::{Json, JsonError, Place, reasons};
-use brigade_policy::approval::{ApprovalNeed, ArgumentCheck, Reviewed};
+use brigade_policy::approval::{ApprovalNeed, ArgumentCheck, ReviewState};
 use brigade_policy::{Blocker, CallFacts, PolicyDecision, decide};
 use brigade_projection::summarise;
 
@@ -114,7 +114,7 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
     /// Decides whether the agent sees a tool. A built-in tool that is hidden only because of missing needs is `Absent`.
     pub(crate) fn looked(&self, at: usize, tool: &Tool) -> Visibility {
         // Decides first without reading files.
-        if self.visible(tool, &[], ArgumentCheck::Checked, &Reviewed::Yes).is_err() {
+        if self.visible(tool, &[], ArgumentCheck::Checked, &ReviewState::Yes).is_err() {
             return Visibility::Hidden;
         }
         let (against, texts) = self.against(tool);
@@ -149,7 +149,7 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         tool: &Tool,
         against: &[Blocker],
         check: ArgumentCheck,
-        reviewed: &Reviewed,
+        reviewed: &ReviewState,
     ) -> Result<ApprovalNeed, Vec<HiddenReason>> {
         let facts = Facts {
             policy: self.config.policy.standing(),
@@ -163,16 +163,16 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         visible(self.rights, &facts)
     }
 
-    /// Returns whether a person reviewed what calls of the tool would run. Without a rule that names the tool, this does
-    /// not matter, and nothing is read.
-    fn reviewed(&self, tool: &Tool) -> Reviewed {
+    /// Returns whether a person reviewed what calls of the tool would run. Without a rule that names the tool, this
+    /// does not matter, and nothing is read.
+    fn reviewed(&self, tool: &Tool) -> ReviewState {
         let policy = &self.config.policy;
         if tool.acts_inside() || !is_named(policy.auto_approve(), tool.id.as_str()) {
-            return Reviewed::Yes;
+            return ReviewState::Yes;
         }
         let host = &self.facts.host;
         let Ok(input) = FactReader::new(*host, self.config).plan(tool, self.caller.clone()) else {
-            return Reviewed::Never;
+            return ReviewState::Never;
         };
         let no_arguments = Ok(Json::Object(Default::default()));
         let plan = plan(self.config.with_args(host, input.facts, no_arguments, None, None));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use brigade_call::{Caller, Plan};
 use brigade_core::Json;
 use brigade_fs::DiskFs;
-use brigade_policy::approval::Reviewed;
+use brigade_policy::approval::ReviewState;
 use brigade_workspace::{LearnedCode, TRUSTED, TrustKind, TrustStore, TrustTarget, WorkspaceContext, gather};
 
 const ENTRY: &str = "[[tool]]
@@ -72,7 +72,7 @@ fn plan(context: &WorkspaceContext, id: &str) -> Plan {
     gather::plan_call(context, &config, tool, Ok(args), caller, None, None).unwrap().plan
 }
 
-fn reviewed(context: &WorkspaceContext, id: &str) -> Reviewed {
+fn reviewed(context: &WorkspaceContext, id: &str) -> ReviewState {
     let policy = &gather::config(context).unwrap().policy;
     context.host().reviewed_plan(policy, &plan(context, id))
 }
@@ -94,20 +94,20 @@ fn check(what: &str, change: impl FnOnce(&Path), expect: &[&str]) {
     let root = folder.path();
     FILES.iter().for_each(|(path, text)| write(root, path, text));
     let before = context(root, None);
-    assert_eq!(reviewed(&before, "deploy"), Reviewed::Never, "{what}");
+    assert_eq!(reviewed(&before, "deploy"), ReviewState::Never, "{what}");
     let policy = &gather::config(&before).unwrap().policy;
     before.host().record_plan(policy, &plan(&before, "deploy"), "a test").unwrap();
     let trust = Some(before.trust.clone());
-    assert_eq!(reviewed(&context(root, trust.clone()), "deploy"), Reviewed::Yes, "{what}");
+    assert_eq!(reviewed(&context(root, trust.clone()), "deploy"), ReviewState::Yes, "{what}");
     change(root);
     let expect = match expect {
-        [] => Reviewed::Yes,
-        ["never"] => Reviewed::Never,
-        parts => Reviewed::Changed(parts.iter().map(|part| (*part).to_owned()).collect()),
+        [] => ReviewState::Yes,
+        ["never"] => ReviewState::Never,
+        parts => ReviewState::Changed(parts.iter().map(|part| (*part).to_owned()).collect()),
     };
     assert_eq!(reviewed(&context(root, trust), "deploy"), expect, "{what}");
     // A store of another host.
-    assert_eq!(reviewed(&context(root, None), "deploy"), Reviewed::Never, "{what}");
+    assert_eq!(reviewed(&context(root, None), "deploy"), ReviewState::Never, "{what}");
 }
 
 #[test]
@@ -157,18 +157,18 @@ fn files_of_the_system_need_no_review() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     FILES.iter().for_each(|(path, text)| write(root, path, text));
-    assert_eq!(reviewed(&context(root, None), "other"), Reviewed::Yes);
+    assert_eq!(reviewed(&context(root, None), "other"), ReviewState::Yes);
     // The directory of the program is one that agents can write.
     let opened = "[sandbox]\nmode = 'enforce'\nwrite_paths = ['/bin']\n";
     let opened = format!("allowed_effects = ['network']\n{opened}");
     write(root, ".brigade/tools/policy.toml", &opened);
-    assert_eq!(reviewed(&context(root, None), "other"), Reviewed::Never);
+    assert_eq!(reviewed(&context(root, None), "other"), ReviewState::Never);
     std::fs::remove_file(root.join(".brigade/tools/policy.toml")).unwrap();
     // A schema that a link takes out of Brigade's files.
     std::fs::remove_file(root.join(".brigade/tools/schemas/other.json")).unwrap();
     std::os::unix::fs::symlink("../../../schemas/in.json", root.join(".brigade/tools/schemas/other.json"))
         .unwrap();
-    assert_eq!(reviewed(&context(root, None), "other"), Reviewed::Never);
+    assert_eq!(reviewed(&context(root, None), "other"), ReviewState::Never);
 }
 
 #[test]

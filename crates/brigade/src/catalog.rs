@@ -6,8 +6,8 @@ use brigade_catalog::starter::StarterTools;
 use brigade_catalog::{Family, FindQuery, Level};
 use brigade_ops::{
     Confirm, ConfirmUpdate, Declare, EnableReport, EnableRequest, Error, Ignore, ImportMcpReport,
-    ImportMcpRequest, LoginReport, LoginRequest, LogoutReport, ObserveReport, OnExisting, Refusal, UpdateReport,
-    UpdateRequest,
+    ImportMcpRequest, LoginReport, LoginRequest, LogoutReport, ObserveReport, OnExisting, Refusal,
+    UpdateReport, UpdateRequest,
 };
 
 use crate::report::{

@@ -159,7 +159,8 @@ pub use brigade_policy::{
 };
 pub use brigade_process::{
     CancelSignal, CancelToken, NamedPipes, OwnSocket, PeerAddress, ProcessIdentity, Stream as OutputStream,
-    TypedLine, leave_no_core_file, listener_of, local_offset_minutes, read_typed_line, survive_file_size_limit,
+    TypedLine, leave_no_core_file, listener_of, local_offset_minutes, read_typed_line,
+    survive_file_size_limit,
 };
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
 pub use brigade_redact as redact;

@@ -31,10 +31,10 @@ pub use brigade_ops::{
     ListState, LiveIssue, LiveReport, LiveServerReport, LiveToolReport, LoginReport, LogoutReport,
     ObserveReport, OfferedTool, PassedOver, PinCheck, PinListReport, PinReport, PinState, PinSummary,
     PlanReport, QueueReport, ReadinessFailure, ReplayReport, ResumeReport, ReviewReport, RunInputsReport,
-    RunListReport, RunLogReport, RunReport, RunShowReport, RunSummary, RuntimeHealthReport, RuntimeListReport,
-    RuntimeLogsReport, RuntimeReport, RuntimeRestartReport, RuntimeStartReport, RuntimeStatusReport,
-    RuntimeStopReport, RuntimesSummary, ServerSummary, StartState, Statement, Strictness, Subject, Tampering,
-    UpdateAction, UpdateReport, UpdatedServer, UpdatedTool,
+    RunListReport, RunLogReport, RunReport, RunShowReport, RunSummary, RuntimeHealthReport,
+    RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport, RuntimeStartReport,
+    RuntimeStatusReport, RuntimeStopReport, RuntimesSummary, ServerSummary, StartState, Statement,
+    Strictness, Subject, Tampering, UpdateAction, UpdateReport, UpdatedServer, UpdatedTool,
 };
 pub use brigade_ops::{
     BlockedInstall, CatalogReport, CheckCounts, CheckReport, CheckedTool, ContractsReport, CostRow,

@@ -217,15 +217,10 @@ fn a_push_is_asked_about_each_time_and_never_forced() {
     }
     let nothing = json!({"binding_id": HERE, "message": " "});
     assert_stands(&client.call("git.commit", nothing), "refused", "invalid_arguments");
-    // A remote that the policy does not allow is not reached.
+    // A remote that the policy does not allow is refused before a person is asked.
     site.workspace.git(["remote", "set-url", "origin", "https://forge.example/x"]);
-    let answer = agreed(
-        &site,
-        &mut client,
-        "git.push",
-        json!({"binding_id": HERE, "ref": "main", "remote": "origin"}),
-    );
-    assert_eq!(about(&answer)["code"], "url_not_allowed", "{answer:#}");
+    let args = json!({"binding_id": HERE, "ref": "main", "remote": "origin"});
+    assert_stands(&client.call("git.push", args), "refused", "url_not_allowed");
 }
 
 #[test]

@@ -285,7 +285,13 @@ fn files_that_cannot_be_edited_stay_unchanged() {
         invalid,
         ".gemini/settings.json:2:1: the key appears twice in its object",
     );
-    check("codex", ".codex/config.toml", b"a = 1\n[b\n", invalid, ".codex/config.toml:2:3: not valid TOML");
+    check(
+        "codex",
+        ".codex/config.toml",
+        b"a = 1\n[b\n",
+        invalid,
+        ".codex/config.toml:2:3: not valid TOML: `]` is missing",
+    );
     let foreign = "Brigade did not write the existing entry `brigade`";
     let other = b"{\"mcpServers\": {\n  \"brigade\": {\"command\": \"fire\"}}}";
     check(

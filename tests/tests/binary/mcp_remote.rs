@@ -72,11 +72,11 @@ fn site(server: &Server, lines: &str) -> Site {
     site
 }
 
-/// Imports the tools and enables them.
+/// Imports the tools, and enables them with the effects that their hints propose.
 fn import(site: &Site) -> Value {
     let report = site.json(["import", "mcp", "far"]).expect(0);
-    let catalog = site.workspace.read_text(CATALOG).replace("enabled = false", "enabled = true");
-    site.workspace.write(CATALOG, catalog.replace("effects =", "permissions = [\"far\"]\neffects ="));
+    let enabled = site.json(["enable", "far-*", "--accept-hints", "--yes"]).expect(0);
+    assert!(!enabled.to_string().contains("has no command"), "{enabled:#}");
     report
 }
 
@@ -96,11 +96,15 @@ fn a_remote_server_is_used_like_a_local_one() {
     site.json(["import", "mcp", "far"]).refused("is not in remote of [mcp]");
     assert_eq!(server.heard("POST /mcp initialize"), 0, "nothing was connected to");
     site.workspace.replace(".brigade/tools/policy.toml", "https://other.example", &origin);
-    assert_eq!(import(&site)["added_count"], 2);
+    let imported = import(&site);
+    assert_eq!((&imported["added_count"], &imported["home"]), (&json!(2), &json!(null)));
     let catalog = site.workspace.read_text(CATALOG);
     assert!(!catalog.contains("command"), "{catalog}");
-    assert!(catalog.contains("[\"remote-read\", \"network\"]"), "{catalog}");
-    assert!(catalog.contains("[\"remote-mutation\", \"network\"]"), "{catalog}");
+    for effects in ["[\"remote-read\", \"network\"]", "[\"remote-mutation\", \"network\"]"] {
+        assert!(catalog.contains(&format!("\nproposed_effects = {effects}\n")), "{catalog}");
+        assert!(catalog.contains(&format!("\neffects = {effects}\n")), "{catalog}");
+    }
+    assert!(!site.workspace.read_text(RUNTIMES).contains("home"));
 
     let id = site.approved("far-echo", HELLO);
     let done = site.run_call(&id).expect(0);
@@ -252,7 +256,6 @@ fn a_login_is_made_refreshed_and_removed() {
     site.add_to_policy(
         "[[auto_approve]]\nname = \"far\"\ntools = [\"far-*\"]\neffects = [\"remote-read\", \"network\"]\n",
     );
-    site.workspace.write(CATALOG, site.workspace.read_text(CATALOG).replace("\"always\"", "\"on-request\""));
     let mut client = Client::connect(&site, "local");
     let answer = client.call("far-echo", json!({"text": "hello"}));
     assert_eq!(about(&answer)["code"], "login_required", "{answer:#}");

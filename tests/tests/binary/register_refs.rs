@@ -382,7 +382,7 @@ fn servers_of_every_harness_become_valid_entries() {
             }
         }
     }
-    assert_eq!(harnesses.len(), 17, "{harnesses:?}");
+    assert_eq!(harnesses.len(), 20, "{harnesses:?}");
     let summary = site.json(["runtime", "list"]).expect(0);
     assert_eq!(summary["errors"], json!([]));
 }
@@ -400,7 +400,8 @@ const HOSTILE: &str = r##"{"mcpServers": {
   "q\"uote]": {"command": "x"},
   "twice": {"command": "one"},
   "twice": {"command": "two", "command": "three"},
-  "env": {"command": "x", "env": {"TOKEN": "SECRET", "PLAIN": "hunter2-EXAMPLE", "BAD NAME": "hunter2-EXAMPLE"}},
+  "env": {"command": "x", "env": {"TOKEN": "SECRET", "PASSWORD": "hunter2-EXAMPLE", "ROOT": "/srv",
+    "PLAIN": "hunter2-EXAMPLE", "BAD NAME": "hunter2-EXAMPLE"}},
   "credentials": {"url": "https://ann:SECRET@mcp.example.com/hunter2-EXAMPLE"},
   "header": {"command": "x", "args": ["--header", "Authorization: Bearer SECRET"]},
   "words": {"command": "x\ny", "args": ["\u001b[2J", "'''", "\"\"\"", "# no comment"]},
@@ -468,6 +469,7 @@ fn hostile_servers_are_escaped_or_refused() {
     for never in [SECRET, "hunter2", "\u{1b}", "\u{202e}"] {
         assert!(!written.contains(never), "{written}");
     }
+    assert!(runtimes.contains("ROOT = \"/srv\"\n"), "{runtimes}");
     assert!(runtimes.contains("\"three\"") && !runtimes.contains("\"two\""), "the last of two keys counts");
     let now: Vec<_> =
         fs::read_dir(site.workspace.join("..")).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -12,7 +12,7 @@ use std::process::Command;
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-use crate::serve_common::{BOUND, Client, GATEWAY, assert_stands, id_of, runs, site, text};
+use crate::serve_common::{BOUND, Client, GATEWAY, assert_stands, id_of, runs, site};
 
 /// Returns the gateway's test site, whose agent `local` has its calls judged. The judge answers with the content of a
 /// file, and records its input.

@@ -169,7 +169,7 @@ fn a_list_starts_no_server() {
     assert_eq!((lists(&mut client), offers.starts()), (all, 1));
     let prompt = rows(&mut client, "prompts/list", "prompts");
     assert_eq!(prompt[0]["arguments"][0], json!({"name": "code", "required": true}));
-    // A gateway.toml that git tracks offers nothing.
+    // A gateway.toml that git tracks serves no agent.
     let git = |words: &[&str]| {
         let command =
             std::process::Command::new("git").current_dir(site.workspace.path()).args(words).output();
@@ -178,10 +178,8 @@ fn a_list_starts_no_server() {
     git(&["init", "-q"]);
     git(&["add", "-f", GATEWAY]);
     drop(client);
-    let mut client = Client::connect(site, "local");
-    assert_eq!(lists(&mut client), (Vec::new(), Vec::new()));
-    let args = json!({"server": "files", "uri": "file:///docs/a.md"});
-    assert_eq!(client.refused("tools/call", json!({"name": "resource.read", "arguments": args})), -32602);
+    let refused = site.brigade.run(["serve", "--stdio", "--as", "local"]);
+    assert!(refused.code() != Some(0) && refused.stderr_text().contains("tracked_state"), "{refused}");
     assert_eq!(offers.starts(), 1);
 }
 

@@ -133,14 +133,14 @@ fn unneeded_grants_end_with_the_process() {
     let files = "helper.sh secret.txt data/x.txt";
     assert_eq!(text(&opened(&mut client, "read-one", files)), "approved secret datum");
     kept.site.workspace.replace(".brigade/tools.toml", &format!("{OTHER}\n"), "enabled = false\n");
-    trust_reads(&kept.site);
+    kept.site.trust(["read-one"]);
     let result = opened(&mut client, "read-one", files);
     assert_eq!(text(&result), "closed closed datum", "{result:#}");
     kept.site.workspace.replace(".brigade/tools.toml", "enabled = false\n", "code = [\"helper.sh\"]\n");
-    trust_reads(&kept.site);
+    kept.site.trust(["read-one"]);
     assert_eq!(text(&opened(&mut client, "read-one", files)), "approved closed datum");
     kept.site.workspace.replace(".brigade/tools.toml", "code = [\"helper.sh\"]\n", "");
-    trust_reads(&kept.site);
+    kept.site.trust(["read-one"]);
     assert_eq!(text(&opened(&mut client, "read-one", files)), "closed closed datum");
     assert_eq!(kept.records().len(), 4, "each had a separate process");
 }

@@ -25,8 +25,16 @@ const COMMANDS: &[&str] = &[
     "brigade summary",
 ];
 
-/// The crates of the faces: the command line and the gateway. Their texts may name commands for people to type.
-const FACES: [&str; 2] = ["crates/brigade-cli/", "crates/brigade-gateway/"];
+/// The crates of the faces: the command line and the gateway. Their texts may name commands for people to type. So may
+/// texts for agents, which no face spells.
+const FACES: [&str; 6] = [
+    "crates/brigade-cli/",
+    "crates/brigade-gateway/",
+    "crates/brigade-ops/src/runtimes/host.rs",
+    "crates/brigade-policy/src/approval/rule.rs",
+    "crates/brigade-remote/src/bridge.rs",
+    "crates/brigade-tasks/src/names.rs",
+];
 
 /// Lists every use of the name of a command or option in a crate below the command line.
 pub fn findings(tree: &Tree) -> Vec<Finding> {

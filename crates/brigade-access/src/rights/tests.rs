@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use brigade_catalog::{Family, Tool};
 use brigade_core::{AgentName, reasons};
-use brigade_policy::approval::Reviewed;
+use brigade_policy::approval::ReviewState;
 use brigade_policy::{Blocker, Standing};
 use proptest::prelude::*;
 
@@ -191,11 +191,11 @@ proptest! {
         let traits = ToolTraits::from_tool(&tool);
         let against = if against { vec![Blocker::new(reasons::POLICY_DENIED_EFFECT, "x")] } else { Vec::new() };
         for policy in [Standing::Missing, Standing::Invalid, Standing::Valid] {
-            let facts = Facts { policy, tool: traits, is_enabled: enabled, check: ArgumentCheck::Checked, reviewed: &Reviewed::Yes, against: &against, clashes: &NameClashes::default() };
+            let facts = Facts { policy, tool: traits, is_enabled: enabled, check: ArgumentCheck::Checked, reviewed: &ReviewState::Yes, against: &against, clashes: &NameClashes::default() };
             match visible(&rights, &facts) {
                 Ok(need) => {
                     prop_assert!(rights.shows(&traits) && enabled && against.is_empty());
-                    prop_assert_eq!(need, rights.approval(&traits, ArgumentCheck::Checked, &Reviewed::Yes, None).need());
+                    prop_assert_eq!(need, rights.approval(&traits, ArgumentCheck::Checked, &ReviewState::Yes, None).need());
                     prop_assert!(policy == Standing::Valid && tool.id != "tools.call");
                     prop_assert_eq!(rights.check_call(&traits, &Json::object::<&str>([]), "/work"), Ok(()));
                 }

@@ -46,7 +46,7 @@ pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
             "an MCP call needs the effects that it has",
             Hint::from("list what the tool does, such as local-read, local-write or network, or run `")
                 .then(NextStep::EnableTools(tool.id.to_string()))
-                .then("` with `--effects`"),
+                .then("`"),
         ),
         (
             tool.approval_mode.is_some(),

@@ -259,9 +259,9 @@ impl Plan {
         self.argv.as_ref()
     }
 
-    /// Returns everything that decides what calls of the tool run, whatever their arguments. A person reviews these parts
-    /// before a rule approves calls. Empty for an installation, which no rule approves, and for a command that an agent
-    /// names.
+    /// Returns everything that decides what calls of the tool run, whatever their arguments. A person reviews these
+    /// parts before a rule approves calls. Empty for an installation, which no rule approves, and for a command that an
+    /// agent names.
     pub fn seen_parts(&self) -> Vec<SeenPart> {
         if self.kind == CallKind::Install || self.runs_command() {
             return Vec::new();

@@ -10,7 +10,7 @@ use crate::fields::{self, FieldPath};
 words! {
     /// The home directory of a runtime's process.
     RuntimeHome {
-        /// A directory of its own in the workspace's state, which stays between starts.
+        /// A separate directory in the workspace's state, which stays between starts.
         Private = "private",
         /// The home directory of the person. The sandbox opens nothing in it.
         User = "user",
@@ -148,7 +148,8 @@ impl Runtime {
         self.or_default(&self.log_path, "log")
     }
 
-    /// Returns its private home directory, relative to the workspace, if it has one.
+    /// Returns its private home directory, relative to the workspace, if it has one. A remote server has none: the
+    /// connection needs the tokens of the person.
     pub fn home_path(&self) -> Option<String> {
         let id = self.id.as_str();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -157,7 +158,8 @@ impl Runtime {
             // Two ids never share a directory, and no id leads out of it.
             false => format!("id-{:.16}", Fingerprint::of_bytes(id.as_bytes()).to_hex()),
         };
-        (self.home == Some(RuntimeHome::Private)).then(|| format!(".brigade/tools/runtime/{folder}/home"))
+        let has_one = self.home == Some(RuntimeHome::Private) && self.url.is_none();
+        has_one.then(|| format!(".brigade/tools/runtime/{folder}/home"))
     }
 
     /// Returns the directory that it runs in, relative to the workspace.
@@ -261,5 +263,8 @@ mod tests {
         for id in ["..", "a/../../b", ".x"] {
             assert!(private(id).starts_with(".brigade/tools/runtime/id-"), "{id}");
         }
+        let url = Some("https://mcp.example.com/mcp".to_owned());
+        let home = Some(RuntimeHome::Private);
+        assert_eq!(Runtime { url, home, ..Runtime::new("a", "x").unwrap() }.home_path(), None);
     }
 }

@@ -37,14 +37,15 @@ impl Reader<'_> {
 }
 
 /// Returns the value of a header with its variables in braces: `Bearer {TOKEN}` for `Bearer ${env:TOKEN}`. `None` if it
-/// names no variable, or holds more than a scheme next to it.
+/// names no variable, or holds more than a scheme next to it. A default value of the variable is left out.
 fn with_labels(value: &str) -> Option<String> {
     let found = references(value);
-    let rest = found.rest.trim();
-    let is_scheme = rest.is_empty() || ["Bearer", "Basic", "Token", "token"].contains(&rest);
     let [reference] = &found.found[..] else { return None };
+    let rest = found.bare.replacen(reference.as_str(), "", 1);
+    let rest = rest.trim();
+    let is_scheme = rest.is_empty() || ["Bearer", "Basic", "Token", "token"].contains(&rest);
     let name = reference.trim_start_matches('$').trim_matches(['{', '}']);
-    let name = name.strip_prefix("env:").unwrap_or(name).split(":-").next().unwrap_or_default();
+    let name = name.strip_prefix("env:").unwrap_or(name);
     name.parse::<Label>().ok().filter(|_| is_scheme)?;
     Some(if rest.is_empty() { format!("{{{name}}}") } else { format!("{rest} {{{name}}}") })
 }
@@ -59,6 +60,7 @@ mod tests {
             ("Bearer ${TOKEN}", Some("Bearer {TOKEN}")),
             ("Bearer ${env:TOKEN}", Some("Bearer {TOKEN}")),
             ("${TOKEN:-none}", Some("{TOKEN}")),
+            ("Bearer ${env:TOKEN:-Basic}", Some("Bearer {TOKEN}")),
             ("Bearer abc", None),
             ("abc${TOKEN}", None),
             ("${A}${B}", None),

@@ -293,7 +293,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns what stands for the content of a file that is not read.
+/// Returns a digest of the times of a file that is not read.
 fn by_times(stat: &Stat) -> (Fingerprint, Vec<String>) {
     let (modified, changed) = times(stat);
     let stamp = format!("not read {} {modified} {changed}", stat.st_size);

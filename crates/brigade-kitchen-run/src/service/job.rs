@@ -1,5 +1,7 @@
 //! Jobs of a service: each does one step of one task in a thread.
 
+mod wording;
+
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +18,8 @@ use brigade_kitchen::signal::{
     reported_cost,
 };
 use brigade_kitchen::{Command, Tier};
+
+use wording::{changed_by_reviewer, result_text, setup_failed};
 
 use crate::attempt::{Attempt, AttemptOutcome, attempt, within};
 use crate::check::{Check, CheckOutcome, check};
@@ -676,33 +680,4 @@ impl<V> ExecutiveRun<V> {
             interrupted: attempted.exit == brigade_kitchen::signal::Exit::Interrupted,
         }
     }
-}
-
-fn changed_by_reviewer(files: &[String]) -> String {
-    const MAX_NAMED: usize = 20;
-    let more = files.len().saturating_sub(MAX_NAMED);
-    let more = if 0 < more { format!(" and {more} more") } else { String::new() };
-    let files = files[..files.len().min(MAX_NAMED)].join(", ");
-    format!("the reviewer changed files: {files}{more}")
-}
-
-fn result_text(checked: &CheckOutcome) -> String {
-    format!("it {}\n{}", command_ending(checked), checked.output)
-}
-
-fn command_ending(checked: &CheckOutcome) -> String {
-    match (checked.result, checked.exit_code) {
-        (CommandResult::Passed, _) => "exited with 0".to_owned(),
-        (CommandResult::TimedOut, _) => "was ended at its time limit".to_owned(),
-        (CommandResult::NotStarted, _) => "could not be started".to_owned(),
-        (CommandResult::Failed, Some(code)) => format!("exited with {code}"),
-        (CommandResult::Failed, None) => "was ended by a signal".to_owned(),
-    }
-}
-
-/// Returns why a worktree has no working setup. The log has the whole output.
-fn setup_failed(checked: &CheckOutcome) -> String {
-    let last = checked.output.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let said = last.map(|line| format!(": {line}")).unwrap_or_default();
-    format!("the setup command of the worktree {}{said}", command_ending(checked))
 }

@@ -99,7 +99,7 @@ fn regex(text: &str) -> Regex {
     pattern(text).expect("a pattern of ours compiles")
 }
 
-static ISO: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(\d{4})-(\d{2})-(\d{2})\b[T ,]*(?:at )?"));
+static ISO: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(\d{4})-(\d{2})-(\d{2})(?:T|\b[ ,]*(?:at )?)"));
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? (\d{1,2})(?:st|nd|rd|th)?\b(?:,? (\d{4})\b)?,? ?(?:at )?",

@@ -28,13 +28,13 @@ pub(super) struct KnownLimits {
     limit: Vec<KnownLimit>,
 }
 
-/// A message about a reached limit.
+/// A message about a reached limit. Only the tests read its examples.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(test, serde(deny_unknown_fields))]
 pub(super) struct KnownLimit {
     pattern: String,
     /// Texts, each with the end of the limit; empty if it is not known.
-    #[cfg_attr(not(test), expect(dead_code, reason = "only the tests read the examples"))]
+    #[cfg(test)]
     pub(super) examples: Vec<(String, String)>,
 }
 

@@ -8,7 +8,7 @@ use brigade_core::{ErrorKind, NextStep, closest, codes};
 use brigade_doctor::ConfigFile;
 use brigade_exec::confine_start;
 use brigade_fs::{FsError, Location};
-use brigade_policy::approval::Reviewed;
+use brigade_policy::approval::ReviewState;
 use brigade_policy::{Blocker, Decision, Failure, Fault, PolicyState, SandboxMode, decide_health};
 use brigade_process::{PrivateFolder, Spec};
 use brigade_runtime::{Checks, HealthSandbox, RuntimeFacts, Supervisor};
@@ -108,7 +108,7 @@ impl RuntimeHost<'_> {
         Ok((target, SeenPart::of_health(&files).collect()))
     }
 
-    fn reviewed_health(&self, runtime: &Runtime) -> Result<Reviewed, FsError> {
+    fn reviewed_health(&self, runtime: &Runtime) -> Result<ReviewState, FsError> {
         let (target, parts) = self.health_parts(runtime)?;
         Ok(self.host.reviewed(&self.policy, &target, parts))
     }
@@ -121,9 +121,11 @@ impl RuntimeHost<'_> {
     pub fn review_start(&self, runtime: &Runtime) -> Result<(), Failure> {
         for (target, parts) in self.parts(runtime)? {
             match self.host.reviewed(&self.policy, &target, parts.clone()) {
-                Reviewed::Yes => {}
-                Reviewed::Never => self.host.record_review(&self.policy, target, parts, "runtime start")?,
-                changed @ Reviewed::Changed(_) => {
+                ReviewState::Yes => {}
+                ReviewState::Never => {
+                    self.host.record_review(&self.policy, target, parts, "runtime start")?
+                }
+                changed @ ReviewState::Changed(_) => {
                     let id = escape_terminal(runtime.id.as_str());
                     let problem = changed.problem().unwrap_or_default();
                     let failure = Failure::new(ErrorKind::Refused, format!("runtime {id}: {problem}"));

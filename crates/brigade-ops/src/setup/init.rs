@@ -11,7 +11,7 @@ use brigade_workspace::{CATALOG, WorkspaceContext};
 use crate::report::{InitReport, WorkspaceAbove};
 use crate::setup::Setup;
 use crate::setup::{Ignore, OnExisting};
-use crate::trust::note_example;
+use crate::trust::note_shown;
 
 /// The directory that marks a workspace.
 pub const MARKER: &str = ".brigade";
@@ -36,7 +36,7 @@ pub fn init_tools(
     let starter = tools.starter(&|program| host.has_program(program))?;
     let (sources, gitignore) = Setup::new(context).write_starter(&starter, existing, ignore)?;
     if *tools == StarterTools::Example {
-        note_example(context);
+        note_shown(context, "tools init", |_| true);
     }
     Ok(InitReport {
         tool_count: starter.tool_count,

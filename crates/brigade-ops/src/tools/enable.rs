@@ -19,6 +19,7 @@ use brigade_workspace::{
 use crate::error::{Error, ErrorKind};
 use crate::report::{EnableReport, EnabledTool, Report as _};
 use crate::setup::Setup;
+use crate::trust::note_shown;
 
 /// Asks a person whether to do what the report shows. Fails without a person to ask.
 pub type Confirm<'c> = dyn FnMut(&EnableReport) -> Result<bool, Error> + 'c;
@@ -113,6 +114,9 @@ pub(crate) fn enable_ids(
     }
     setup.write_config(CATALOG, &after)?;
     report.written = true;
+    if change.enabled {
+        note_shown(context, "tools enable", |tool| ids.iter().any(|id| tool.id == id.as_str()));
+    }
     Ok(report)
 }
 
@@ -178,10 +182,11 @@ fn changed(text: &str, tool: &Tool, change: &EnableChange) -> Result<(String, En
     row.changed = after != text;
     if row.enabled && row.effects.is_empty() && tool.mcp_tool_name.is_some() {
         row.detail = Some(match row.proposed_effects.is_empty() {
-            true => "it has no effects, so its calls are refused: grant some with `--effects`".to_owned(),
-            false => "its effects are only proposed, so its calls are refused: grant them with `--accept-hints`, or \
-                      others with `--effects`"
-                .to_owned(),
+            true => "it has no effects, so its calls are refused: grant some".to_owned(),
+            false => {
+                "its effects are only proposed, so its calls are refused: accept the hints, or grant others"
+                    .to_owned()
+            }
         });
     }
     Ok((after, row))
@@ -194,6 +199,7 @@ fn show_gates(context: &WorkspaceContext, project: Catalog, tools: &mut [Enabled
         Some(user) => project.with_user(user),
         None => project,
     };
+    let catalog = catalog.connect(&load::runtimes(context).unwrap_or_default());
     let config = Config::new(&host, catalog, load::policy(context));
     let Ok(agents) = read_agents(&*context.fs) else { return };
     let names = agents.gateway.agent_names();

@@ -19,6 +19,7 @@ use crate::find_runtime;
 use crate::pins;
 use crate::report::{ImportMcpReport, Report as _};
 use crate::setup::Setup;
+use crate::trust::note_shown;
 
 /// Options of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl ListedServer {
     }
 }
 
-/// Starts the server of a runtime with these effects, and reads its list.
+/// Starts the server of a runtime with these effects, and reads its list. A remote server also gets the network.
 ///
 /// # Errors
 /// Fails if the runtime cannot be used, or the server does not answer.
@@ -75,7 +76,10 @@ pub(crate) fn list_server(
     let config = Config::new(&context.host(), nothing, load::policy(context))
         .with_runtimes(Runtimes::new(vec![runtime.clone()], Vec::new()));
     let most = config.policy.policy().and_then(|policy| policy.max_timeout.as_ref()).map(|most| most.value);
-    let asking = Tool { effects, ..import_tool(&runtime, most) };
+    let mut asking = import_tool(&runtime, most);
+    asking.effects.extend(effects);
+    asking.effects.sort();
+    asking.effects.dedup();
     let exchange = live::ask(context, &config, &asking).map_err(|why| {
         let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
         let error = Error::new(ErrorKind::Refused, message);
@@ -105,10 +109,12 @@ pub fn import_mcp(
     context.require_outside_run()?;
     let runtimes = load::runtimes(context)?;
     let mut runtime = find_runtime(&runtimes, &request.runtime_id)?.clone();
-    // A server that was imported before may need what it has stored in the home of the person.
+    // A server that was imported before may need what it has stored in the home of the person. The connection to a
+    // remote server needs the tokens there.
     let is_imported =
         |tool: &Tool| tool.mcp_tool_name.is_some() && tool.runtime_id.as_deref() == Some(runtime.id.as_str());
-    let gets_home = runtime.home.is_none() && !load::catalog(context)?.tools().iter().any(is_imported);
+    let may_get_home = runtime.home.is_none() && runtime.url.is_none();
+    let gets_home = may_get_home && !load::catalog(context)?.tools().iter().any(is_imported);
     if gets_home {
         runtime.home = Some(RuntimeHome::Private);
     }
@@ -136,6 +142,12 @@ pub fn import_mcp(
         let catalog = load::catalog(context)?;
         let names = exchange.tools.iter().map(|tool| tool.name.as_str());
         pins::pin_store(context).note_names(&catalog, asking, names, OnFirstUse::Begin)?;
+    }
+    if !request.dry_run {
+        let is_added = |tool: &Tool| {
+            plan.tools.iter().any(|row| row.action == ImportAction::Add && tool.id == row.tool_id.as_str())
+        };
+        note_shown(context, "tools import", is_added);
     }
     let added = plan.added();
     let enabled = match &request.enable {

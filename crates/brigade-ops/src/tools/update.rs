@@ -21,6 +21,7 @@ use crate::error::{Error, ErrorKind};
 use crate::pins::pin_store;
 use crate::report::{Report as _, UpdateAction, UpdateReport, UpdatedServer, UpdatedTool};
 use crate::setup::Setup;
+use crate::trust::{note_shown, reviewed_tools};
 
 /// Asks a person whether to accept what the report shows. Fails without a person to ask.
 pub type ConfirmUpdate<'c> = dyn FnMut(&UpdateReport) -> Result<bool, Error> + 'c;
@@ -83,6 +84,9 @@ pub fn update_tools(
     if setup.text_of_catalog()? != before {
         return Err(changed_meanwhile());
     }
+    let shown: Vec<&UpdatedTool> = report.servers.iter().flat_map(|server| &server.tools).collect();
+    let is_shown = |tool: &Tool| shown.iter().any(|row| tool.id == row.tool_id.as_str());
+    let mut seen = reviewed_tools(context, is_shown)?;
     setup.write_catalog_with(draft.files, draft.text)?;
     // With the new catalog, the new tools do not count as appeared.
     let catalog = load::catalog(context)?;
@@ -90,6 +94,8 @@ pub fn update_tools(
         .accepted
         .iter()
         .try_for_each(|server| accept(pin_store(context), &catalog, server, context.now()))?;
+    seen.extend(shown.iter().filter(|row| row.action == UpdateAction::New).map(|row| row.tool_id.clone()));
+    note_shown(context, "tools update", |tool| seen.iter().any(|id| tool.id == id.as_str()));
     report.written = true;
     Ok(report)
 }

@@ -33,7 +33,7 @@ struct Values {
     reads: Vec<String>,
     agents: Vec<AgentName>,
     rules: PolicyState,
-    changed: Reviewed,
+    changed: ReviewState,
     secrets: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl Values {
             reads: vec!["local-read".to_owned()],
             agents: vec!["codex".parse().unwrap(), "other".parse().unwrap()],
             rules: PolicyState::parse("policy.toml", Some(RULES.as_bytes())),
-            changed: Reviewed::Changed(vec!["contract".to_owned(), "file bin/a".to_owned()]),
+            changed: ReviewState::Changed(vec!["contract".to_owned(), "file bin/a".to_owned()]),
             secrets: vec!["SVC_TOKEN".to_owned()],
         }
     }
@@ -100,7 +100,7 @@ fn check(name: &str, change: Change, expect: &str, need: ApprovalNeed) {
         is_full_auto: false,
         runs_any_command: false,
         check: ArgumentCheck::Checked,
-        reviewed: &Reviewed::Yes,
+        reviewed: &ReviewState::Yes,
     };
     let mut call = CallFacts {
         agent: Some("codex"),
@@ -211,12 +211,12 @@ fn table() {
         ("high risk", |r, _, _| r.tool.risk = RiskLevel::High, READS, N::Rule),
         ("no effects", |r, _, _| r.tool.effects = &[], &gaps("NoEffects"), N::Rule),
         // What a person has reviewed.
-        ("never reviewed", |r, _, _| r.tool.reviewed = &Reviewed::Never, &not_reviewed("no person has seen it"),
+        ("never reviewed", |r, _, _| r.tool.reviewed = &ReviewState::Never, &not_reviewed("no person has seen it"),
             N::Person),
         ("changed since", |r, _, v| r.tool.reviewed = &v.changed,
             &not_reviewed("changed since a person saw it: contract, file bin/a"), N::Person),
         ("never reviewed, passed", |r, c, _| {
-            (r.tool.reviewed, r.tool.profiles, c.is_passed) = (&Reviewed::Never, Action::Judge, true);
+            (r.tool.reviewed, r.tool.profiles, c.is_passed) = (&ReviewState::Never, Action::Judge, true);
         }, &not_reviewed("no person has seen it"), N::Person),
         // Bound values beside a command.
         ("a secret", |_, c, v| c.secrets = &v.secrets,

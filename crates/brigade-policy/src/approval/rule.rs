@@ -8,7 +8,7 @@ use brigade_core::{AgentName, Glob, Json, Place, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Action, Arguments, CallFacts, Request, Reviewed};
+use super::{Action, Arguments, CallFacts, Request, ReviewState};
 use crate::{LocatedValue, PolicyState, RiskLevel};
 
 /// One `[[auto_approve]]` rule.
@@ -211,7 +211,7 @@ fn gaps_of_every_rule(request: &Request<'_>, call: &CallFacts<'_>) -> Vec<Covera
         (call.policy_tracked, CoverageGap::PolicyTracked),
         (call.pin_changed, CoverageGap::PinChanged),
         (for_person.is_some(), CoverageGap::ForPerson(for_person.unwrap_or_default())),
-        (*tool.reviewed != Reviewed::Yes, not_reviewed(tool.id, tool.reviewed)),
+        (*tool.reviewed != ReviewState::Yes, not_reviewed(tool.id, tool.reviewed)),
         (tool.approval_mode == Some(ApprovalMode::Always), CoverageGap::AlwaysAsks),
         (!super::reasons_of_tool(request).is_empty(), CoverageGap::GateAsks),
         (tool.risk == RiskLevel::Critical, CoverageGap::Critical),
@@ -220,7 +220,7 @@ fn gaps_of_every_rule(request: &Request<'_>, call: &CallFacts<'_>) -> Vec<Covera
     gaps.into_iter().filter(|(holds, _)| *holds).map(|(_, gap)| gap).collect()
 }
 
-fn not_reviewed(tool: &str, reviewed: &Reviewed) -> CoverageGap {
+fn not_reviewed(tool: &str, reviewed: &ReviewState) -> CoverageGap {
     let tool = brigade_core::text::escape_terminal(tool).into_owned();
     CoverageGap::NotReviewed { tool, problem: reviewed.problem().unwrap_or_default() }
 }

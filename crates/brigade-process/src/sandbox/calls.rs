@@ -256,8 +256,8 @@ pub(super) fn filters(
         }
     }
 
-    // These take their flags and modes in memory, which a filter cannot read. Programs fall back when the calls seem not
-    // to exist.
+    // These take their flags and modes in memory, which a filter cannot read. Programs fall back when the calls seem
+    // not to exist.
     let unknown: Rules = [(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())].into();
     if landlock < 3 {
         // This kernel has no truncate right, so a read-only file could be emptied.
@@ -274,8 +274,8 @@ pub(super) fn filters(
 /// The flags with which opening a file creates one.
 const CREATING: [u64; 2] = [libc::O_CREAT as u64, (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64];
 
-/// Calls that set the mode of a file, which argument has the mode, and which has the flags, if only some flags do so. No
-/// run makes a file that runs with the rights of its owner or group.
+/// Calls that set the mode of a file, which argument has the mode, and which has the flags, if only some flags do so.
+/// No run makes a file that runs with the rights of its owner or group.
 const MODES: &[(libc::c_long, u8, Option<u8>)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_chmod, 1, None),

@@ -12,10 +12,10 @@ use crate::recent::{RecentCall, RecentCalls};
 
 /// The counters, and which lines they have.
 #[derive(Debug, Default)]
-pub(super) struct CountedLines(Mutex<Counted>);
+pub(super) struct CountedLines(Mutex<CountState>);
 
 #[derive(Debug, Default)]
-struct Counted {
+struct CountState {
     calls: RecentCalls,
     /// The journal, and the end of its counted lines.
     upto: Option<(FileId, u64, u64)>,
@@ -31,7 +31,7 @@ pub(super) fn ask(
     let counted = state.place().kind().companion().and_then(|kept| kept.downcast_ref()).unwrap_or(&own);
     let mut counted = counted.0.lock().unwrap_or_else(PoisonError::into_inner);
     // Counters that a failed read left behind are not used.
-    let Counted { mut calls, upto } = std::mem::take(&mut *counted);
+    let CountState { mut calls, upto } = std::mem::take(&mut *counted);
     calls.forget_before(since);
     let (mut calls, upto) = match state.journal() {
         None => (RecentCalls::default(), None),
@@ -50,7 +50,7 @@ pub(super) fn ask(
         }
     };
     question(&mut calls);
-    *counted = Counted { calls, upto };
+    *counted = CountState { calls, upto };
     Ok(())
 }
 

@@ -50,7 +50,7 @@ impl Access {
     /// Looks for another token after the server refused one.
     ///
     /// # Errors
-    /// Fails if there is none, with what the person has to do.
+    /// Fails without one, and says what the person has to do.
     pub(crate) fn replace(
         &self,
         refused: &[(String, String)],

@@ -211,7 +211,7 @@ impl Bridge {
             let Some(event) = last.as_deref().filter(|_| tries <= MAX_CONTINUATIONS) else {
                 return Err(RemoteError::Ended(origin));
             };
-            thread::sleep(CONTINUE_INTERVAL);
+            thread::park_timeout(CONTINUE_INTERVAL);
             (answer, _) = self.ask(&self.client, &Method::GET, &self.url, None, Some(event))?;
             if answer.status != 200 || answer.media_type != EVENT_STREAM {
                 return Err(RemoteError::Ended(origin));
@@ -272,7 +272,7 @@ pub(super) fn listen(bridge: &Bridge) {
             _ => {}
         }
         tries += 1;
-        thread::sleep(CONTINUE_INTERVAL);
+        thread::park_timeout(CONTINUE_INTERVAL);
     }
 }
 

@@ -110,7 +110,7 @@ fn answer(mut stream: TcpStream, status: &str, text: &str) {
     let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {}\r\n\r\n{text}", text.len());
 }
 
-/// Returns the code of a request, or why there is none. `None` for a request that is not of this login.
+/// Returns the code of a request, or why it has no code. `None` for a request that is not of this login.
 fn code(target: &str, pending: &PendingLogin) -> Option<Result<String, RemoteError>> {
     let (path, query) = target.split_once('?')?;
     let value = |name: &str| {

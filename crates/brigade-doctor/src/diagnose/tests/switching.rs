@@ -18,9 +18,9 @@ fn a_blocked_mcp_tool_is_named_with_missing_fields() {
         runtime_id = \"voice\"\nmcp_tool_name = \"say\"\ninput_schema_path = \"say.json\"\neffects = [\"network\"]\n";
     let catalog = parse(entry);
     let detail = "v0.30 runs it without these; here its calls are blocked until the entry has them: `timeout = 60`, \
-        `permissions = [\"NAME\"]`, `approval_mode = \"on-request\"`";
+        `approval_mode = \"on-request\"`";
     assert_eq!(switches(of_catalog(&catalog))[0], ("switch_mcp", detail.to_owned()));
-    let whole = format!("{entry}timeout = 5\npermissions = [\"speak\"]\napproval_mode = \"always\"\n");
+    let whole = format!("{entry}timeout = 5\napproval_mode = \"always\"\n");
     let details = switches(of_catalog(&parse(&whole)));
     assert!(
         !details.iter().any(|(_, detail)| detail.starts_with("v0.30 runs it without these")),
