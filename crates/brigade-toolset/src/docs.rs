@@ -37,6 +37,7 @@ const PAGES: &[(&str, &str)] = &[
     ("receipts", include_str!("../../../docs/receipts.md")),
     ("registry", include_str!("../../../docs/registry.md")),
     ("security", include_str!("../../../docs/security.md")),
+    ("servers", include_str!("../../../docs/servers.md")),
     ("state", include_str!("../../../docs/state.md")),
     ("switching", include_str!("../../../docs/switching.md")),
 ];

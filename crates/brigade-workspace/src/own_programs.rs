@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn paths_of_the_policy_are_writable() {
         let text =
-            b"[sandbox]\nwrite_paths = [\"~/.local\", \"out\"]\n[sandbox.tool.x]\nwrite_paths = [\"/srv\"]\n\
+            b"[sandbox]\nmode = \"enforce\"\nwrite_paths = [\"~/.local\", \"out\"]\n[sandbox.tool.x]\nwrite_paths = [\"/srv\"]\n\
             [sandbox.install]\nwrite_paths = [\"~\"]\n[kitchen]\nworker_write_paths = [\"/opt/w\"]\n";
         let policy = PolicyState::parse("policy.toml", Some(text));
         let found = writable_directories(Path::new("/ws"), Some(Path::new("/home/ann")), &policy);

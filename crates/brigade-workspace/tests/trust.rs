@@ -128,8 +128,12 @@ fn every_change_is_seen_and_named() {
     );
     check("learned code", learn, &["file helper.sh"]);
     check("the health command", rewrite("bin/health.sh"), &["health command of db: bin/health.sh"]);
-    let edit = |root: &Path| write(root, ".brigade/tools.toml", &ENTRY.replace("'network'", "'local-write'"));
+    let edit =
+        |root: &Path| write(root, ".brigade/tools.toml", &ENTRY.replace("code = [", "timeout = 9\ncode = ["));
     check("the entry", edit, &["contract"]);
+    // A rule names its effects itself.
+    let edit = |root: &Path| write(root, ".brigade/tools.toml", &ENTRY.replace("'network'", "'local-write'"));
+    check("the effects", edit, &[]);
     check("another file", rewrite("README.md"), &[]);
     let link = |root: &Path| {
         std::fs::remove_file(root.join("bin/deploy.sh")).unwrap();

@@ -267,7 +267,7 @@ fn a_login_that_is_wrong_is_refused() {
     for (fault, expect) in [
         ("issuer", "wrong issuer"),
         ("nopkce", "PKCE"),
-        ("noclients", "--client-id"),
+        ("noclients", "registers no clients"),
         ("denied", "access_denied"),
     ] {
         let server = Server::start(&["oauth", fault]);
