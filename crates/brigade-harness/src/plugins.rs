@@ -176,11 +176,8 @@ pub fn read_plugin_switches(
         }
         SwitchForm::Rules => {
             let last = |rules: &Json| {
-                let rules = rules.get("overrides")?.as_array()?.iter().filter_map(Json::as_str);
-                rules
-                    .filter(|rule| fits(rule, source.workspace))
-                    .next_back()
-                    .map(|rule| !rule.starts_with('!'))
+                let mut rules = rules.get("overrides")?.as_array()?.iter().filter_map(Json::as_str);
+                rules.rfind(|rule| fits(rule, source.workspace)).map(|rule| !rule.starts_with('!'))
             };
             members(Some(&json(source, bytes)?), &last)
         }

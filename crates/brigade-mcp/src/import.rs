@@ -44,7 +44,8 @@ pub fn import_tool(runtime: &Runtime, most: Option<Seconds>) -> Tool {
         requires_runtime: true,
         env_labels: runtime.env_labels.clone(),
         timeout,
-        approval_mode: Some(ApprovalMode::OnRequest),
+        // A person starts it, so it has the strictest mode, which each policy may require.
+        approval_mode: Some(ApprovalMode::Always),
         ..tool
     }
 }
@@ -154,6 +155,7 @@ pub fn imported_tool(asking: &Tool, listed: &ListedTool, id: &str, schemas: &Sch
             .or_else(|| text(&Some(listed.name.clone()), NAME))
             .unwrap_or(id.to_owned()),
         enabled: false,
+        approval_mode: Some(ApprovalMode::OnRequest),
         description: entry_description(listed.description.as_deref()),
         mcp_tool_name: Some(listed.name.clone()),
         input_schema_path: Some(schemas.input.clone()),

@@ -323,7 +323,7 @@ fn a_whole_way_names_every_schema() {
     assert!(silent.is_empty(), "no command wrote {silent:?}");
 }
 
-/// Documents that the command line never writes, because they are for programs that embed Brigade or are stored on disk;
-/// and those of logins, which need a remote server.
+/// Documents that the command line never writes, because they are for programs that embed Brigade or are stored on
+/// disk; and those of logins, which need a remote server.
 const UNSHOWN: &[&str] =
     &["brigade.login.v1", "brigade.logout.v1", "brigade.tool-lines.v1", "brigade.upstream-start.v1"];

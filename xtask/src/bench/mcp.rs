@@ -128,7 +128,7 @@ fn workspace(brigade: &Program) -> Result<Workspace, Failure> {
     workspace.write(".brigade/tools.toml", "")?;
     workspace.write(
         ".brigade/tools/policy.toml",
-        "allowed_families = [\"mcp\"]\nallowed_effects = [\"local-read\"]\nrequired_approval_modes = [\"always\"]\n\
+        "allowed_families = [\"mcp\"]\nallowed_effects = [\"local-read\"]\nrequired_approval_modes = [\"on-request\", \"always\"]\n\
          max_timeout = 60\n",
     )?;
     Ok(workspace)

@@ -26,13 +26,13 @@ impl ServerWorkspace {
     ) -> Result<ServerWorkspace, Failure> {
         let mut workspace = Workspace::within(installed.place()?, brigade)?;
         let root = workspace.root();
-        workspace.variable("HOME", root.join("home").display().to_string());
+        workspace.variable("HOME", workspace.folder().join("home").display().to_string());
         workspace.variable("INTEROP_MEMORY", root.join("data/memory.jsonl").display().to_string());
         workspace.variable("INTEROP_CANARY", CANARY);
         workspace.write("../outside/secret.txt", "a secret\n")?;
         workspace.write("beside.txt", "not to be served\n")?;
         workspace.write("data/old.txt", "old\n")?;
-        workspace.write("home/.keep", "")?;
+        workspace.write("../home/.keep", "")?;
         for words in [
             &["init", "--quiet"][..],
             &["add", "beside.txt"],
@@ -56,7 +56,7 @@ impl ServerWorkspace {
             ".brigade/tools/policy.toml",
             &format!(
                 "allowed_families = [\"mcp\"]\nallowed_effects = [\"local-read\", \"local-write\"]\n\
-                 required_approval_modes = [\"always\"]\nmax_timeout = 60\n\
+                 required_approval_modes = [\"on-request\", \"always\"]\nmax_timeout = 60\n\
                  env_bindings = {{ MEMORY_FILE_PATH = \"INTEROP_MEMORY\" }}\n\
                  [sandbox]\nmode = \"enforce\"\nread_paths = [{:?}, {:?}]\n",
                 installed.venv().display().to_string(),
@@ -109,13 +109,10 @@ impl ServerWorkspace {
         } else {
             format!("env_labels = {:?}\n", server.env_labels)
         };
-        let reviewed = format!(
-            "approval_mode = \"always\"\npermissions = [\"interop\"]\neffects = {:?}\n{labels}",
-            server.effects
-        );
+        let reviewed = format!("approval_mode = \"on-request\"\neffects = {:?}\n{labels}", server.effects);
         let catalog = catalog
             .replace("enabled = false", "enabled = true")
-            .replace("approval_mode = \"always\"\n", &reviewed);
+            .replace("approval_mode = \"on-request\"\n", &reviewed);
         fs::write(&path, catalog).map_err(Failure::at(&path))?;
         self.0.start("helper")
     }
