@@ -77,7 +77,7 @@ const AT_ONCE: usize = 4;
 pub fn measure(brigade: &Program, turns: usize) -> Result<Table, Failure> {
     let mut table = Table::new("The gateway, with 100 tools".to_owned());
     let folder = tempfile::tempdir().map_err(|error| Failure::new(error.to_string()))?;
-    write_workspace(folder.path(), 100)?;
+    write_workspace(brigade, folder.path(), 100)?;
     calls(brigade, folder.path(), turns * 60, &mut table)?;
     starts(brigade, folder.path(), turns, &mut table)?;
     sessions(brigade, folder.path(), turns * 10, &mut table)?;
@@ -87,7 +87,7 @@ pub fn measure(brigade: &Program, turns: usize) -> Result<Table, Failure> {
     Ok(table)
 }
 
-fn write_workspace(root: &Path, tools: usize) -> Result<(), Failure> {
+fn write_workspace(brigade: &Program, root: &Path, tools: usize) -> Result<(), Failure> {
     let entry = |number: usize| {
         format!(
             "[[tool]]\nid = \"read-{number}\"\nname = \"Read {number}\"\ndescription = \"Reads something.\"\n\
@@ -109,7 +109,13 @@ fn write_workspace(root: &Path, tools: usize) -> Result<(), Failure> {
     ] {
         write_file(&root.join(path), &text)?;
     }
-    Ok(())
+    // The rule covers the tool only once a person reviewed it.
+    let mut trust = Command::new(brigade.path());
+    trust.args(["tools", "trust", "read-0", "--yes", "--quiet"]).current_dir(root).stdin(Stdio::null());
+    match trust.status().map_err(failed)?.success() {
+        true => Ok(()),
+        false => Err(Failure::new("`read-0` could not be recorded as reviewed")),
+    }
 }
 
 fn failed(error: std::io::Error) -> Failure {
@@ -270,7 +276,7 @@ fn starts(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Re
 /// Measures listing a large catalog, page by page.
 fn many_tools(brigade: &Program, turns: usize, table: &mut Table) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(failed)?;
-    write_workspace(folder.path(), LARGE_CATALOG)?;
+    write_workspace(brigade, folder.path(), LARGE_CATALOG)?;
     let mut client = Client::start(serve(brigade, &[]), folder.path())?;
     let (first, _) = list_all(&mut client)?;
     let (mut whole, mut pages) = (Vec::new(), Vec::new());

@@ -13,6 +13,9 @@ use crate::workspace::Workspace;
 /// The MCP server that the gateway serves.
 const SERVER: &str = "fixtures/mcp/conformance.py";
 
+/// The configuration of the gateway.
+const GATEWAY: &str = ".brigade/tools/gateway.toml";
+
 const POLICY: &str = r#"allowed_families = ["mcp"]
 allowed_effects = ["local-read"]
 required_approval_modes = ["on-request", "always"]
@@ -119,6 +122,14 @@ pub fn make(repository: &Repository) -> Result<Workspace, Failure> {
         format!("[[auto_approve]]\nname = \"suite\"\neffects = [\"local-read\"]\ntools = {covered:?}\n");
     let policy = format!("{POLICY}{rule}{READS}");
     workspace.write(".brigade/tools/policy.toml", &policy)?;
+    // What the rules cover was reviewed.
+    let mut words = vec!["trust", "--yes", "prompt.get", "resource.read"];
+    words.extend(covered.iter().map(|name| name.as_str()));
+    workspace.write(GATEWAY, UPSTREAM)?;
+    let trusted = workspace.tools(&words)?;
+    if trusted["trusted"] != true {
+        return Err(Failure::new(format!("nothing was recorded as reviewed: {trusted}")));
+    }
     for runtime in SERVERS {
         workspace.start(runtime)?;
     }
@@ -134,7 +145,7 @@ pub fn serve(workspace: &Workspace) -> Result<Server, Failure> {
         "[http]\nallowed_origins = [\"http://127.0.0.1:{port}\", \"http://localhost:{port}\"]\n\n\
              [[agent]]\nname = \"local\"\nconfirm = \"elicitation\"\nconfirm_risk = \"low\"\n{UPSTREAM}"
     );
-    workspace.write(".brigade/tools/gateway.toml", &config)?;
+    workspace.write(GATEWAY, &config)?;
     let address = format!("127.0.0.1:{port}");
     let mut command = workspace.command(&["serve", "--http", &address, "--no-token", "--as", "local"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
@@ -162,10 +173,7 @@ fn reviewed(imported: &str) -> (String, Vec<String>) {
                 names.push(name.trim_matches('"').to_owned());
                 format!("id = {name}")
             }
-            _ => line.replace("enabled = false", "enabled = true").replace(
-                "approval_mode = \"always\"",
-                "approval_mode = \"on-request\"\npermissions = [\"suite\"]\neffects = [\"local-read\"]",
-            ),
+            _ => line.replace("enabled = false", "enabled = true\neffects = [\"local-read\"]"),
         };
         catalog.push_str(&line);
         catalog.push('\n');
