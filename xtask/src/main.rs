@@ -17,6 +17,7 @@ mod fixtures;
 mod floors;
 mod generated;
 mod interop;
+mod pictures;
 mod redaction;
 mod repository;
 mod schemas;
@@ -49,6 +50,7 @@ enum Task {
     Features(features::FeaturesArguments),
     Fixtures(fixtures::FixturesArguments),
     Interop(interop::InteropArguments),
+    Pictures(pictures::PicturesArguments),
     Redaction(redaction::RedactionArguments),
     Schemas(schemas::SchemasArguments),
     Skills(skills::SkillsArguments),
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Task::Features(arguments) => features::run(&repository, &arguments),
         Task::Fixtures(arguments) => fixtures::run(&repository, &arguments),
         Task::Interop(arguments) => interop::run(&repository, &arguments),
+        Task::Pictures(arguments) => pictures::run(&repository, &arguments),
         Task::Redaction(arguments) => redaction::run(&repository, &arguments),
         Task::Schemas(arguments) => schemas::run(&repository, &arguments),
         Task::Skills(arguments) => skills::run(&repository, &arguments),

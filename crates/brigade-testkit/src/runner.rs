@@ -36,6 +36,17 @@ pub struct Brigade {
     timeout: Duration,
 }
 
+/// Returns whether this process ignores a signal that ends programs, as in a background job. Its children inherit that.
+fn ignores_signals() -> bool {
+    const HUP_INT_TERM: u64 = 1 | 1 << 1 | 1 << 14;
+    static IGNORES: OnceLock<bool> = OnceLock::new();
+    *IGNORES.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
+        u64::from_str_radix(mask.trim(), 16).unwrap_or_default() & HUP_INT_TERM != 0
+    })
+}
+
 impl Brigade {
     /// Prepares to run the binary of this build (see [`brigade_binary`]) in a workspace.
     pub fn new(workspace: &TempWorkspace) -> Brigade {
@@ -88,6 +99,10 @@ impl Brigade {
     /// pipes).
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program);
+        if ignores_signals() {
+            command = Command::new("/usr/bin/env");
+            command.arg("--default-signal=HUP,INT,TERM").arg(&self.program);
+        }
         command.args(args).current_dir(&self.directory).env_clear().envs(self.environment.iter().cloned());
         command.stdin(Stdio::null()).process_group(0);
         command
