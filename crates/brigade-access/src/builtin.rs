@@ -5,6 +5,7 @@
 mod agent;
 mod argued;
 mod cmd;
+mod described;
 mod fact;
 mod forge;
 mod framework;
@@ -32,9 +33,13 @@ use brigade_core::{Json, words};
 
 use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
-pub use argued::{ArgumentRefusal, is_object_id, is_plain_name, refused_arguments, workflow_scope};
+pub use argued::{
+    ArgumentRefusal, ignored_arguments, is_object_id, is_plain_name, refused_arguments, workflow_scope,
+};
 pub use brigade_policy::approval::ToolApproval;
-pub use cmd::{COMMAND, CommandArgs, CommandOutput, OmittedText, command_argument, command_entry, cut_note};
+pub use cmd::{
+    COMMAND, CommandArgs, CommandOutput, OmittedText, command_argument, command_entry, cut_note, is_for_shell,
+};
 pub use fact::Fact;
 pub use forge::{FORGE_LABELS, LaneWork, forge_entry, is_forge, is_of_forge};
 pub use framework::web_frameworks;
@@ -43,14 +48,14 @@ pub(crate) use names::alias_names;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, UncallableName, is_alias, own_name};
 pub use path::{Guards, PathProblem, PathUse, WORKSPACE, relative};
 pub use provided::{SCREENSHOT, SEARCH, may_start_a_program, provided_entry};
-pub use url::{UrlProblem, allowed_url};
+pub use url::{UrlProblem, allowed_url, remote_host};
 
 /// One built-in tool.
 ///
 /// `input` and `output` are written in a short form: `name!:type` is required, `name?:type` is not, `name:type=value`
 /// has a default, and a name without a mark is always there in results. Types are `string`, `integer`, `number`,
 /// `boolean`, `object`, `array` and `any`, `string(a,b)`, `integer(1..50)`, `?string` for what may be null, `[type]`
-/// for lists, and `[name:type …]` for lists of objects.
+/// for lists, `{name:type …}` for objects, and `[name:type …]` for lists of objects.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
     /// The id, under which it is listed.
@@ -61,8 +66,6 @@ pub struct Definition {
     pub description: &'static str,
     /// Its arguments, in the short form.
     pub input: &'static str,
-    /// Descriptions of arguments, by name.
-    pub said: &'static [(&'static str, &'static str)],
     /// The members of its structured result, in the short form. `*` is any object.
     pub output: &'static str,
     /// Its effects.
@@ -113,7 +116,6 @@ const ROW: Definition = Definition {
     title: "",
     description: "",
     input: "",
-    said: &[],
     output: "",
     effects: &[],
     access: AccessLevel::User,
@@ -232,7 +234,7 @@ fn schemas(id: &str) -> &'static Schemas {
             let control = || crate::control::control_tools().iter().find(|own| own.id == definition.id);
             let input = match control().filter(|_| definition.is_control) {
                 Some(own) => own.input.clone(),
-                None => shape::input(definition.input, definition.said),
+                None => shape::input(definition.id, definition.input),
             };
             (definition.id, Schemas { input, output: shape::output(definition.output) })
         };
@@ -272,6 +274,11 @@ impl Definition {
     /// Returns whether its structured result can be any object, so that no member is certain.
     pub fn gives_any_document(&self) -> bool {
         self.output == "*"
+    }
+
+    /// Returns whether its structured result has the member `tool`, with its id.
+    pub fn names_itself(&self) -> bool {
+        self.output.starts_with("tool:")
     }
 
     /// Returns its family: the id up to its last dot.

@@ -273,7 +273,8 @@ fn description_of(tool: &CostedTool) -> TextSize {
 /// Returns the size of an answer of `tools.search` with [`RESULTS`] rows of average size.
 fn found(tools: &[CostedTool], query: &str) -> TextSize {
     let all = tools.iter().fold(TextSize::default(), |sum, tool| sum.plus(TextSize::new(&text(&tool.row))));
-    let frame = FoundTools { query: query.to_owned(), tools: Vec::new(), total: tools.len() };
+    let frame =
+        FoundTools { tool: "tools.search", query: query.to_owned(), tools: Vec::new(), total: tools.len() };
     let count = tools.len() as u64;
     TextSize::new(&text(&frame)).plus(all.per(count).times(count.min(RESULTS)))
 }
@@ -345,7 +346,8 @@ mod tests {
     fn a_search_costs_what_the_gateway_answers() {
         let tools = tools(3);
         let rows = tools.iter().map(|tool| tool.row.clone()).collect();
-        let answer = text(&FoundTools { query: QUERY.to_owned(), tools: rows, total: 3 });
+        let answer =
+            text(&FoundTools { tool: "tools.search", query: QUERY.to_owned(), tools: rows, total: 3 });
         let members = Json::parse(&answer).unwrap();
         let row = members.get("tools").and_then(Json::as_array).unwrap()[0].as_object().unwrap();
         let names: Vec<&String> = row.keys().collect();

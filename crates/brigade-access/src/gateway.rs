@@ -164,6 +164,11 @@ pub struct JudgeSettings {
     pub threshold: f64,
 }
 
+impl JudgeSettings {
+    /// The threshold without a configured one.
+    pub const DEFAULT_THRESHOLD: f64 = 0.7;
+}
+
 impl Eq for JudgeSettings {}
 
 /// A valid gateway.toml.

@@ -1,5 +1,6 @@
 //! The rights of an agent: its profiles, and what they say about tools and calls.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use brigade_core::codes::{self, ErrorCode};
@@ -20,6 +21,9 @@ use crate::traits::{Source, ToolTraits};
 /// The permission profile with which rules decide about calls that need a person otherwise.
 const FULL_AUTO: &str = "permission.full-auto";
 
+/// The mode of tasks and workflows.
+const INNER_MODE: &str = "mode.agent-loop";
+
 /// The profiles of an agent: one in each slot, guards, and overlays.
 ///
 /// A tool is visible if all show it, and the strictest decides about its calls. So adding a profile only narrows.
@@ -31,6 +35,8 @@ pub struct Rights {
     own: usize,
     /// How many of the last profiles cannot be changed in a session.
     fixed: usize,
+    /// Tools that the access profiles do not hide, because a person approves each call.
+    asked: BTreeSet<String>,
 }
 
 /// A profile that does not exist.
@@ -102,6 +108,10 @@ impl Rights {
         overlays: &[String],
     ) -> Result<Rights, UnknownProfile> {
         let mut own = own_profiles(profiles, agent)?;
+        if session.is_inner() {
+            own.retain(|profile| profile.name.slot() != Slot::Mode);
+            own.push(profiles.find(INNER_MODE)?);
+        }
         for slot in Slot::ALL {
             let names: Vec<&ProfileName> = names_of(&own, *slot).collect();
             let Some(granted) = session.granted(*slot, &names) else { continue };
@@ -110,7 +120,8 @@ impl Rights {
             own.push(granted);
         }
         own.sort_by_key(|profile| profile.name.slot());
-        let mut rights = Rights { own: own.len(), profiles: own, fixed: 0 };
+        let asked = session.tasks().iter().flat_map(|limits| limits.asks.iter().cloned()).collect();
+        let mut rights = Rights { own: own.len(), profiles: own, fixed: 0, asked };
         for name in session.laid() {
             rights = rights.with(profiles.find(name.as_str())?);
         }
@@ -119,7 +130,11 @@ impl Rights {
         rights.profiles.extend(session.tasks().iter().map(TaskLimits::profile));
         // Records also list the profiles of task limits, which were added above. They exist only in that session.
         for name in overlays.iter().filter(|name| !session.is_of_task(name)) {
-            rights = rights.with(profiles.find(name.trim())?);
+            let profile = profiles.find(name.trim())?;
+            // They also list the mode of the session that began a task or workflow.
+            if !(session.is_inner() && profile.name.slot() == Slot::Mode) {
+                rights = rights.with(profile);
+            }
         }
         rights.fixed = rights.profiles.len() - before;
         Ok(rights)
@@ -149,7 +164,7 @@ impl Rights {
         let own = profiles.len();
         profiles.extend(laid);
         profiles.extend(fixed.iter().cloned());
-        Rights { profiles, own, fixed: self.fixed }
+        Rights { profiles, own, fixed: self.fixed, asked: self.asked.clone() }
     }
 
     /// Returns the name of the last profile in a slot, which is the narrowest.
@@ -202,6 +217,11 @@ impl Rights {
     /// Returns whether every profile shows the tool and none denies it. No profile hides a control tool.
     pub fn shows(&self, tool: &ToolTraits<'_>) -> bool {
         tool.source == Source::Control || self.verdicts(tool).all(|(_, stand)| stand.shows())
+    }
+
+    /// Returns the first profile that hides a tool.
+    pub fn hidden_by<'s>(&'s self, tool: &'s ToolTraits<'_>) -> Option<&'s ProfileName> {
+        self.verdicts(tool).find(|(_, verdict)| !verdict.shows()).map(|(profile, _)| &profile.name)
     }
 
     /// Returns the strictest action of the profiles for calls of the tool. Profiles do not decide about control tools.
@@ -357,15 +377,24 @@ impl Rights {
     }
 
     /// Returns the limits of calls per minute, each with its profile.
-    pub fn rates(&self, tool: &ToolTraits<'_>) -> impl Iterator<Item = (&ProfileName, u64)> {
+    pub fn rates<'s>(&'s self, tool: &'s ToolTraits<'_>) -> impl Iterator<Item = (&'s ProfileName, u64)> {
         self.verdicts(tool).filter_map(|(profile, stand)| match stand {
             ProfileVerdict::Rule(rule) => Some((&profile.name, rule.constrain.as_ref()?.calls_per_minute?)),
             ProfileVerdict::NotShown(_) | ProfileVerdict::Hidden(_) | ProfileVerdict::NoOpinion => None,
         })
     }
 
-    fn verdicts(&self, tool: &ToolTraits<'_>) -> impl Iterator<Item = (&Profile, ProfileVerdict<'_>)> {
-        self.profiles.iter().map(|profile| (&**profile, profile.verdict(tool)))
+    fn verdicts<'s>(
+        &'s self,
+        tool: &'s ToolTraits<'_>,
+    ) -> impl Iterator<Item = (&'s Profile, ProfileVerdict<'s>)> {
+        let is_lifted = |profile: &Profile, verdict: &ProfileVerdict<'_>| {
+            profile.name.slot() == Slot::Access && !verdict.shows() && self.asked.contains(tool.id)
+        };
+        self.profiles.iter().map(move |profile| match profile.verdict(tool) {
+            verdict if is_lifted(profile, &verdict) => (&**profile, ProfileVerdict::NoOpinion),
+            verdict => (&**profile, verdict),
+        })
     }
 }
 

@@ -60,6 +60,9 @@ pub struct SessionProfiles {
     granted: BTreeMap<Slot, GrantedProfile>,
     laid: Vec<ProfileName>,
     tasks: Vec<TaskLimits>,
+    /// Whether it is the inner loop of a task or workflow, where the agent's modes do not count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    inner: bool,
 }
 
 /// The rights of the calls of a workflow's execution: those of the session that started it.
@@ -87,7 +90,7 @@ pub struct TaskLimits {
     /// Whether commands may only read, whatever contexts grant.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_reads: bool,
-    /// Tools whose calls always need a person.
+    /// Tools whose calls always need a person. As a person approves each call, the access of the caller does not count.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub asks: BTreeSet<String>,
 }
@@ -192,6 +195,23 @@ impl SessionProfiles {
     pub fn grant(&mut self, own: Vec<ProfileName>, profile: ProfileName) {
         self.laid.retain(|laid| laid.slot() != profile.slot());
         self.granted.insert(profile.slot(), GrantedProfile { instead_of: own, profile });
+    }
+
+    /// Returns the profiles of a task or workflow that the session begins. A mode says what a session is shown, so modes
+    /// up to here do not count there; those that are added later do.
+    #[must_use]
+    pub fn inside(mut self) -> SessionProfiles {
+        if !self.inner {
+            self.granted.remove(&Slot::Mode);
+            self.laid.retain(|laid| laid.slot() != Slot::Mode);
+            self.inner = true;
+        }
+        self
+    }
+
+    /// Returns whether these are the profiles of a task or workflow.
+    pub(crate) fn is_inner(&self) -> bool {
+        self.inner
     }
 
     /// Adds the limits of a task from its agent's manifest. They are never removed.

@@ -41,6 +41,8 @@ impl ToolRow {
 /// The answer of `tools.search`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FoundTools {
+    /// The id of the tool that answers.
+    pub tool: &'static str,
     /// The words that were searched for.
     pub query: String,
     /// The best matches.

@@ -8,7 +8,7 @@ use brigade_access::builtin::{Fact, Guards};
 use brigade_catalog::Tool;
 use brigade_cmdline::Argv;
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError};
-use brigade_policy::{Blocker, Decision, PolicyDecision};
+use brigade_policy::{Blocker, Decision, PolicyDecision, ShellUse};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::SecretValue;
 use brigade_schema::{Schema, SchemaProblem};
@@ -99,6 +99,8 @@ pub struct BuiltinFacts {
     pub git_urls: Vec<String>,
     /// Hosts whose pages may be fetched.
     pub web_domains: Vec<String>,
+    /// Whether a shell may read commands.
+    pub shell: ShellUse,
     /// The things other than files that the arguments name.
     pub named: NamedThings,
 }

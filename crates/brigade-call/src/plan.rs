@@ -15,12 +15,12 @@ mod typed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use brigade_access::builtin::COMMAND;
+use brigade_access::builtin::{COMMAND, is_for_shell};
 use brigade_catalog::{Family, Masks, Tool};
 use brigade_cmdline::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Json, Number, Object, Place, closest, reasons};
-use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode};
+use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode, ShellUse};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor};
 
@@ -520,11 +520,15 @@ fn command_blockers(
     }
     // A command that a call names was not reviewed, so code for an interpreter in it is a risk, too.
     let held = if facts.tool.id == COMMAND { 0 } else { reviewed };
-    let mut risks: Vec<Blocker> =
-        start::risks(&argv, held).map(|objection| objection.blocker(place_of)).collect();
+    // A person approves the text, as for commands of the kitchen.
+    let shell = facts.builtin.as_ref().map_or(ShellUse::Never, |known| known.shell);
+    let is_text = shell == ShellUse::Approved && is_for_shell(facts.tool);
+    let found = if is_text { start::risks_of_text(&argv) } else { start::risks(&argv, held).collect() };
+    let mut risks: Vec<Blocker> = found.into_iter().map(|objection| objection.blocker(place_of)).collect();
     // A risky command is also one whose program is a link to a risky program.
     let linked = facts.behind_links.iter();
-    let hidden = linked.flat_map(|argv| start::risks(argv, held)).next().filter(|_| risks.is_empty());
+    let hidden = linked.flat_map(|argv| start::risks(argv, held)).next();
+    let hidden = hidden.filter(|_| risks.is_empty() && !is_text);
     risks.extend(hidden.map(|objection| {
         let blocker = objection.blocker(place_of);
         let message = format!("{}, through a link with another name", blocker.message);

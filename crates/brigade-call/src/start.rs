@@ -70,7 +70,7 @@ pub enum StartPurpose {
     Setup,
     /// A notification to a person.
     Notification,
-    /// Git creates the worktrees of the kitchen, and moves its branch.
+    /// A program that Brigade starts for its own use: git, or a runtime that prints its version.
     Git,
 }
 
@@ -367,6 +367,14 @@ pub(crate) fn risks(argv: &Argv, reviewed: usize) -> impl Iterator<Item = Object
     let found = risk::judge(argv);
     let code: Vec<Risk> = risk::inline_code(&found, reviewed).cloned().collect();
     found.into_iter().filter(move |risk| !code.contains(risk)).map(Objection::Risk)
+}
+
+/// Lists the risks of a command line whose text a person approves, with shell syntax and inline code.
+pub(crate) fn risks_of_text(argv: &Argv) -> Vec<Objection> {
+    let is_text = |risk: &Risk| {
+        matches!(risk, Risk::ShellText { .. } | Risk::InlineCode { .. } | Risk::StandardInput { .. })
+    };
+    risk::judge(argv).into_iter().filter(|risk| !is_text(risk)).map(Objection::Risk).collect()
 }
 
 /// Returns why the directory cannot be used.

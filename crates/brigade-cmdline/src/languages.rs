@@ -14,6 +14,8 @@ pub struct LanguageRuntime {
     pub description: Option<&'static str>,
     /// Whether new programs should not be written for it.
     pub is_deprecated: bool,
+    /// The word with which its program prints its version.
+    pub version: &'static str,
     /// The words that run a file, before its path.
     pub command: &'static str,
     /// The ending of a file name, without the dot.
@@ -47,6 +49,7 @@ const fn runtime(
         programs,
         description,
         is_deprecated: false,
+        version: "--version",
         command: "",
         ending: "",
         written: None,
@@ -65,8 +68,11 @@ impl LanguageRuntime {
             "deno run",
             "ts",
         ),
-        runtime("go", &["go"], Some("the Go toolchain")),
-        runtime("java", &["java"], Some("the Java virtual machine")),
+        LanguageRuntime { version: "version", ..runtime("go", &["go"], Some("the Go toolchain")) },
+        LanguageRuntime {
+            version: "-version",
+            ..runtime("java", &["java"], Some("the Java virtual machine"))
+        },
         runtime("node", &["node"], Some("JavaScript with Node.js"))
             .runs(&["javascript"], "node", "mjs")
             .writes("node --check", "node", "main.js"),
@@ -114,6 +120,12 @@ impl LanguageRuntime {
         LanguageRuntime::ALL
             .iter()
             .find(|runtime| runtime.languages.iter().any(|name| name.eq_ignore_ascii_case(language)))
+    }
+
+    /// Returns whether it has this name, or runs files of a language with this name, in any case.
+    pub fn is_called(&self, name: &str) -> bool {
+        let is_name = |known: &&str| known.eq_ignore_ascii_case(name);
+        is_name(&self.name) || self.languages.iter().any(|language| is_name(&language))
     }
 
     /// Returns how to run programs that were written for a single use, by language.

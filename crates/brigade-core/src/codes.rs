@@ -257,6 +257,7 @@ table! {
     UNMERGED_WORK = "unmerged_work": "The lane has commits that are not merged.";
     UNREADABLE = "unreadable": "The file cannot be read.";
     UNSAFE_REPOSITORY = "unsafe_repository": "The repository is set up in a way that git tools do not work with.";
+    VALIDATION_FAILED = "validation_failed": "A judge or validator does not accept the manifest or output.";
     VERSION_TAKEN = "version_taken": "The manifest has this version already.";
     WRONG_SESSION = "wrong_session": "The call continues only in the session that asked for it.";
 

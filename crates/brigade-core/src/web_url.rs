@@ -257,16 +257,17 @@ fn without_dots(path: &str) -> String {
 /// Which addresses a page of an allowed host may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// Only public addresses, because the policy names its host.
+    /// Only public addresses, because the policy names its host or every host.
     Open,
     /// Any address, because the policy names its address and port.
     Named,
 }
 
-/// An entry of `domains` in the policy: `host` or `*.host`, optionally with a port, or an address with a port.
+/// An entry of `domains` in the policy: `*`, `host` or `*.host`, optionally with a port, or an address with a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebDomain {
-    host: Host,
+    /// `None` for every host with public addresses.
+    host: Option<Host>,
     /// Whether it matches only hosts below the name.
     is_beneath: bool,
     port: Option<u16>,
@@ -279,11 +280,17 @@ impl WebDomain {
             Some(rest) => (true, rest),
             None => (false, text),
         };
+        let is_any = rest == "*" || rest.starts_with("*:");
+        if is_any && !is_beneath {
+            // Any name serves to read the port.
+            let (_, port) = authority(&rest.replacen('*', "any", 1))?;
+            return Some(WebDomain { host: None, is_beneath, port });
+        }
         let (host, port) = authority(rest)?;
         if matches!(host, Host::Address(_)) && (is_beneath || port.is_none()) {
             return None;
         }
-        Some(WebDomain { host, is_beneath, port })
+        Some(WebDomain { host: Some(host), is_beneath, port })
     }
 
     fn reach(&self, url: &WebUrl) -> Option<Reach> {
@@ -291,7 +298,8 @@ impl WebDomain {
         if self.port.unwrap_or(usual) != url.port {
             return None;
         }
-        match (&self.host, &url.host) {
+        let Some(host) = &self.host else { return Some(Reach::Open) };
+        match (host, &url.host) {
             (Host::Address(named), Host::Address(address)) => (named == address).then_some(Reach::Named),
             (Host::Name(named), Host::Name(name)) if self.is_beneath => {
                 let above = name.strip_suffix(named.as_str())?.strip_suffix('.')?;
@@ -446,9 +454,26 @@ mod tests {
         check("127.0.0.1:8080", "http://127.0.0.1:8081/", None);
         check("[::1]:80", "http://[0:0::1]/", Some(Reach::Named));
         check("docs.example", "https://93.184.216.34/", None);
-        for text in
-            ["", "*", "*.", "127.0.0.1", "[::1]", "*.127.0.0.1:80", "a/b", "https://a", "a b", "u@a", "a:b"]
-        {
+        // Every host, but only at its public addresses.
+        check("*", "https://a.b.example/", open);
+        check("*", "http://127.0.0.1/", open);
+        check("*", "https://a.example:8443/", None);
+        check("*:8443", "https://a.example:8443/", open);
+        for text in [
+            "",
+            "**",
+            "*.*",
+            "*:x",
+            "*.",
+            "127.0.0.1",
+            "[::1]",
+            "*.127.0.0.1:80",
+            "a/b",
+            "https://a",
+            "a b",
+            "u@a",
+            "a:b",
+        ] {
             assert_eq!(WebDomain::read(text), None, "{text}");
         }
         assert_eq!(url("https://a.example/").check(&[]), Err(WebProblem::NotAllowed));

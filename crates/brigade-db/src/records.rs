@@ -33,6 +33,9 @@ pub struct Repository {
     pub ref_value: String,
     /// When it was last cloned or refreshed.
     pub cloned_at: Timestamp,
+    /// The name of the credential that git logs in with, if the clone named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
 }
 
 impl Record for Repository {

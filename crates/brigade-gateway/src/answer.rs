@@ -52,6 +52,9 @@ pub(crate) struct CallSummary {
     /// The faults of the arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) faults: Vec<FaultRow>,
+    /// What was ignored, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
 }
 
 /// One fault of a call.

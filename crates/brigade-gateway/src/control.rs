@@ -282,7 +282,8 @@ impl Control {
                 let fits = |tool: &&AgentTool| tool.is_of(source.as_deref(), category.as_deref());
                 let found: Vec<&AgentTool> = view.tools.iter().filter(fits).collect();
                 let rows = found.iter().skip(size(offset)).take(size(limit)).map(|tool| tool.row());
-                self.done(&ToolsResult { tools: rows.collect(), total: found.len(), offset, limit })
+                let (tool, total) = (self.name(), found.len());
+                self.done(&ToolsResult { tool, tools: rows.collect(), total, offset, limit })
             }
             Control::Search => {
                 let args: SearchArgs = self.read(arguments)?;
@@ -302,7 +303,7 @@ impl Control {
                 let tools = found.iter().take(size(args.limit)).map(|tool| tool.row()).collect();
                 let workspace = workspace();
                 let query = blocking(move || workspace.agent_calls().masked(&query)).await;
-                self.done(&FoundTools { query, tools, total: found.len() })
+                self.done(&FoundTools { tool: self.name(), query, tools, total: found.len() })
             }
             Control::Describe => {
                 let NameArgs { name } = self.read(arguments)?;

@@ -11,6 +11,7 @@ use serde_json::Value;
 /// `tools.list`
 #[derive(Debug, Serialize)]
 pub(crate) struct ToolsResult {
+    pub(crate) tool: &'static str,
     pub(crate) tools: Vec<ToolRow>,
     pub(crate) total: usize,
     pub(crate) offset: u64,

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use brigade::codes::reasons;
 use brigade::core::{Fingerprint, Json};
 use brigade::profile::LiveSession;
+use brigade::profile::builtin::ignored_arguments;
 use brigade::{OwnName, Reads};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
@@ -262,12 +263,18 @@ impl Session {
             }
             _ => None,
         };
-        if let Some(answer) = answer {
-            return Ok(Outcome::Answer(Box::new(answer)));
-        }
         let (state, replies) = (back.state.as_deref(), back.replies.as_ref());
         let asked = CallRequest { view: &view, tool, arguments: &arguments, state, replies };
-        Box::pin(self.ask(&asker, &asked, &context)).await
+        let mut outcome = match answer {
+            Some(answer) => Outcome::Answer(Box::new(answer)),
+            None => Box::pin(self.ask(&asker, &asked, &context)).await?,
+        };
+        if let Outcome::Answer(answer) = &mut outcome
+            && tool.family == "builtin"
+        {
+            answer.about.notes = ignored_arguments(&arguments);
+        }
+        Ok(outcome)
     }
 
     fn result<T: serde::de::DeserializeOwned>(

@@ -377,7 +377,7 @@ impl View {
                         .as_ref()
                         .map(|own| Arc::new(ReviewedSchema::new(SchemaText::Own(own)))),
                     listed: OnceLock::new(),
-                    category: None,
+                    category: own.id.split('.').next().map(str::to_owned),
                     tags: Vec::new(),
                     sources: traits.sources().map(str::to_owned).collect(),
                 });

@@ -110,8 +110,8 @@ pub use failure::{Failure, FailureReport};
 pub use fault::{Diagnosis, ErrorLine, Fault, Label, Quote, SourceLine};
 pub use label::{LabelProblem, check_label, shown_label};
 pub use policy::{
-    GitAccess, InlineCode, KitchenGrants, KitchenRules, Limits, Observe, Policy, PolicyState, Reads, Rule,
-    SandboxMode, SandboxRules, ShellUse, Standing, UndeclaredCode,
+    GitAccess, GitCredential, GitLogin, InlineCode, KitchenGrants, KitchenRules, Limits, Observe, Policy,
+    PolicyState, Reads, Rule, SandboxMode, SandboxRules, ShellUse, Standing, UndeclaredCode,
 };
 pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
 pub use ruling::{Ruling, Topic, refuse_inline_code, refuse_undeclared_code};

@@ -1,5 +1,6 @@
 //! The content of policy.toml, with places.
 
+mod credentials;
 mod kitchen;
 mod read;
 mod rules;
@@ -10,6 +11,7 @@ use brigade_catalog::{ApprovalMode, Family, Level, Seconds, ToolSource};
 use brigade_cmdline::Argv;
 use brigade_core::{AgentFiles, ConfigIssue, Label, Place, Severity, words};
 
+pub use credentials::{GitCredential, GitLogin};
 pub use kitchen::{KitchenGrants, KitchenRules, ShellUse};
 
 use crate::document::LocatedValue;
@@ -265,6 +267,16 @@ pub struct Limits {
 }
 
 impl Policy {
+    /// Returns whether a shell may read a command of `cmd.run`.
+    pub fn shell_use(&self) -> ShellUse {
+        self.shell.as_ref().map_or(ShellUse::Never, |shell| shell.value)
+    }
+
+    /// Returns the variable of each label in `env_bindings`.
+    pub fn variables(&self) -> BTreeMap<Label, Label> {
+        self.env_bindings.iter().map(|(label, variable)| (label.clone(), variable.value.clone())).collect()
+    }
+
     /// Returns the sandbox rules that extend `[sandbox]` for a call.
     pub(crate) fn sandbox_of(&self, facts: &CallFacts<'_>) -> Option<&SandboxRules> {
         match facts.kind {
@@ -320,6 +332,8 @@ pub struct Policy {
     pub agent_files: AgentFiles,
     /// `[git] urls`: patterns of the repositories that built-in tools may reach.
     pub git_urls: Rule<String>,
+    /// `[git.credentials]`: how git logs in to hosts.
+    pub git_credentials: Vec<GitCredential>,
     /// `[web] domains`: the hosts whose pages built-in tools may fetch.
     pub web_domains: Rule<String>,
     /// `[mcp] remote`: the origins of remote MCP servers that calls may connect to.
@@ -332,6 +346,8 @@ pub struct Policy {
     pub pass: Rule<Label>,
     /// `[commands] inline_code`: whether commands may hold code for an interpreter.
     pub inline_code: Option<LocatedValue<InlineCode>>,
+    /// `[commands] shell`: whether a shell may read a command that a person approves. Absent means never.
+    pub shell: Option<LocatedValue<ShellUse>>,
     /// `[commands] undeclared_code`: whether commands that choose their code themselves need `code`.
     pub undeclared_code: Option<LocatedValue<UndeclaredCode>>,
     /// The resource limits, `[limits]`.

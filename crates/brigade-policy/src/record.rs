@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Blocker, Decision, InlineCode, KitchenGrants, Limits, LocatedValue, Policy, PolicyState, Rule,
-    SandboxMode, SandboxRequest, UndeclaredCode, shown_label,
+    SandboxMode, SandboxRequest, ShellUse, UndeclaredCode, shown_label,
 };
 
 /// The policy's decision on a call, with the keys of v0.30 and newer ones.
@@ -156,6 +156,9 @@ pub struct PolicyRules {
     /// What happens to commands that choose their code themselves, in entries that declare none.
     #[serde(default)]
     pub undeclared_code: UndeclaredCode,
+    /// Whether a shell may read a command that a person approves; absent means never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<ShellUse>,
     /// The resource limits, `[limits]`.
     pub limits: Limits,
     /// The number of bytes kept of each output stream.
@@ -342,6 +345,7 @@ impl Policy {
                 .undeclared_code
                 .as_ref()
                 .map_or_else(UndeclaredCode::default, |rule| rule.value),
+            shell: self.shell.as_ref().map(|shell| shell.value),
             limits: self.limits,
             max_output_bytes: self.max_output_bytes.as_ref().map(|bytes| bytes.value),
             max_bound_file: self.max_bound_file.as_ref().map(|bytes| bytes.value),

@@ -31,8 +31,8 @@ pub(crate) struct TaskConnection {
 impl TaskConnection {
     /// Opens the session of a task. Returns `None` if this process serves no workers, or if the caller is not an agent.
     ///
-    /// The session has every profile of the session that asked, even if that one ended or another one continues the
-    /// call. `root` is the directory of the lane that the task works in.
+    /// The session has every profile but the mode of the session that asked, even if that one ended or another one
+    /// continues the call. `root` is the directory of the lane that the task works in.
     pub(crate) fn open(
         desk: &TaskContext,
         execution: &str,
@@ -46,14 +46,16 @@ impl TaskConnection {
         };
         let live = desk.session.as_deref();
         let live = live.filter(|live| asked_in.is_some_and(|asked_in| asked_in.id == live.id()));
-        let mut profiles = live.map(LiveSession::profiles).unwrap_or_default();
+        let mut profiles = live.map(LiveSession::profiles).unwrap_or_default().inside();
         for name in asked_in.into_iter().flat_map(|asked_in| &asked_in.profiles) {
             if profiles.is_of_task(name) {
                 continue;
             }
             // The limits of a task whose session has ended are lost, so no session is opened.
-            let Ok(name) = name.parse() else { return Ok(None) };
-            profiles.narrow(name);
+            let Ok(name) = name.parse::<ProfileName>() else { return Ok(None) };
+            if name.slot() != Slot::Mode {
+                profiles.narrow(name);
+            }
         }
         if let Some(context) = &agent.spec.security_context {
             // An unknown profile cannot be applied, so no session is opened.

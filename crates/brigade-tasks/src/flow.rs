@@ -16,12 +16,12 @@ use crate::environment;
 use crate::hands::TaskRunner;
 use crate::running::RunningEntry;
 
-/// Returns the rights of an execution's calls: those of the session that asked for it.
+/// Returns the rights of an execution's calls: those of the session that asked for it, without its mode.
 pub(crate) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSession>) -> FlowRights {
     FlowRights {
         profiles: asked_in.map(|session| session.profiles.clone()).unwrap_or_default(),
         root: asked_in.and_then(|session| session.root.clone()),
-        session: session.map(LiveSession::profiles).unwrap_or_default(),
+        session: session.map(LiveSession::profiles).unwrap_or_default().inside(),
     }
 }
 

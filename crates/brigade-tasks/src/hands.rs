@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use brigade_access::{FlowRights, Worker, WorkerPrompt, WorkerResult};
-use brigade_call::CallSession;
-use brigade_core::reasons;
+use brigade_call::{CallSession, Judgement};
+use brigade_core::{Json, reasons};
 use brigade_db::executions::Execution;
 use brigade_db::flows::Flow;
 use brigade_fs::{FileMode, Fs, RelPath};
@@ -20,7 +20,7 @@ use brigade_workspace::{Config, Host};
 use crate::connected::TaskConnection;
 use crate::desk::TaskContext;
 use crate::job::Job;
-use crate::judging::Judge;
+use crate::judging::{Judge, JudgeQuestion};
 use crate::{environment, flow};
 
 /// What a worker in a lane must not write: the link to git's directory and the state of the workspace.
@@ -149,6 +149,25 @@ impl Tasks for TaskRunner<'_> {
 
     fn drive(&self, flow: &Flow) -> Result<(), Failure> {
         flow::drive(self, flow)
+    }
+
+    fn judge(&self, question: &str, input: Json, judges: &[String]) -> Result<Vec<Judgement>, Failure> {
+        let context = &self.desk.context;
+        let found = match judges {
+            [] => Judge::from_config(self.config, &context.host()).into_iter().collect(),
+            named => Judge::of_workers(self.config, &context.host(), named)?,
+        };
+        let caller = context.caller.as_record().to_string();
+        let asked = |judge: &Judge| {
+            let matter = JudgeQuestion {
+                tool: "workflow.create",
+                caller: caller.clone(),
+                question,
+                input: input.clone(),
+            };
+            judge.ask(context, &self.config.policy, &matter, context.cancel.clone())
+        };
+        Ok(found.iter().map(asked).collect())
     }
 
     fn await_change(&self, longest: Duration) {

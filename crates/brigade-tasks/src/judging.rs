@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_access::Worker;
+use brigade_access::{JudgeSettings, Worker};
 use brigade_call::{Call, Judgement};
 use brigade_catalog::Tool;
 use brigade_core::json::{from_json, to_json};
 use brigade_core::text::short;
-use brigade_core::{Fingerprint, Json, Number};
+use brigade_core::{Fingerprint, Json, Number, codes};
 use brigade_fs::RelPath;
 use brigade_kitchen::TaskId;
 use brigade_kitchen::prompt::{TaskPromptInput, errand};
@@ -17,7 +17,7 @@ use brigade_kitchen_run::{Attempt, Host, Watch, attempt};
 use brigade_policy::{PolicyState, RiskLevel};
 use brigade_process::CancelToken;
 use brigade_redact::{Redactor, SecretValue};
-use brigade_toolset::TASKS;
+use brigade_toolset::{Failure, TASKS};
 use brigade_workspace::{Config, Host as FactHost, WorkspaceContext, gather};
 use serde::{Deserialize, Serialize};
 
@@ -123,6 +123,29 @@ impl Judge {
         let settings = gateway.judge.as_ref()?;
         let worker = gateway.workers.iter().find(|worker| worker.id == settings.worker)?.clone();
         Some(Judge { worker, threshold: settings.threshold })
+    }
+
+    /// Returns these workers as judges.
+    ///
+    /// # Errors
+    /// Returns `not_found` if gateway.toml has no worker with an id.
+    pub(crate) fn of_workers(
+        config: &Config,
+        host: &FactHost<'_>,
+        ids: &[String],
+    ) -> Result<Vec<Judge>, Failure> {
+        let gateway = config.gateway(host);
+        let threshold = gateway.and_then(|gateway| Some(gateway.judge.as_ref()?.threshold));
+        let worker = |id: &String| {
+            let found = gateway.and_then(|gateway| gateway.workers.iter().find(|worker| worker.id == *id));
+            let missing = || {
+                let message = format!("`judge_agents`: gateway.toml has no `[[worker]]` with the id `{id}`");
+                Failure::new(codes::NOT_FOUND, message)
+            };
+            let threshold = threshold.unwrap_or(JudgeSettings::DEFAULT_THRESHOLD);
+            Ok(Judge { worker: found.ok_or_else(missing)?.clone(), threshold })
+        };
+        ids.iter().map(worker).collect()
     }
 
     /// Asks the judge. A missing, late or unclear answer does not pass.

@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
+use crate::runtime::{self, RuntimeStanding};
 use crate::schema::{FaultRow, ManifestFaults, faults};
-use crate::shipped::{check_delete, check_name};
+use crate::shipped::{check_delete, check_name, is_shipped};
+use crate::workflow::Semantic;
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -84,6 +86,7 @@ struct SearchArgs {
     min_score: f64,
     labels: Option<BTreeMap<String, Json>>,
     status: Option<String>,
+    include_platform_templates: bool,
 }
 
 /// The result of `agent.create`, `agent.update`, `workflow.create` and `workflow.update`.
@@ -94,10 +97,13 @@ pub(crate) struct ManifestDeployed {
     deployed: bool,
     name: String,
     version: String,
-    warnings: Vec<FaultRow>,
-    /// The verdict of a judge.
+    pub(crate) warnings: Vec<FaultRow>,
+    /// Whether the runtime of the manifest is there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) semantic: Option<&'static str>,
+    runtime: Option<&'static str>,
+    /// The verdict of the judges about a workflow.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(crate) semantic: Option<Semantic>,
 }
 
 #[derive(Serialize)]
@@ -242,21 +248,38 @@ pub(crate) fn deploy<M: Manifest>(
     let deployed = store(context, &new)?;
     let (name, version) = (deployed.name, deployed.version);
     let id = (registry.id)(deployed.id);
-    Ok(ManifestDeployed { id, deployed: true, name, version, warnings, semantic: None })
+    Ok(ManifestDeployed { id, deployed: true, name, version, warnings, runtime: None, semantic: None })
+}
+
+/// Says whether the runtime of a deployed agent is there.
+fn with_runtime(
+    input: &Json,
+    mut deployed: ManifestDeployed,
+    context: &Context<'_>,
+) -> Result<Output, Failure> {
+    let DeployArgs { manifest_yaml, .. } = arguments(input)?;
+    if let Some(agent) = read::<Agent>(&manifest_yaml).manifest {
+        let standing = runtime::standing(&agent.spec.runtime, context);
+        if let RuntimeStanding::Unavailable(message) = &standing {
+            deployed.warnings.push(FaultRow::of_whole("spec.runtime", message));
+        }
+        deployed.runtime = Some(standing.word());
+    }
+    Ok(Output::from_result(&deployed))
 }
 
 fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let deployed = deploy(&AGENTS, input, context, check, |context, new| {
         Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
     })?;
-    Ok(Output::from_result(&deployed))
+    with_runtime(input, deployed, context)
 }
 
 fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let deployed = deploy(&AGENTS, input, context, check, |context, new| {
         Ok(context.store()?.update_manifest(new, context.clock.now())?)
     })?;
-    Ok(Output::from_result(&deployed))
+    with_runtime(input, deployed, context)
 }
 
 fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -364,12 +387,6 @@ pub(crate) fn search_in(
 ) -> Result<Output, Failure> {
     let args: SearchArgs = arguments(input)?;
     let (limit, _) = page(args.limit, MAX_FOUND, 0)?;
-    if args.status.as_deref().is_some_and(|status| !["active", "paused", "failed"].contains(&status)) {
-        return Err(Failure::new(
-            reasons::INVALID_ARGUMENTS,
-            "`status` must be one of active, paused and failed",
-        ));
-    }
     let mut wanted = BTreeMap::new();
     for (key, value) in args.labels.unwrap_or_default() {
         let Some(value) = value.as_str() else {
@@ -388,7 +405,9 @@ pub(crate) fn search_in(
         None => Vec::new(),
     };
     let offered = |one: &DeployedManifest| one.kind == KIND || crate::workflow::is_offered(one, context);
-    found.retain(|one| args.min_score <= one.score && offered(&one.manifest));
+    let is_wanted = |name: &str| args.include_platform_templates || !is_shipped(registry.kind, name);
+    found
+        .retain(|one| args.min_score <= one.score && is_wanted(&one.manifest.name) && offered(&one.manifest));
     let total = found.len();
     found.truncate(limit);
     let rows = found.into_iter().map(|one| ManifestMatch {
@@ -430,8 +449,6 @@ mod tests {
         assert_eq!(bench.code("agent:bob", "agent.update", &deploy(&newer)), "version_taken");
         let found = bench.call("agent.search", r#"{"query": "who greets people"}"#);
         assert_eq!(found.get("total"), Some(&Json::from(1)));
-        let tenant = r#"{"query": "x", "tenant_id": "other"}"#;
-        assert_eq!(bench.code("agent:ada", "agent.search", tenant), "argument_refused");
         let id = format!(r#"{{"agent_id": "{}"}}"#, text(&created, "agent_id"));
         bench.call("agent.delete", &id);
         assert_eq!(bench.code("agent:ada", "agent.export", r#"{"name": "greeter"}"#), "not_found");

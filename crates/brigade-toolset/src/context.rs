@@ -1,5 +1,6 @@
 //! The input and output types of tool functions.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::mpsc::Receiver;
@@ -8,11 +9,12 @@ use brigade_access::builtin::Guards;
 use brigade_access::{Agent, CallLimits, LimitViolation, LiveSession, Profiles};
 use brigade_core::codes::Code;
 use brigade_core::json::to_json;
-use brigade_core::{Clock, Fingerprint, Json};
+use brigade_core::{Clock, Fingerprint, Json, Label};
 use brigade_db::Stores;
 use brigade_db::volumes::Limits;
 use brigade_exec::{ClosedPlaces, HostEnvironment};
 use brigade_fs::Fs;
+use brigade_policy::GitCredential;
 use brigade_policy::approval::AutoApprove;
 use brigade_process::{CancelToken, Mode};
 use brigade_redact::Redactor;
@@ -69,6 +71,10 @@ pub struct Context<'a> {
     pub environment: Option<&'a HostEnvironment>,
     /// URL patterns of the repositories that git may access: `urls` under `[git]` of policy.toml.
     pub git_urls: Vec<String>,
+    /// How git logs in: `[git.credentials]` of policy.toml.
+    pub git_credentials: Vec<GitCredential>,
+    /// The variable of each label: `env_bindings` of policy.toml.
+    pub env_bindings: BTreeMap<Label, Label>,
     /// Hosts whose pages may be fetched: `domains` under `[web]` of policy.toml.
     pub web_domains: Vec<String>,
     /// The rule that approved this call, if one did. It also holds for redirects.
@@ -118,6 +124,8 @@ impl<'a> Context<'a> {
             calls: None,
             environment: None,
             git_urls: Vec::new(),
+            git_credentials: Vec::new(),
+            env_bindings: BTreeMap::new(),
             web_domains: Vec::new(),
             rule: None,
             search_folder: None,

@@ -1,9 +1,8 @@
 //! Repositories: `git.*`. The binding `workspace` is the workspace's repository; other bindings are clones in volumes.
 
+mod login;
 pub(crate) mod repository;
 mod results;
-
-use std::path::PathBuf;
 
 use brigade_access::builtin::{PathProblem, PathUse, allowed_url, is_plain_name};
 use brigade_core::{Json, codes, reasons};
@@ -16,6 +15,7 @@ use serde::Deserialize;
 use crate::context::{Context, Failure, Output};
 use crate::named::ArgumentReferences;
 use crate::run::{Function, arguments};
+use login::{Login, fetch, local_of};
 use repository::{PLAIN, Reach, Repository, RepositoryStatus, directories, find_git, text_of};
 use results::{
     BindingRow, Bindings, CloneResult, CommitResult, CommitRow, DeleteResult, Differences, Log, PushResult,
@@ -93,6 +93,7 @@ struct CloneArgs {
     #[serde(default)]
     sparse_paths: Vec<String>,
     shallow: bool,
+    credential_binding_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -107,6 +108,13 @@ struct BoundRepository {
     repository: Repository,
     /// `None` for the workspace.
     row: Option<StoredRecord<Row>>,
+}
+
+impl BoundRepository {
+    /// Returns the name of the credential that the clone was made with.
+    fn credential(&self) -> Option<&str> {
+        self.row.as_ref()?.record.credential.as_deref()
+    }
 }
 
 fn not_found() -> Failure {
@@ -168,6 +176,7 @@ fn binding(context: &Context<'_>, bound: &BoundRepository, standing: &Repository
         last_commit_sha: standing.commit.clone(),
         last_cloned_at: row.map(|row| row.cloned_at),
         auto_refresh: false,
+        credential_binding_id: bound.credential().map(str::to_owned),
     }
 }
 
@@ -345,41 +354,10 @@ fn check_url(context: &Context<'_>, url: &str) -> Result<(), Failure> {
     Ok(context.limits()?.check_url(url)?)
 }
 
-/// Returns the local directory that a URL names. Git must be able to read it.
-fn local_of(url: &str) -> Vec<PathBuf> {
-    let path = url.strip_prefix("file://").or_else(|| url.starts_with('/').then_some(url));
-    path.map(PathBuf::from).into_iter().collect()
-}
-
-/// Fetches one ref of a URL.
-fn fetch(
-    repository: &Repository,
-    url: &str,
-    spec: &str,
-    depth: Option<&str>,
-    largest: Option<u64>,
-) -> Result<(), Failure> {
-    let order = repository.order("fetch", Reach::Remote);
-    let order = order.confined(Some(repository.profile(Reach::Remote, &local_of(url))));
-    let order = order.words(["--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]);
-    let order = order.words(["--no-write-fetch-head", "--no-auto-gc"]).words(depth);
-    let order = match largest {
-        Some(largest) => order.largest_file(largest),
-        None => order,
-    };
-    let answer = order.words(["--end-of-options", url, spec]).ask()?;
-    match answer.code {
-        Some(0) => Ok(()),
-        _ if answer.said().contains("couldn't find remote ref") => {
-            Err(Failure::new(codes::REF_NOT_FOUND, "the remote has no such ref"))
-        }
-        _ => Err(answer.failure().into()),
-    }
-}
-
 fn clone(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: CloneArgs = arguments(input)?;
     check_url(context, &args.repo_url)?;
+    let login = Login::for_url(context, &args.repo_url, args.credential_binding_id.as_deref())?;
     let RefArgs { kind, value } = &args.git_ref;
     let source = match kind.as_str() {
         "branch" => format!("refs/heads/{value}"),
@@ -400,8 +378,9 @@ fn clone(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         ref_kind: kind.clone(),
         ref_value: value.clone(),
         cloned_at: now,
+        credential: args.credential_binding_id.clone(),
     };
-    let done = fill(context, &args, &id, &row, &source, limit).and_then(|()| {
+    let done = fill(context, (&args, &login), &id, &row, &source, limit).and_then(|()| {
         store.put_record(&id, &owner, &row, now)?;
         let bound = open(context, &id)?;
         let standing = bound.repository.standing()?;
@@ -419,7 +398,7 @@ fn clone(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 /// Clones into the volume.
 fn fill(
     context: &Context<'_>,
-    args: &CloneArgs,
+    (args, login): (&CloneArgs, &Login),
     id: &str,
     row: &Row,
     source: &str,
@@ -443,7 +422,7 @@ fn fill(
     let repository = Repository::at(context, top, git_dir.clone(), git_dir)?;
     let depth = args.shallow.then_some("--depth=1");
     let spec = format!("+{source}:refs/brigade/cloned");
-    fetch(&repository, &args.repo_url, &spec, depth, Some(limit))?;
+    fetch(&repository, (&args.repo_url, login), &spec, depth, Some(limit))?;
     let commit = repository.commit_of("refs/brigade/cloned")?;
     let commit = commit.ok_or_else(|| Failure::new(codes::REF_NOT_FOUND, "the remote has no such commit"))?;
     let listed =
@@ -522,7 +501,8 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     repository.check_remote_settings()?;
     let name = merge.trim_start_matches("refs/heads/");
     let tracking = format!("refs/remotes/{remote}/{name}");
-    fetch(repository, &url, &format!("+{merge}:{tracking}"), None, None)?;
+    let login = Login::for_url(context, &url, bound.credential())?;
+    fetch(repository, (&url, &login), &format!("+{merge}:{tracking}"), None, None)?;
     let old = standing.commit.clone().ok_or_else(none)?;
     let new = repository.commit_of(&tracking)?.ok_or_else(none)?;
     let is_changed = old != new && !repository.is_in(&new, &old)?;
@@ -629,6 +609,9 @@ pub(crate) fn pushed(
     named.add(format!("{} at {}", push.reference(), push.commit));
     let shown = format!("remote {} {}", push.remote, context.redactor.redact_str(&push.url));
     named.add_bytes(shown, push.url.as_bytes());
+    if let Ok(Login { name: Some(name), .. }) = Login::for_url(context, &push.url, push.bound.credential()) {
+        named.add(format!("credential {name}"));
+    }
     let refused = allowed_url(&push.url, &context.git_urls).err();
     named.against = refused.map(|problem| {
         let message = format!("$.remote: the address of `{}` cannot be pushed to: {problem}", push.remote);
@@ -662,7 +645,8 @@ fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     // The receiving git writes to a local repository.
     let mut profile = repository.profile(Reach::Remote, &[]);
     profile.write.extend(local_of(&url));
-    let order = repository.order("push", Reach::Remote).confined(Some(profile));
+    let login = Login::for_url(context, &url, bound.credential())?;
+    let order = login.apply(repository.order("push", Reach::Remote), profile);
     let order = order.words(["--quiet", "--no-verify", "--no-follow-tags", "--no-signed", "--porcelain"]);
     let order = order.words(["--recurse-submodules=no", "--end-of-options", &url]);
     let answer = order.word(format!("{commit}:{name}")).ask()?;

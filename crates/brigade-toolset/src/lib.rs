@@ -27,6 +27,7 @@ mod pr;
 mod proof;
 mod report;
 mod run;
+mod runtime;
 mod schema;
 mod script;
 mod session;
@@ -37,6 +38,7 @@ mod task;
 mod test;
 mod todo;
 mod volume;
+mod wait;
 mod web;
 mod workflow;
 

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use crate::context::{Context, Failure, Output};
 use crate::{
-    agent, ask, docs, files, fleet, git, lane, memory, pr, proof, report, schema, script, session, shipped,
-    system, task, test, todo, volume, web, workflow,
+    agent, ask, docs, files, fleet, git, lane, memory, pr, proof, report, runtime, schema, script, session,
+    shipped, system, task, test, todo, volume, wait, web, workflow,
 };
 
 /// The function of a built-in tool.
@@ -28,6 +28,7 @@ const FAMILIES: &[&[(&str, Function)]] = &[
     pr::TOOLS,
     proof::TOOLS,
     report::TOOLS,
+    runtime::TOOLS,
     schema::TOOLS,
     script::TOOLS,
     session::TOOLS,
@@ -37,6 +38,7 @@ const FAMILIES: &[&[(&str, Function)]] = &[
     test::TOOLS,
     todo::TOOLS,
     volume::TOOLS,
+    wait::TOOLS,
     web::TOOLS,
     workflow::TOOLS,
 ];
@@ -84,7 +86,10 @@ pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> 
     if let Some(refused) = refused.into_iter().next() {
         return Err(Failure::new(refused.code, format!("`{}`: {}", refused.argument, refused.message)));
     }
-    let output = unbroken(|| function(&input, context))?;
+    let mut output = unbroken(|| function(&input, context))?;
+    if definition.names_itself() {
+        output = output.with("tool", Json::from(definition.id));
+    }
     debug_assert_eq!(faults(definition, &output), Vec::<String>::new(), "the result of {}", definition.id);
     Ok(output)
 }

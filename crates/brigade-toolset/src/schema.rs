@@ -30,6 +30,13 @@ pub(crate) struct FaultRow {
     message: String,
 }
 
+impl FaultRow {
+    /// Creates a row about a path, without a place in the text.
+    pub(crate) fn of_whole(path: &str, message: &str) -> FaultRow {
+        FaultRow { line: 1, column: 1, path: path.to_owned(), message: message.to_owned() }
+    }
+}
+
 /// The faults of a manifest, as data of the failure to deploy it.
 #[derive(Serialize)]
 pub(crate) struct ManifestFaults {
@@ -41,8 +48,11 @@ pub(crate) struct ManifestFaults {
 #[derive(Serialize)]
 struct ValidateResult {
     valid: bool,
-    #[serde(flatten)]
-    faults: ManifestFaults,
+    /// Each fault as a text; `None` without faults.
+    errors: Option<Vec<String>>,
+    /// The same with places.
+    faults: Vec<FaultRow>,
+    warnings: Vec<FaultRow>,
 }
 
 /// `schema.get`
@@ -77,8 +87,10 @@ pub(crate) fn validated<M: Manifest>(text: &str) -> Output {
         .map(|fault| format!("{fault}\n"))
         .chain(read.warnings.iter().map(|warning| format!("warning: {warning}\n")))
         .collect();
-    let faults = ManifestFaults { errors: faults(&read.faults), warnings: faults(&read.warnings) };
-    Output::from_result(&ValidateResult { valid, faults })
+    let errors: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
+    let errors = Some(errors).filter(|errors| !errors.is_empty());
+    let (faults, warnings) = (faults(&read.faults), faults(&read.warnings));
+    Output::from_result(&ValidateResult { valid, errors, faults, warnings })
         .text(format!("{}\n{}", if valid { "valid" } else { "not valid" }, said.concat()).trim_end())
 }
 
@@ -116,9 +128,12 @@ mod tests {
         );
         let manifest =
             "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: a}\nspec: {runtime: {image: a/b}}\n";
-        assert_eq!(check(manifest).get("valid"), Some(&Json::from(true)));
+        let valid = check(manifest);
+        assert_eq!((valid.get("valid"), valid.get("errors")), (Some(&Json::from(true)), Some(&Json::Null)));
         let found = check(&manifest.replace("name: a", "nam: a"));
-        let fault = &found.get("errors").unwrap().as_array().unwrap()[0];
+        let error = found.get("errors").unwrap().as_array().unwrap()[0].as_str().unwrap();
+        assert!(error.starts_with("line 3, column "), "{error}");
+        let fault = &found.get("faults").unwrap().as_array().unwrap()[0];
         assert_eq!((fault.get("line"), text(fault, "path")), (Some(&Json::from(3)), "metadata.name"));
         let kind = r#"{"kind": "task", "manifest_yaml": ""}"#;
         assert_eq!(bench.code("agent:ada", "schema.validate", kind), "unknown_kind");

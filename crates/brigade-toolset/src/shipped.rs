@@ -3,26 +3,26 @@
 //! A shipped manifest is deployed to the workspace when it is first needed. Each step of an execution is a call of its
 //! caller, with a separate plan, approval and receipt, and with fewer rights than the caller has.
 
-use brigade_access::TaskLimits;
+use brigade_access::{Rights, TaskLimits, ToolTraits, builtin};
 use brigade_cmdline::{LanguageRuntime, WrittenProgram};
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_db::flows::{Flow, FlowStatus};
 use brigade_db::manifests::{DeployedManifest, NewManifest, Revision};
+use brigade_fs::RelPath;
 use brigade_manifest::{Agent, Manifest, StateOutput, Workflow};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{KIND as AGENT, without_faults};
 use crate::context::{Context, Failure, Output, StartResult};
 use crate::run::{Function, arguments};
-use crate::workflow::{KIND as WORKFLOW, begin, execution_of, standing_of, wait};
+use crate::workflow::{KIND as WORKFLOW, begin, execution_of, standing_of};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("agent.generate", generate_agent),
     ("execute.intent", intent),
     ("execute.status", status),
-    ("execute.wait", wait),
     ("workflow.generate", generate_workflow),
 ];
 
@@ -187,6 +187,24 @@ fn deployed<M: Manifest>(
     Ok(ShippedManifest { deployed, revision, manifest, was_there })
 }
 
+/// Refuses to start a workflow whose calls a profile of the caller hides, as the work of its workers would be wasted.
+fn check_tools(context: &Context<'_>, limits: &TaskLimits, tools: &[&str]) -> Result<(), Failure> {
+    let (Some((profiles, agent)), Some(tasks)) = (context.agent_profiles, context.tasks) else {
+        return Ok(());
+    };
+    let mut begun = tasks.rights();
+    begun.session.within(limits.clone());
+    let rights = Rights::of_session(profiles, agent, &begun.session, &begun.profiles);
+    let rights = rights.map_err(|unknown| Failure::new(codes::PROFILE_MISSING, unknown.to_string()))?;
+    for tool in tools.iter().filter_map(|id| builtin::entry(id)) {
+        if let Some(profile) = rights.hidden_by(&ToolTraits::from_tool(tool)) {
+            let message = format!("the profile `{profile}` hides `{}`, which this needs", tool.id);
+            return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
+        }
+    }
+    Ok(())
+}
+
 /// Starts a shipped workflow. Its calls are limited to these tools, and some of them require a person.
 fn begin_shipped(
     context: &mut Context<'_>,
@@ -202,6 +220,7 @@ fn begin_shipped(
         TaskLimits { agent: shipped.deployed.name.clone(), only_reads: true, ..TaskLimits::default() };
     tools.iter().for_each(|tool| limits.add_tool(tool));
     limits.asks = asks.iter().map(|tool| (*tool).to_owned()).collect();
+    check_tools(context, &limits, tools)?;
     begin(context, &shipped.deployed, &shipped.revision, &shipped.manifest, Some(intent), input, limits)
 }
 
@@ -283,6 +302,12 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&IntentResult { pipeline_execution_id: flow.id, status: "started" }))
 }
 
+/// Returns the folder with what the execution of an intent left; `None` for other executions.
+pub(crate) fn folder_of(flow: &Flow) -> Option<RelPath> {
+    let given: IntentInput = from_json(&flow.input).ok().filter(|_| flow.name.starts_with(EXECUTE))?;
+    Some(given.path.parse::<RelPath>().ok()?.parent())
+}
+
 /// Returns the phase of a state.
 fn phase(state: &str) -> &'static str {
     match state {
@@ -337,11 +362,6 @@ fn generate(
     let GenerateArgs { input: wanted } = arguments(input)?;
     blank("input", &wanted)?;
     let create = format!("{kind}.create");
-    // The work of the worker would be wasted.
-    if !context.further()?.shows(&create) {
-        let message = format!("you are not shown `{create}`, which would deploy the result");
-        return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
-    }
     deployed::<Agent>(context, AGENT, writer)?;
     let text = include_str!("shipped/generate.yaml").replace("@A_KIND@", a_kind).replace("@KIND@", kind);
     let tools = ["task.execute", "schema.validate", create.as_str()];

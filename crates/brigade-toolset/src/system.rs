@@ -1,23 +1,22 @@
-//! The system: `system.info` and `runtime.list`.
+//! The system: `system.info` and `system.config`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brigade_access::GatewayConfig;
-use brigade_cmdline::{LanguageRuntime, find_program};
+use brigade_cmdline::find_program;
 use brigade_core::{Json, Object, codes};
 use brigade_fs::{FileKind, RelPath};
 use brigade_policy::document::{Settings, settings};
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::context::{Context, Failure, Output};
-use crate::run::{Function, arguments};
+use crate::run::Function;
 use crate::task::Tasks;
 
 /// The functions of this family.
-pub(crate) const TOOLS: &[(&str, Function)] =
-    &[("runtime.list", runtimes), ("system.config", config), ("system.info", info)];
+pub(crate) const TOOLS: &[(&str, Function)] = &[("system.config", config), ("system.info", info)];
 
 /// The directory of the configuration.
 const CONFIG: &str = ".brigade/tools";
@@ -32,11 +31,6 @@ const MAX_CONFIG_BYTES: u64 = 16 << 20;
 /// The origin of a default value.
 const DEFAULT: &str = "default";
 
-#[derive(Deserialize)]
-struct RuntimeArgs {
-    language: Option<String>,
-}
-
 fn find(context: &Context<'_>, program: &str) -> Option<PathBuf> {
     let is_program = |path: &std::path::Path| {
         let found = context.fs.metadata_outside(path);
@@ -45,31 +39,14 @@ fn find(context: &Context<'_>, program: &str) -> Option<PathBuf> {
     find_program(program, context.fs.root(), context.path, is_program)
 }
 
-/// The result of `runtime.list`.
-#[derive(Serialize)]
-struct RuntimeList {
-    runtimes: Vec<RuntimeRow>,
-    custom_runtime_supported: bool,
-}
-
-#[derive(Serialize)]
-struct RuntimeRow {
-    language: &'static str,
-    /// Always `None`: no program is started to ask for its version.
-    version: Option<String>,
-    path: String,
-    /// Always `None`: runtimes are programs of this host.
-    image: Option<String>,
-    description: &'static str,
-    deprecated: bool,
-}
-
 /// The result of `system.info`.
 #[derive(Serialize)]
 struct SystemInfo {
     version: &'static str,
     status: &'static str,
-    capabilities: Vec<Capability>,
+    /// The names of what is available.
+    capabilities: Vec<&'static str>,
+    details: Vec<Capability>,
 }
 
 #[derive(Serialize)]
@@ -77,28 +54,6 @@ struct Capability {
     name: &'static str,
     available: bool,
     detail: Option<String>,
-}
-
-/// `runtime.list`: the programs on PATH. No program is started, so no version is known.
-fn runtimes(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let RuntimeArgs { language } = arguments(input)?;
-    let is_wanted = |row: &&LanguageRuntime| {
-        language.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(row.name))
-    };
-    let row = |row: &LanguageRuntime| {
-        let description = row.description?;
-        let path = row.programs.iter().find_map(|program| find(context, program))?;
-        Some(RuntimeRow {
-            language: row.name,
-            version: None,
-            path: path.display().to_string(),
-            image: None,
-            description,
-            deprecated: row.is_deprecated,
-        })
-    };
-    let runtimes = LanguageRuntime::ALL.iter().filter(is_wanted).filter_map(row).collect();
-    Ok(Output::from_result(&RuntimeList { runtimes, custom_runtime_supported: false }))
 }
 
 /// `system.info`
@@ -117,9 +72,10 @@ fn info(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let detail = found.unwrap_or_else(Some).map(|text| context.redactor.redact_str(&text));
         Capability { name, available, detail }
     };
-    let capabilities = rows.into_iter().map(row).collect();
-    let status = if is_healthy { "healthy" } else { "unhealthy" };
-    Ok(Output::from_result(&SystemInfo { version: env!("CARGO_PKG_VERSION"), status, capabilities }))
+    let details: Vec<Capability> = rows.into_iter().map(row).collect();
+    let capabilities = details.iter().filter(|one| one.available).map(|one| one.name).collect();
+    let (version, status) = (env!("CARGO_PKG_VERSION"), if is_healthy { "healthy" } else { "unhealthy" });
+    Ok(Output::from_result(&SystemInfo { version, status, capabilities, details }))
 }
 
 /// Returns the names of the workers for tasks.
@@ -133,6 +89,8 @@ fn workers(context: &Context<'_>) -> Result<Option<String>, String> {
 #[derive(Serialize)]
 struct Config {
     config_path: &'static str,
+    /// `content` as a text. JSON is YAML, too.
+    content_yaml: String,
     /// The settings of each file, as written.
     content: Json,
     /// The line of each setting.
@@ -169,7 +127,8 @@ fn config(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         content.insert((*name).to_owned(), read.content);
     }
     let content = context.redactor.redact_json(&Json::Object(content));
-    Ok(Output::from_result(&Config { config_path: CONFIG, content, origins }))
+    let content_yaml = content.to_pretty();
+    Ok(Output::from_result(&Config { config_path: CONFIG, content_yaml, content, origins }))
 }
 
 /// Sets a missing value. Returns whether it was missing.
@@ -256,9 +215,5 @@ mod tests {
         let bench = Bench::new();
         let info = bench.call("system.info", "{}");
         assert_eq!(info.get("status").and_then(Json::as_str), Some("healthy"));
-        let none = bench.call("runtime.list", r#"{"language": "cobol"}"#);
-        assert_eq!(none.get("runtimes").unwrap().to_compact(), "[]");
-        // Without PATH, no program is found.
-        assert_eq!(bench.call("runtime.list", "{}").get("runtimes").unwrap().to_compact(), "[]");
     }
 }

@@ -1,5 +1,5 @@
-//! Tasks: `task.*` and `agent.wait`. A task is an execution of an agent by a worker. This module creates, shows, awaits
-//! and ends tasks; the process of the caller runs them.
+//! Tasks: `task.*`. A task is an execution of an agent by a worker. This module creates, shows and ends tasks; the
+//! process of the caller runs them.
 
 pub(crate) mod results;
 
@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brigade_access::FlowRights;
 use brigade_access::builtin::{Fact, PathProblem, PathUse};
+use brigade_call::Judgement;
 use brigade_core::{Fingerprint, Json, Timestamp, codes, reasons};
 use brigade_db::executions::{Execution, ExecutionEnd, ExecutionStatus, NewExecution, Parent};
 use brigade_db::flows::{Flow, FlowStatus};
@@ -22,14 +23,15 @@ use serde::Deserialize;
 use crate::agent::{KIND, event, page, without_faults};
 use crate::context::{Context, Failure, Output, StartResult, TouchedPath};
 use crate::run::{Function, arguments, unbroken};
+use crate::shipped::folder_of;
+use crate::workflow::{execution_of, is_flow};
 use results::{
     CancelResult, ExecutionLogs, FileResource, HandoffResult, MessageResult, RemoveResult, TaskEvent,
-    TaskFile, TaskList, TaskRow, TaskStanding, TaskStatus, TaskWaitResult,
+    TaskFile, TaskList, TaskRow, TaskStanding, TaskStatus,
 };
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
-    ("agent.wait", wait),
     ("execution.file", file),
     ("task.cancel", cancel),
     ("task.execute", execute),
@@ -39,7 +41,6 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("task.message", message),
     ("task.remove", remove),
     ("task.status", status),
-    ("task.wait", wait),
 ];
 
 /// Runs tasks, in the process that serves the caller.
@@ -83,6 +84,13 @@ pub trait Tasks: Sync {
     /// Fails if it cannot be driven.
     fn drive(&self, flow: &Flow) -> Result<(), Failure>;
 
+    /// Asks judges a question about an input without secrets: the named workers, or the configured judge. Empty without
+    /// a judge.
+    ///
+    /// # Errors
+    /// Returns `not_found` if a named worker does not exist.
+    fn judge(&self, question: &str, input: Json, judges: &[String]) -> Result<Vec<Judgement>, Failure>;
+
     /// Waits until a task or a workflow of this process changes, at most this long.
     fn await_change(&self, longest: Duration);
 
@@ -98,12 +106,6 @@ pub const TASKS: &str = ".brigade/tasks";
 
 /// The maximum number of events or rows in a result.
 const MAX_ROWS: i64 = 200;
-
-/// The maximum waiting time of one call.
-pub(crate) const MAX_WAIT_SECONDS: i64 = 3_600;
-
-/// How often to check a task of another process.
-pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The maximum length of an intent, note or message.
 const MAX_TEXT: usize = 64 << 10;
@@ -135,13 +137,6 @@ struct LogsArgs {
     execution_id: String,
     limit: i64,
     offset: i64,
-}
-
-#[derive(Deserialize)]
-struct WaitArgs {
-    execution_id: String,
-    poll_interval_seconds: i64,
-    timeout_seconds: i64,
 }
 
 #[derive(Deserialize)]
@@ -202,7 +197,7 @@ impl<'a> Context<'a> {
     }
 
     /// Returns the runner of tasks.
-    fn workers(&self) -> Result<&'a dyn Tasks, Failure> {
+    pub(crate) fn workers(&self) -> Result<&'a dyn Tasks, Failure> {
         self.tasks.ok_or_else(|| {
             let message =
                 format!("no worker is configured ({}): {}", Fact::Worker.as_str(), Fact::Worker.remedy());
@@ -232,7 +227,7 @@ pub(crate) fn mark_interrupted(
 }
 
 /// Returns an execution of the caller. A person has access to all executions.
-fn find_task(id: &str, context: &Context<'_>) -> Result<Execution, Failure> {
+pub(crate) fn find_task(id: &str, context: &Context<'_>) -> Result<Execution, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
     settle(store.execution(context.agent(), id)?, context)
 }
@@ -396,31 +391,6 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&TaskStatus { agent_id, standing: TaskStanding::from(execution) }))
 }
 
-fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
-    if timeout_seconds < 1 || poll_interval_seconds < 1 {
-        let message = "`timeout_seconds` and `poll_interval_seconds` must be at least 1";
-        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
-    }
-    let patience = Duration::from_secs(timeout_seconds.min(MAX_WAIT_SECONDS).unsigned_abs());
-    let begun = context.clock.now();
-    let mut execution = find_task(&execution_id, context)?;
-    let mut timed_out = false;
-    while !execution.status.is_over() {
-        let waited = context.clock.now().since(begun);
-        if patience <= waited {
-            timed_out = true;
-            break;
-        }
-        if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
-            return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the task continues"));
-        }
-        context.workers()?.await_change(POLL_INTERVAL.min(patience.saturating_sub(waited)));
-        execution = find_task(&execution_id, context)?;
-    }
-    Ok(Output::from_result(&TaskWaitResult { standing: TaskStanding::from(execution), timed_out }))
-}
-
 fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ListArgs { agent_id, limit } = arguments(input)?;
     let (limit, _) = page(limit, MAX_ROWS, 0)?;
@@ -501,9 +471,13 @@ fn content_type(path: &str, is_binary: bool) -> &'static str {
 /// `execution.file`
 fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let FileArgs { execution_id, path } = arguments(input)?;
-    let execution = find_task(&execution_id, context)?;
-    let folder = RelPath::from_static(TASKS);
-    let folder = folder.join(&execution.id).map_err(|_| not_found())?;
+    let folder = match is_flow(&execution_id) {
+        true => folder_of(&execution_of(&execution_id, context)?).ok_or_else(not_found)?,
+        false => {
+            let execution = find_task(&execution_id, context)?;
+            RelPath::from_static(TASKS).join(&execution.id).map_err(|_| not_found())?
+        }
+    };
     let path = path.strip_prefix("/workspace/").unwrap_or(&path).trim_start_matches('/').to_owned();
     // Files of a task are protected by the same rules as workspace files.
     if !context.guards.allows(&path, PathUse::Read) {
@@ -511,15 +485,15 @@ fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
     let bytes = VolumeFiles::of_folder(context.fs, &folder, &context.volumes)?.read(&path)?;
     let hash = Some(Fingerprint::of_bytes(&bytes));
-    let touched = format!("{TASKS}/{}/{path}", execution.id);
+    let touched = format!("{folder}/{path}");
     context.touched.push(TouchedPath { path: touched, before: hash, after: hash });
     let size = bytes.len();
     let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0'));
     let is_binary = text.is_none();
     let kind = content_type(&path, is_binary);
-    let uri = format!("brigade://executions/{}/{path}", execution.id);
+    let uri = format!("brigade://executions/{execution_id}/{path}");
     let mut file = TaskFile {
-        execution_id: execution.id,
+        execution_id,
         content_type: kind,
         is_binary,
         size_bytes: size,
@@ -600,6 +574,10 @@ pub(crate) mod tests {
 
         fn drive(&self, _: &Flow) -> Result<(), Failure> {
             Ok(())
+        }
+
+        fn judge(&self, _: &str, _: Json, _: &[String]) -> Result<Vec<Judgement>, Failure> {
+            Ok(Vec::new())
         }
 
         fn await_change(&self, _: Duration) {}

@@ -5,6 +5,7 @@ mod asked;
 mod engine;
 mod executions;
 mod scope;
+mod semantic;
 mod steps;
 
 use brigade_core::{Json, reasons};
@@ -12,15 +13,20 @@ use brigade_db::manifests::DeployedManifest;
 use brigade_manifest::{Isolation, Workflow, read};
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{ManifestDeleted, ManifestId, Registry, deploy, export_named, search_in};
+use crate::agent::{
+    ManifestDeleted, ManifestDeployed, ManifestId, Registry, deploy, export_named, search_in,
+};
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
 use crate::schema::validated;
 use crate::shipped::{check_delete, check_name};
 
 pub(crate) use scope::{is_offered, to_be_run};
+pub(crate) use semantic::Semantic;
 
-pub(crate) use executions::{begin, find_flow as execution_of, status_word as standing_of, wait};
+pub(crate) use executions::{
+    FlowStanding, FlowWaitResult, begin, find_flow as execution_of, status_word as standing_of,
+};
 
 pub use engine::Engine;
 pub use steps::{CallResult, CallState, RequestedCall, Steps};
@@ -47,11 +53,15 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("workflow.status", executions::status),
     ("workflow.update", update),
     ("workflow.validate", validate),
-    ("workflow.wait", wait),
 ];
 
 /// The kind in the store.
 pub(crate) const KIND: &str = "workflow";
+
+/// Returns whether an id is that of a workflow's execution, and not of a task.
+pub(crate) fn is_flow(id: &str) -> bool {
+    id.starts_with("flow-")
+}
 
 /// The registry of workflows.
 const WORKFLOWS: Registry = Registry { kind: KIND, id: ManifestId::Workflow };
@@ -69,13 +79,6 @@ struct NameArgs {
 #[derive(Deserialize)]
 struct ListArgs {
     scope: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct JudgeArgs {
-    judge_agents: Option<Vec<String>>,
-    min_score: Option<f64>,
-    min_confidence: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -130,18 +133,12 @@ fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
 }
 
 fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let JudgeArgs { judge_agents, min_score, min_confidence } = arguments(input)?;
-    let is_judged = judge_agents.is_some_and(|judges| !judges.is_empty());
-    if is_judged && (min_score.is_some() || min_confidence.is_some()) {
-        let message = "there is no judge here, so `min_score` and `min_confidence` cannot be met";
-        return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
-    }
-    let mut deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
+    let mut semantic = None;
+    let deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
+        semantic = Some(semantic::judged(input, new.text, context)?);
         Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
     })?;
-    // Without a judge, the semantic check is reported as skipped.
-    deployed.semantic = Some("skipped");
-    Ok(Output::from_result(&deployed))
+    Ok(Output::from_result(&ManifestDeployed { semantic, ..deployed }))
 }
 
 fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -255,7 +252,8 @@ mod tests {
         assert_eq!(bench.code("agent:bob", "workflow.update", &deploy(GREET)), "version_taken");
         let found = bench.call("workflow.search", r#"{"query": "greeting twice"}"#);
         assert_eq!(found.get("total"), Some(&Json::from(1)));
-        assert_eq!(bench.code("agent:ada", "workflow.list", r#"{"user_id": "ada"}"#), "argument_refused");
+        let ignored = bench.call("workflow.list", r#"{"user_id": "ada", "tenant_id": "other"}"#);
+        assert_eq!(ignored, listed, "they change nothing");
         bench.call("workflow.delete", r#"{"name": "greet"}"#);
         assert_eq!(bench.code("agent:ada", "workflow.export", r#"{"name": "greet"}"#), "not_found");
     }
@@ -265,7 +263,7 @@ mod tests {
         let bench = Bench::new();
         let valid = |manifest: &str| {
             let found = bench.call("workflow.validate", &deploy(manifest));
-            let first = found.get("errors").unwrap().as_array().unwrap().first().cloned();
+            let first = found.get("faults").unwrap().as_array().unwrap().first().cloned();
             first.map(|fault| text(&fault, "path").to_owned())
         };
         assert_eq!(valid(GREET), None);

@@ -17,7 +17,7 @@ use brigade_cmdline::{Argv, PACKAGE_FILES, find_program, is_found_beside, is_loa
 use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity, reasons};
 use brigade_exec::ways_to_root;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
-use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
+use brigade_policy::{Blocker, ErrorLine, Policy, PolicyState, Reads as ReadMode, SandboxMode, ShellUse};
 use brigade_projection::Claims;
 
 use crate::agent_tools::{AgentConfig, GATEWAY, read_agents};
@@ -271,6 +271,7 @@ impl Config {
             guards: self.guards(host),
             git_urls: self.git_urls(),
             web_domains: self.web_domains(),
+            shell: self.policy.policy().map_or(ShellUse::Never, Policy::shell_use),
             named: NamedThings::default(),
         })
     }
@@ -292,6 +293,9 @@ impl Config {
             facts.decision.blockers.push(Blocker::new(none, none.to_string()));
         } else if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
             known.named = names.named(host, self, &facts.caller, root, id, args);
+        }
+        if let Some(known) = facts.builtin.as_mut().filter(|_| builtin::is_for_shell(facts.tool)) {
+            known.named.for_person = Some("a shell reads the command".to_owned());
         }
         learn(host, &mut facts, approved);
         follow_arguments(host, &mut facts);

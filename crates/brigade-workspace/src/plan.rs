@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use brigade_access::builtin::COMMAND;
+use brigade_access::builtin::{COMMAND, is_for_shell};
 use brigade_call::{
     Caller, DirectoryFact, FileFact, MissingTool, PinFact, PlanFacts, ProgramFact, ProjectionFacts,
     ServerFact, StartFacts, StartProgram, StartPurpose, declare_code, is_open, undeclared_code,
@@ -16,7 +16,8 @@ use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity, reasons};
 use brigade_exec::OpenedProgram;
 use brigade_fs::FsError;
 use brigade_policy::{
-    Blocker, CallFacts, CallKind, Decision, SandboxMode, decide, refuse_inline_code, refuse_undeclared_code,
+    Blocker, CallFacts, CallKind, Decision, Policy, SandboxMode, ShellUse, decide, refuse_inline_code,
+    refuse_undeclared_code,
 };
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
 use brigade_projection::{ProjectionItem, blocking, summarise};
@@ -147,6 +148,12 @@ impl<'c> FactReader<'_, 'c> {
             // the policy confines no calls.
             decision.sandbox.mode = decision.sandbox.mode.max(SandboxMode::BestEffort);
         }
+        // A person approves the text that the shell reads.
+        let shell = config.policy.policy().map_or(ShellUse::Never, Policy::shell_use);
+        let is_text = shell == ShellUse::Approved && is_for_shell(tool);
+        if is_text {
+            decision.blockers.retain(|blocker| blocker.code != reasons::POLICY_INLINE_CODE.as_str());
+        }
         let behind_links = behind_links(&self.host, tool);
         // Calls of agents use kept servers.
         let server = match caller.agent() {
@@ -164,7 +171,7 @@ impl<'c> FactReader<'_, 'c> {
         // The interpreter is a link with another name, and gets code as a word.
         let is_refused =
             decision.blockers.iter().any(|blocker| blocker.code == reasons::POLICY_INLINE_CODE.as_str());
-        if let Some(rule) = config.policy.refuses_inline_code().filter(|_| !is_refused) {
+        if let Some(rule) = config.policy.refuses_inline_code().filter(|_| !is_refused && !is_text) {
             let linked = behind_links.iter().find_map(|argv| refuse_inline_code(argv, &rule));
             decision.blockers.extend(linked);
         }

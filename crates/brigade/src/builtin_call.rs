@@ -161,6 +161,7 @@ impl BuiltinInvocation<'_> {
         let form = self.form_asker();
         let session = self.session.map(|session| session.profiles()).unwrap_or_default();
         let row = definition(self.id);
+        let policy = self.config.policy.policy();
         let root = self.root(row);
         let files = match host.files(root) {
             Ok(files) => files,
@@ -197,6 +198,8 @@ impl BuiltinInvocation<'_> {
             calls: Some(&calls),
             environment: Some(&self.room.env.environment),
             git_urls: self.config.git_urls(),
+            git_credentials: policy.map(|policy| policy.git_credentials.clone()).unwrap_or_default(),
+            env_bindings: policy.map(|policy| policy.variables()).unwrap_or_default(),
             web_domains: self.config.web_domains(),
             rule: self.rule(),
             search_folder: self.config.search_folder(&host),

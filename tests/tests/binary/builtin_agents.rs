@@ -5,7 +5,7 @@
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, GATEWAY, POLICY, assert_stands, id_of, text};
+use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, id_of, text};
 
 const RULES: &str = r#"allowed_families = ["builtin"]
 allowed_effects = ["local-read", "local-delete", "state-write"]
@@ -56,14 +56,18 @@ fn a_manifest_is_validated_with_places() {
     let workflow = done(&mut client, "schema.get", json!({"key": "workflow/manifest/v1"}));
     assert_eq!(workflow["title"], "Workflow");
     let valid = done(&mut client, "schema.validate", json!({"kind": "agent", "manifest_yaml": GREETER}));
-    assert_eq!((&valid["valid"], &valid["errors"]), (&json!(true), &json!([])));
+    assert_eq!((&valid["valid"], &valid["errors"]), (&json!(true), &Value::Null));
     let broken = GREETER.replace(", version: \"3.11\"", "");
     let found = done(&mut client, "aegis.schema.validate", json!({"kind": "agent", "manifest_yaml": broken}));
-    let fault = &found["errors"][0];
+    let fault = &found["faults"][0];
+    assert!(
+        found["errors"][0].as_str().unwrap().starts_with("line 10, column 12: spec.runtime"),
+        "{found:#}"
+    );
     assert_eq!((&found["valid"], &fault["line"], &fault["column"]), (&json!(false), &json!(10), &json!(12)));
     assert_eq!(fault["path"], "spec.runtime");
     let unknown = client.call("schema.get", json!({"key": "x"}));
-    assert!(text(&unknown).contains("unknown_key"), "{unknown:#}");
+    assert_eq!(about(&unknown)["code"], "invalid_arguments", "{unknown:#}");
 }
 
 #[test]
@@ -91,6 +95,14 @@ fn agents_keep_bytes_versions_and_events() {
     assert_eq!((&created["deployed"], &created["version"]), (&json!(true), &json!("1.0.0")), "{created:#}");
     let exported = done(&mut client, "agent.export", json!({"name": "greeter"}));
     assert_eq!(exported["manifest_yaml"], GREETER);
+    // A runtime that is not here is marked, with what is.
+    let cobol =
+        GREETER.replace("name: greeter", "name: old").replace("python", "cobol").replace("3.11", "99");
+    let marked = done(&mut client, "agent.create", json!({"manifest_yaml": cobol}));
+    let warning = marked["warnings"][0]["message"].as_str().unwrap();
+    assert_eq!(marked["runtime"], "unavailable", "{marked:#}");
+    assert!(warning.starts_with("cobol 99 is unavailable on this host, which has"), "{warning}");
+    assert!(warning.contains("python 3."), "{warning}");
     let taken = client.call("agent.create", json!({"manifest_yaml": GREETER}));
     assert!(text(&taken).contains("name_taken"), "{taken:#}");
     let newer = GREETER.replace("1.0.0", "1.1.0");
@@ -119,7 +131,7 @@ fn workflows_are_checked_and_kept() {
                     states:\n    A: {kind: Agent, agent: greeter, transitions: [{condition: on_failure, target: A}, \
                     {target: B}]}\n    B: {kind: Human, prompt: '{{A.output}}', transitions: []}\n";
     let checked = done(&mut client, "aegis.workflow.validate", json!({"manifest_yaml": manifest}));
-    let fault = checked["errors"][0]["message"].as_str().unwrap();
+    let fault = checked["faults"][0]["message"].as_str().unwrap();
     assert!(fault.starts_with("the loop A -> A has a state without `max_state_visits`"), "{checked:#}");
     let refused = client.call("workflow.create", json!({"manifest_yaml": manifest}));
     assert!(text(&refused).contains("invalid_manifest"), "{refused:#}");

@@ -224,6 +224,32 @@ const SHAPES: &[&str] = &[
 ];
 
 #[test]
+fn a_shell_reads_a_text_that_a_person_approves() {
+    let site = site("commands = [\"/bin/sh\"]");
+    let mut client = Client::connect(&site, "local");
+    let args = json!({"command": "sort -r < a.txt | head -n 1; echo $1", "args": ["end"], "shell": true});
+    let refused = client.call("cmd.run", args.clone());
+    assert_stands(&refused, "refused", "policy_shell");
+    assert!(text(&refused).contains("shell = \"approved\""), "{refused:#}");
+    let rules = RULES.replace(
+        "[env_bindings]",
+        "[commands]\nshell = \"approved\"\ninline_code = \"refuse\"\n\n[env_bindings]",
+    );
+    site.workspace.write(POLICY, rules);
+    let asked = client.call("cmd.run", args);
+    // The rule covers commands of this context, but not a text for a shell.
+    assert_stands(&asked, "pending", "approval_pending");
+    let shown = site.tools(["call", "show", &id_of(&asked)]).assert_code(0).stdout;
+    assert!(shown.contains("sort -r < a.txt | head -n 1; echo $1"), "{shown}");
+    site.json(["call", "approve", &id_of(&asked)]).expect(0);
+    let done = client.call("call.wait", json!({"call_id": id_of(&asked)}));
+    assert_stands(&done, "completed", "");
+    assert_eq!(done["structuredContent"]["stdout"], "two\nend\n", "{done:#}");
+    let risky = client.call("cmd.run", json!({"command": "sudo ls", "shell": true}));
+    assert_stands(&risky, "refused", "high_risk_command");
+}
+
+#[test]
 fn disguised_commands_are_always_refused() {
     let site = site("");
     site.workspace.write(POLICY, format!("{RULES}\n[commands]\ninline_code = \"allow\"\n"));

@@ -55,6 +55,47 @@ fn fails(client: &mut Client, tool: &str, args: Value, code: &str) {
     assert_eq!(answer["isError"], true);
 }
 
+#[test]
+fn ssh_gets_the_key_of_the_policy() {
+    let site = site();
+    let (log, key) = (site.beside("ssh.log"), site.beside("deploy"));
+    std::fs::write(&key, "a key\n").unwrap();
+    // Stands for ssh: notes its options, and runs the command here instead of on the host.
+    let ssh = format!(
+        "#!/bin/sh\necho \"$@\" >> {}\nfor last; do :; done\ncd {} && exec sh -c \"$last\"\n",
+        log.display(),
+        site.beside("").display()
+    );
+    let bin = site.beside("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    std::fs::write(bin.join("ssh"), ssh).unwrap();
+    std::fs::set_permissions(bin.join("ssh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let site = site.env("PATH", &path);
+    let credentials = format!(
+        "[git.credentials.deploy]\nhosts = [\"forge.example\"]\nkey = {:?}\n\n[sandbox]\nmode = \"off\"\n\n[[auto",
+        key.display().to_string()
+    );
+    let rules = rules("\"git@forge.example:*\"").replacen("[[auto", &credentials, 1);
+    site.workspace.write(POLICY, rules);
+    let mut client = Client::connect(&site, "local");
+    let args = json!({"repo_url": "git@forge.example:origin.git", "label": "copy", "credential_binding_id": "deploy"});
+    let binding = done(&mut client, "git.clone", args)["binding"].clone();
+    assert_eq!(binding["credential_binding_id"], "deploy", "{binding:#}");
+    let options = std::fs::read_to_string(&log).unwrap();
+    assert!(options.contains(&format!("IdentityFile={}", key.display())), "{options}");
+    assert!(options.contains("-F /dev/null") && options.contains("BatchMode=yes"), "{options}");
+    done(&mut client, "git.refresh", json!({"binding_id": binding["binding_id"]}));
+    for (url, name, code) in [
+        ("git@forge.example:origin.git", "other", "not_found"),
+        ("git@forge.example:--upload-pack=x", "deploy", "url_not_plain"),
+        ("git@other.example:origin.git", "deploy", "url_not_allowed"),
+    ] {
+        let args = json!({"repo_url": url, "label": "x", "credential_binding_id": name});
+        fails(&mut client, "git.clone", args, code);
+    }
+}
+
 /// Approves a call as a person, and returns its result.
 #[track_caller]
 fn agreed(site: &Site, client: &mut Client, tool: &str, args: Value) -> Value {

@@ -178,7 +178,6 @@ fn a_program_that_is_never_right_is_given_up() {
         (json!({"intent": "x", "language": "cobol"}), "invalid_arguments"),
         (json!({"intent": "x", "timeout_seconds": 601}), "invalid_arguments"),
         (json!({"intent": "x", "volume_id": "volume-nothing"}), "not_found"),
-        (json!({"intent": "x", "tenant_id": "other"}), "argument_refused"),
     ] {
         fails(&mut client, "execute.intent", args, code);
     }
@@ -244,7 +243,12 @@ fn generated_manifest_waits_as_call_of_caller() {
     assert_eq!(waited["status"], "completed", "{waited:#}");
     let exported = done(&mut client, "agent.export", json!({"name": "poet"}));
     assert_eq!(exported["manifest_yaml"], AGENT);
-    // An agent that cannot see the resulting tool cannot start.
+    // A profile that hides the resulting tool, other than the access that a person stands in for.
+    let closed = format!("{PROFILES}\n[[profile]]\nname = \"guard.closed\"\nhide = [\"id:agent.create\"]\n");
+    site.workspace.write(".brigade/tools/profiles.toml", closed);
+    let gateway =
+        site.workspace.read_text(GATEWAY).replace("\"access.user\",", "\"access.user\", \"guard.closed\",");
+    site.workspace.write(GATEWAY, gateway);
     let mut ann = Client::connect(&site, "ann");
     fails(&mut ann, "agent.generate", json!({"input": "x"}), "not_available_here");
     fails(&mut client, "agent.generate", json!({"input": " "}), "invalid_arguments");
@@ -263,6 +267,43 @@ fn a_rejected_generated_workflow_is_not_deployed() {
     let waited = done(&mut client, "workflow.wait", json!({"execution_id": id, "timeout_seconds": 60}));
     assert_eq!(waited["status"], "failed", "{waited:#}");
     fails(&mut client, "workflow.export", json!({"name": "greet"}), "not_found");
+}
+
+#[test]
+fn a_workflow_is_deployed_if_the_judge_accepts_it() {
+    let verdict =
+        |score: &str| format!("{{\"score\": {score}, \"confidence\": 0.6, \"reasoning\": \"It greets.\"}}");
+    let rules = json!([
+        {"says": "a bad goal", "do": [{"output": verdict("0.2")}]},
+        {"says": "You judge", "do": [{"output": verdict("0.9")}]},
+    ]);
+    let site = site(&rules);
+    let manifest = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: greet}\nspec:\n  initial_state: A\n  states:\n    A: \
+                    {kind: System, command: echo hello, transitions: []}\n";
+    let args = |more: Value| {
+        let mut args = json!({"manifest_yaml": manifest, "force": true});
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        args
+    };
+    let mut client = Client::connect(&site, "local");
+    let skipped = done(&mut client, "workflow.create", args(json!({})));
+    assert_eq!(skipped["semantic"], "skipped", "{skipped:#}");
+    fails(&mut client, "workflow.create", args(json!({"min_score": 0.5})), "not_available_here");
+    let gateway = site.workspace.read_text(GATEWAY);
+    site.workspace.write(GATEWAY, format!("[judge]\nworker = \"mock\"\n\n{gateway}"));
+    site.trust(["judge"]);
+    let passed = done(&mut client, "workflow.create", args(json!({"task_context": "a good goal"})));
+    assert_eq!((&passed["semantic"], &passed["score"]), (&json!("passed"), &json!(0.9)), "{passed:#}");
+    for (more, code) in [
+        (json!({"task_context": "a bad goal"}), "validation_failed"),
+        (json!({"min_score": 0.95}), "validation_failed"),
+        (json!({"min_confidence": 0.7}), "validation_failed"),
+        (json!({"judge_agents": ["nobody"]}), "not_found"),
+    ] {
+        fails(&mut client, "workflow.create", args(more), code);
+    }
+    let named = json!({"judge_agents": ["mock", "mock"], "min_score": 0.9, "min_confidence": 0.6});
+    assert_eq!(done(&mut client, "workflow.create", args(named))["semantic"], "passed");
 }
 
 #[test]

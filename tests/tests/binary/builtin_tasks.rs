@@ -200,7 +200,7 @@ fn a_task_that_is_cancelled_takes_its_worker_with_it() {
     let id = begin(&mut client);
     let worker = call(&site, &id, 1);
     let waited = done(&mut client, "agent.wait", json!({"execution_id": id, "timeout_seconds": 1}));
-    assert_eq!((&waited["status"], &waited["timed_out"]), (&json!("running"), &json!(true)), "{waited:#}");
+    assert_eq!((&waited["status"], &waited["timed_out"]), (&json!("timed_out"), &json!(true)), "{waited:#}");
     let short = client.call("task.wait", json!({"execution_id": id, "timeout_seconds": 0}));
     assert!(text(&short).contains("invalid_arguments"), "{short:#}");
     done(&mut client, "task.message", json!({"execution_id": id, "text": "Hurry"}));

@@ -123,8 +123,7 @@ fn problems_known_at_the_plan_are_reported_there() {
     check_plan(&site, "fs.read", r#"{"path": "a.txt", "force": true}"#, "invalid_args");
     check_plan(&site, "git.push", r#"{"binding_id": "workspace"}"#, "not_available_here");
     check_plan(&site, "session.init", "{}", "not_available_here");
-    check_plan(&site, "workflow.promote", r#"{"name": "x", "tenant_id": "other"}"#, "argument_refused");
-    check_plan(&site, "workflow.list", r#"{"user_id": "me"}"#, "argument_refused");
+    check_plan(&site, "workflow.promote", r#"{"name": "x", "target_scope": "user"}"#, "invalid_args");
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\n[builtin]\nprotected = [\"private/**\"]\n");
     check_plan(&site, "fs.read", r#"{"path": "private/a"}"#, "protected_path");
     let secrets = format!("{RULES}[paths]\nreadable_secrets = [\".env\"]\n");

@@ -14,6 +14,7 @@ mod builtin_commands;
 mod builtin_fleet;
 mod builtin_git;
 mod builtin_lanes;
+mod builtin_modes;
 mod builtin_people;
 mod builtin_pr;
 mod builtin_sessions;

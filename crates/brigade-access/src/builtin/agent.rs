@@ -11,7 +11,7 @@ pub(super) const ROWS: &[Definition] = &[
         description: "Adds an agent from its manifest.",
         input: "manifest_yaml!:string force:boolean=false",
         output: "agent_id:string deployed:boolean name:string version:string \
-            warnings:[line:integer column:integer path:string message:string]",
+            runtime?:string(available,unavailable,not_needed) warnings:[line:integer column:integer path:string message:string]",
         effects: &["state-write"],
         access: AccessLevel::System,
         tiers: &[Tier::Platform, Tier::Control],
@@ -89,7 +89,7 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Show events of an agent",
         description: "Lists what happened to an agent and its runs.",
         input: "agent_id!:string limit:integer=50 offset:integer=0",
-        output: "agent_id:string events:[event_type:string payload:any recorded_at:string] \
+        output: "tool:string agent_id:string events:[event_type:string payload:any recorded_at:string] \
             total:integer limit:integer offset:integer",
         effects: &["local-read"],
         tiers: &[Tier::Platform],
@@ -104,8 +104,8 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Search agents",
         description: "Finds agents by words.",
         input: "query!:string tenant_id?:string limit:integer=10 min_score:number=0.3 labels?:object \
-            status?:string include_platform_templates:boolean=true",
-        output: "query:string results:[id:string name:string version:string description:?string \
+            status?:string(active,paused,failed) include_platform_templates:boolean=true",
+        output: "tool:string query:string results:[id:string name:string version:string description:?string \
             labels:object score:number] total:integer",
         effects: &["local-read"],
         tiers: &[Tier::Platform],
@@ -121,7 +121,7 @@ pub(super) const ROWS: &[Definition] = &[
         description: "Replaces the manifest of an agent. Its earlier versions stay.",
         input: "manifest_yaml!:string force:boolean=false",
         output: "agent_id:string deployed:boolean name:string version:string \
-            warnings:[line:integer column:integer path:string message:string]",
+            runtime?:string(available,unavailable,not_needed) warnings:[line:integer column:integer path:string message:string]",
         effects: &["state-write"],
         access: AccessLevel::System,
         tiers: &[Tier::Platform, Tier::Control],

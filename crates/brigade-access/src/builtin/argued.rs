@@ -40,13 +40,6 @@ pub fn refused_arguments(
     let mut refusals = Refusals { args, found: Vec::new() };
     refusals.check_numbers(row);
     let text = |name: &str| args.get(name).and_then(Json::as_str);
-    if text("tenant_id").is_some_and(|tenant| tenant != "local") {
-        refusals.add(reasons::ARGUMENT_REFUSED, "tenant_id", "it is `local` or absent here");
-    }
-    // Refused for people, too: the caller decides the rights.
-    if row.id.starts_with("workflow.") && text("user_id").is_some() {
-        refusals.add(reasons::ARGUMENT_REFUSED, "user_id", "it gives no rights; leave it out");
-    }
     match row.id {
         "memory.add" | "memory.search" => {
             let named = text("scopeOwnerId").map(str::trim).filter(|named| !named.is_empty());
@@ -66,13 +59,6 @@ pub fn refused_arguments(
                 refusals.add(reasons::INVALID_ARGUMENTS, "ref", "it is the name of a branch");
             }
         }
-        "workflow.promote" | "workflow.demote"
-            if text("target_scope").is_some_and(|word| workflow_scope(word).is_none()) =>
-        {
-            let names: Vec<&str> = SCOPES.iter().map(|(_, scope)| *scope).collect();
-            let message = format!("it is one of {}", names.join(", "));
-            refusals.add(reasons::INVALID_ARGUMENTS, "target_scope", message);
-        }
         "execution.file" | "file.delete" | "file.list" | "file.mkdir" | "file.read" | "file.write" => {
             // The root is the volume, and `~` has no special meaning.
             let leads_out =
@@ -91,6 +77,16 @@ pub fn refused_arguments(
         _ => {}
     }
     refusals.found
+}
+
+/// Returns a sentence for each argument that is ignored: there is one tenant, and the caller alone decides the rights.
+pub fn ignored_arguments(args: &Json) -> Vec<String> {
+    let is_given = |name: &str| args.get(name).and_then(Json::as_str).is_some_and(|value| value != "local");
+    let notes = [
+        ("tenant_id", "`tenant_id` is ignored: `local` is the only tenant here."),
+        ("user_id", "`user_id` is ignored: it gives no rights, those of the caller count."),
+    ];
+    notes.into_iter().filter(|(name, _)| is_given(name)).map(|(_, note)| note.to_owned()).collect()
 }
 
 /// Reasons against the arguments of a call.
@@ -122,10 +118,6 @@ impl Refusals<'_> {
 
     fn check_clone(&mut self, guards: &Guards) {
         let args = self.args;
-        if args.get("credential_binding_id").and_then(Json::as_str).is_some() {
-            let message = "no credential reaches git here; repositories are read without";
-            self.add(reasons::ARGUMENT_NOT_ALLOWED, "credential_binding_id", message);
-        }
         if args.get("auto_refresh").and_then(Json::as_bool) == Some(true) {
             let message = "nothing starts by itself; call `git.refresh`";
             self.add(reasons::ARGUMENT_NOT_ALLOWED, "auto_refresh", message);
@@ -254,10 +246,10 @@ mod tests {
 
     #[test]
     fn what_only_the_arguments_say_is_refused_by_name() {
-        check("workflow.list", r#"{"tenant_id": "local"}"#, &[]);
-        let both = ["argument_refused tenant_id", "argument_refused user_id"];
-        check("workflow.promote", r#"{"name": "x", "tenant_id": "other", "user_id": "me"}"#, &both);
-        check("agent.search", r#"{"query": "x", "tenant_id": "other"}"#, &["argument_refused tenant_id"]);
+        let notes = |args: &str| ignored_arguments(&Json::parse(args).unwrap()).len();
+        assert_eq!(notes(r#"{"tenant_id": "local"}"#), 0);
+        assert_eq!(notes(r#"{"name": "x", "tenant_id": "other", "user_id": "me"}"#), 2);
+        check("workflow.demote", r#"{"name": "x", "tenant_id": "other", "user_id": "me"}"#, &[]);
         check("memory.add", r#"{"scope": "agent", "scopeOwnerId": "ada"}"#, &[]);
         check(
             "memory.add",
@@ -323,19 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn volume_paths_and_workflow_scopes_are_checked() {
+    fn volume_paths_are_checked() {
         for id in ["file.delete", "file.list", "file.mkdir", "file.read", "file.write", "execution.file"] {
             for path in ["../x", "/../x", "a/../../x", ".."] {
                 check(id, &format!(r#"{{"path": "{path}"}}"#), &["path_outside path"]);
             }
             for path in ["x", "/x", "a/../x", "~/x", "", "/", "..x"] {
                 check(id, &format!(r#"{{"path": "{path}"}}"#), &[]);
-            }
-        }
-        for id in ["workflow.promote", "workflow.demote"] {
-            check(id, r#"{"name": "x", "target_scope": "bogus"}"#, &["invalid_arguments target_scope"]);
-            for word in ["session", "project", "host", "user", "tenant", "global"] {
-                check(id, &format!(r#"{{"name": "x", "target_scope": "{word}"}}"#), &[]);
             }
         }
     }

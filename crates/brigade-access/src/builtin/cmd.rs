@@ -35,6 +35,9 @@ pub struct CommandArgs {
     /// How much of its output is returned.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_default")]
     pub max_output_bytes: Option<u64>,
+    /// Whether `/bin/sh -c` reads the command.
+    #[serde(skip_serializing_if = "std::ops::Not::not", deserialize_with = "or_default")]
+    pub shell: bool,
     /// Variables that the policy binds, each with `true`. Everything else is read as `false`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "flags")]
     pub env: BTreeMap<String, bool>,
@@ -108,7 +111,8 @@ pub fn command_entry(
     most: Option<Seconds>,
 ) -> Option<Tool> {
     let entry = entry(id.trim()).filter(|_| id.trim() == COMMAND)?;
-    let CommandArgs { command, args, cwd, timeout_seconds, env, .. } = CommandArgs::read(args);
+    let CommandArgs { command, args, cwd, timeout_seconds, env, shell, .. } = CommandArgs::read(args);
+    let command = if shell { shell_line(&command) } else { command };
     // A text that is not a command line stays as it is, even with a NUL; parsing it later refuses the call.
     let whole = match Argv::parse(&command) {
         Ok(mut argv) => match args.iter().try_for_each(|word| argv.push(word)) {
@@ -133,6 +137,27 @@ pub fn command_entry(
         effects,
         ..entry.clone()
     })
+}
+
+/// The words before a text that a shell reads. The word after the text is the name that the shell has in it.
+const SHELL: [&str; 2] = ["/bin/sh", "-c"];
+
+/// Returns the command line with which a shell reads a text.
+fn shell_line(text: &str) -> String {
+    let words = SHELL.into_iter().chain([text, "sh"]);
+    let mut line = Argv::parse(SHELL[0]).ok();
+    for word in words.skip(1) {
+        line = line.and_then(|mut line| line.push(word).ok().map(|()| line));
+    }
+    // A text with a NUL stays as it is; parsing it later refuses the call.
+    line.map_or_else(|| text.to_owned(), |line| line.to_string())
+}
+
+/// Returns whether a shell reads the command of an entry made for a call of [`COMMAND`].
+pub fn is_for_shell(tool: &Tool) -> bool {
+    let command = tool.command.as_deref().filter(|_| tool.id == COMMAND);
+    let argv = command.and_then(|command| Argv::parse(command).ok());
+    argv.is_some_and(|argv| argv.words().iter().map(String::as_str).take(2).eq(SHELL))
 }
 
 /// Returns the argument of a tool that is a command line.
@@ -166,10 +191,10 @@ pub(super) const ROWS: &[Definition] = &[
     Definition {
         id: "cmd.run",
         title: "Run a command",
-        description: "Runs one command without a shell, confined, and returns what it printed and its exit \
-            code.",
+        description: "Runs one command, confined, and returns what it printed and its exit code. No shell reads \
+            it, unless `shell` is set.",
         input: "command!:string args?:[string] cwd:string=\".\" timeout_seconds:integer(1..600)=600 \
-            max_output_bytes:integer(1..)=1048576 env?:object",
+            max_output_bytes:integer(1..)=1048576 env?:object shell:boolean=false",
         output: "stdout:string stderr:string exit_code:?integer timed_out:boolean truncated:boolean",
         effects: &["process-exec"],
         tiers: &[Tier::Universal, Tier::Control],
@@ -178,11 +203,6 @@ pub(super) const ROWS: &[Definition] = &[
         judge: Judge::Run,
         stage: 3,
         is_built: true,
-        said: &[
-            ("command", "Words in POSIX quotes. No shell reads them."),
-            ("args", "More words, each as it is."),
-            ("env", "Variables that the policy binds, each with `true`."),
-        ],
         aliases: &[
             Alias { name: "bash", arguments: &[("timeout", "timeout_seconds/1000")], ..ALIAS },
             Alias { name: "runCommand", ..ALIAS },

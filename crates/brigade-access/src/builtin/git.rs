@@ -9,7 +9,7 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Clone a repository",
         description: "Clones a repository that the policy allows into a volume.",
         input: "repo_url!:string label!:string credential_binding_id?:string \
-            git_ref:object={\"kind\":\"branch\",\"value\":\"main\"} sparse_paths?:[string] \
+            git_ref:{kind!:string(branch,tag,commit) value!:string}={\"kind\":\"branch\",\"value\":\"main\"} sparse_paths?:[string] \
             auto_refresh:boolean=false shallow:boolean=true",
         output: "binding:object",
         effects: &["local-write", "remote-read"],

@@ -9,7 +9,7 @@ pub(super) const ROWS: &[Definition] = &[
         is_built: true,
         title: "Show a schema",
         description: "Returns the JSON Schema of manifests: `agent/manifest/v1` or `workflow/manifest/v1`.",
-        input: "key!:string",
+        input: "key!:string(agent/manifest/v1,workflow/manifest/v1)",
         output: "*",
         effects: &["local-read"],
         tiers: &[Tier::Platform],
@@ -23,8 +23,8 @@ pub(super) const ROWS: &[Definition] = &[
         is_built: true,
         title: "Validate a manifest",
         description: "Checks a manifest against the schema of its kind, and names every fault with its line.",
-        input: "kind!:string manifest_yaml!:string",
-        output: "valid:boolean errors:[line:?integer column:?integer path:string message:string] \
+        input: "kind!:string(agent,workflow,Agent,Workflow) manifest_yaml!:string",
+        output: "valid:boolean errors:?[string] faults:[line:integer column:integer path:string message:string] \
             warnings:[line:integer column:integer path:string message:string]",
         effects: &["local-read"],
         tiers: &[Tier::Platform],
@@ -38,7 +38,7 @@ pub(super) const ROWS: &[Definition] = &[
         is_built: true,
         title: "Show the configuration",
         description: "Shows the settings that hold here and where each comes from, without secrets.",
-        output: "config_path:string content:object origins:object",
+        output: "config_path:string content_yaml:string content:object origins:object",
         effects: &["local-read"],
         access: AccessLevel::Operator,
         tiers: &[Tier::Platform, Tier::Control],
@@ -54,8 +54,8 @@ pub(super) const ROWS: &[Definition] = &[
         is_built: true,
         title: "Show the system",
         description: "Shows the version of Brigade, and what this machine can do.",
-        output: "version:string status:string(healthy,unhealthy) capabilities:[name:string \
-            available:boolean detail:?string]",
+        output: "version:string status:string(healthy,unhealthy) capabilities:[string] \
+            details:[name:string available:boolean detail:?string]",
         effects: &["local-read"],
         access: AccessLevel::Operator,
         tiers: &[Tier::Platform],
@@ -68,9 +68,9 @@ pub(super) const ROWS: &[Definition] = &[
         id: "runtime.list",
         is_built: true,
         title: "List language runtimes",
-        description: "Lists the language runtimes that are on PATH.",
+        description: "Lists the language runtimes that are on PATH, with their versions.",
         input: "language?:string",
-        output: "runtimes:[language:string version:?string path:string image:?string description:string \
+        output: "tool:string runtimes:[language:string version:?string path:string image:?string description:string \
             deprecated:boolean] custom_runtime_supported:boolean",
         effects: &["local-read"],
         tiers: &[Tier::Platform],

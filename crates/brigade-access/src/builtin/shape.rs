@@ -2,6 +2,8 @@
 
 use brigade_core::{Json, Object};
 
+use super::described;
+
 /// Reads the short form. The tests read all rows, so mistakes are found there.
 struct Reader<'t> {
     left: &'t str,
@@ -9,19 +11,27 @@ struct Reader<'t> {
     is_output: bool,
 }
 
-/// Returns the schema of arguments.
-pub(super) fn input(shape: &str, said: &[(&str, &str)]) -> Json {
+/// Returns the schema of a tool's arguments, with their descriptions.
+pub(super) fn input(tool: &str, shape: &str) -> Json {
     let mut schema = object(shape, false);
-    if let Json::Object(members) = &mut schema
-        && let Some(Json::Object(properties)) = members.get_mut("properties")
-    {
-        for (name, text) in said {
-            if let Some(Json::Object(property)) = properties.get_mut(*name) {
-                property.insert("description".to_owned(), Json::from(*text));
-            }
+    describe(tool, &mut schema, "");
+    schema
+}
+
+/// Adds the descriptions of the members of a schema. `path` is its own.
+fn describe(tool: &str, schema: &mut Json, path: &str) {
+    let Json::Object(members) = schema else { return };
+    if let Some(items) = members.get_mut("items") {
+        return describe(tool, items, path);
+    }
+    let Some(Json::Object(properties)) = members.get_mut("properties") else { return };
+    for (name, property) in properties {
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        describe(tool, property, &path);
+        if let (Some(text), Json::Object(property)) = (described::argument(tool, &path), property) {
+            property.insert("description".to_owned(), Json::from(text));
         }
     }
-    schema
 }
 
 /// Returns the schema of a structured result.
@@ -65,12 +75,12 @@ impl<'t> Reader<'t> {
         text
     }
 
-    /// Reads members up to the end or a closing bracket.
+    /// Reads members up to the end, a closing bracket or a closing brace.
     fn members(&mut self) -> Json {
         let (mut properties, mut required) = (Object::new(), Vec::new());
         loop {
             self.skip();
-            if self.left.is_empty() || self.left.starts_with(']') {
+            if self.left.is_empty() || self.left.starts_with([']', '}']) {
                 break;
             }
             let name = self.word().to_owned();
@@ -102,6 +112,12 @@ impl<'t> Reader<'t> {
     }
 
     fn value(&mut self) -> Json {
+        if self.take("{") {
+            let schema = self.members();
+            self.take("}");
+            return schema;
+        }
+        let is_nullable_list = self.left.starts_with("?[") && self.take("?");
         if self.take("[") {
             self.skip();
             let names_members = {
@@ -110,7 +126,11 @@ impl<'t> Reader<'t> {
             };
             let items = if names_members { self.members() } else { self.value() };
             self.take("]");
-            return Json::object([("type", Json::from("array")), ("items", items)]);
+            let kind = match is_nullable_list {
+                true => Json::from(vec![Json::from("array"), Json::from("null")]),
+                false => Json::from("array"),
+            };
+            return Json::object([("type", kind), ("items", items)]);
         }
         let may_be_null = self.take("?");
         let kind = self.word();

@@ -92,7 +92,7 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Show events of a task",
         description: "Lists what happened in a task.",
         input: "execution_id!:string limit:integer=50 offset:integer=0",
-        output: "execution_id:string status:string events:[sequence:integer event_type:string \
+        output: "tool:string execution_id:string status:string events:[sequence:integer event_type:string \
             payload:any recorded_at:string] total:integer limit:integer offset:integer",
         effects: &["local-read"],
         tiers: &[Tier::Platform],
@@ -190,7 +190,7 @@ pub(super) const ROWS: &[Definition] = &[
         is_built: true,
         title: "Carry out an intent",
         description: "Lets a worker write a program for an intent, checks it, and runs it without a network.",
-        input: "intent!:string inputs?:object volume_id?:string language:string=\"python\" \
+        input: "intent!:string inputs?:object volume_id?:string language:string(python,javascript,bash)=\"python\" \
             timeout_seconds?:integer tenant_id?:string",
         output: "pipeline_execution_id:string status:string",
         effects: &["process-exec"],
@@ -223,7 +223,7 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Wait for an intent",
         description: "Waits until the execution of an intent has ended.",
         input: "execution_id!:string poll_interval_seconds:integer=5 timeout_seconds:integer=300",
-        output: "execution_id:string workflow_id:string status:string timed_out:boolean \
+        output: "execution_id:string workflow_id:?string status:string timed_out:boolean \
             current_state:?string blackboard:object blackboard_truncated?:boolean started_at:?string \
             last_transition_at:?string",
         effects: &["session"],

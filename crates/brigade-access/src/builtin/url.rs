@@ -37,8 +37,29 @@ impl UrlProblem {
 /// The schemes that git itself speaks. Every other one starts a program.
 const SCHEMES: &[&str] = &["https", "http", "ssh", "git", "file"];
 
-/// Checks a URL with the patterns of the policy: `https://host/path`, `ssh://git@host/path`, `file:///path`, or an
-/// absolute path of this machine.
+/// Splits the short form of an ssh URL, `user@host:path`, into `user@host` and the path.
+fn short_form(url: &str) -> Option<(&str, &str)> {
+    let (authority, path) = url.split_once(':').filter(|_| !url.contains("://"))?;
+    let (user, host) = authority.split_once('@')?;
+    let is_plain = |text: &str| {
+        let is_legal = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(is_legal)
+    };
+    (is_plain(user) && is_plain(host) && !path.is_empty()).then_some((authority, path))
+}
+
+/// Returns the scheme and the host of the URL of a repository, with the port if it has one. `None` for files.
+pub fn remote_host(url: &str) -> Option<(&str, &str)> {
+    if let Some((authority, _)) = short_form(url) {
+        return Some(("ssh", authority.rsplit_once('@').map_or(authority, |(_, host)| host)));
+    }
+    let (scheme, rest) = url.split_once("://").filter(|(scheme, _)| *scheme != "file")?;
+    let authority = rest.split('/').next().unwrap_or_default();
+    Some((scheme, authority.rsplit_once('@').map_or(authority, |(_, host)| host)))
+}
+
+/// Checks a URL with the patterns of the policy: `https://host/path`, `ssh://git@host/path`, `git@host:path`,
+/// `file:///path`, or an absolute path of this machine.
 ///
 /// # Errors
 /// Fails if programs may read it differently, if it holds credentials, or if no pattern matches it.
@@ -67,7 +88,10 @@ pub fn allowed_url(url: &str, patterns: &[String]) -> Result<(), UrlProblem> {
             }
             path
         }
-        None => url.strip_prefix('/').ok_or(UrlProblem::NotPlain)?,
+        None => match short_form(url) {
+            Some((_, path)) => path,
+            None => url.strip_prefix('/').ok_or(UrlProblem::NotPlain)?,
+        },
     };
     let plain = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/");
     if plain.contains("::")
@@ -85,8 +109,13 @@ mod tests {
 
     #[track_caller]
     fn check(url: &str, expect: Result<(), UrlProblem>) {
-        let patterns =
-            ["https://forge.example/team/**", "/srv/git/*", "ssh://git@forge.example/**", "file:///srv/**"];
+        let patterns = [
+            "https://forge.example/team/**",
+            "/srv/git/*",
+            "ssh://git@forge.example/**",
+            "file:///srv/**",
+            "git@forge.example:**",
+        ];
         assert_eq!(allowed_url(url, &patterns.map(str::to_owned)), expect, "{url}");
     }
 
@@ -95,6 +124,8 @@ mod tests {
         check("https://forge.example/team/a.git", Ok(()));
         check("https://forge.example/team/a/b", Ok(()));
         check("ssh://git@forge.example/a", Ok(()));
+        check("git@forge.example:team/a.git", Ok(()));
+        check("git@forge.example.evil:team/a.git", Err(UrlProblem::NotAllowed));
         check("/srv/git/a", Ok(()));
         check("file:///srv/git/a", Ok(()));
         check("/srv/git/a/b", Err(UrlProblem::NotAllowed));
@@ -114,8 +145,13 @@ mod tests {
             "ext::id",
             "fd::17",
             "hg::https://a/b",
-            "git@host:path",
             "host:path",
+            "-x@host:path",
+            "git@-oProxyCommand=x:path",
+            "git@host:",
+            "git@host:a/../b",
+            "git@host:--upload-pack=x",
+            "a@b@host:path",
             "../a",
             "a/b",
             "https:///a",
@@ -139,5 +175,14 @@ mod tests {
             assert_eq!(allowed_url(url, &all), Err(UrlProblem::Credentials), "{url}");
         }
         assert_eq!(allowed_url("https://a/b", &all), Ok(()));
+        for (url, host) in [
+            ("https://forge.example:8443/a", Some(("https", "forge.example:8443"))),
+            ("ssh://git@forge.example/a", Some(("ssh", "forge.example"))),
+            ("git@forge.example:a", Some(("ssh", "forge.example"))),
+            ("file:///srv/a", None),
+            ("/srv/a", None),
+        ] {
+            assert_eq!(remote_host(url), host, "{url}");
+        }
     }
 }

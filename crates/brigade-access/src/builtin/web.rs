@@ -214,13 +214,6 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Call a tool for targets",
         description: "Calls a tool once for each target, each with its own approval.",
         input: "target!:object tool_name!:string args:object={}",
-        said: &[
-            (
-                "target",
-                "`kind` (`lane` or `volume`), `id` (one or a list) and `name`, in which `*` is any text.",
-            ),
-            ("tool_name", "A tool with an argument for a lane or a volume, which each call gets."),
-        ],
         output: "fleet_command_id:string calls:[target:any call_id:?string status:string]",
         effects: &[],
         access: AccessLevel::Operator,
@@ -239,10 +232,6 @@ pub(super) const ROWS: &[Definition] = &[
         title: "List targets",
         description: "Lists the lanes and volumes of this workspace that match.",
         input: "target!:object",
-        said: &[(
-            "target",
-            "`kind` (`lane` or `volume`), `id` (one or a list) and `name`, in which `*` is any text.",
-        )],
         output: "resolved:[object] skipped:[object]",
         effects: &["local-read"],
         access: AccessLevel::Operator,

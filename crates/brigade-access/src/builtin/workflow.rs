@@ -10,7 +10,7 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Cancel a workflow",
         description: "Ends an execution of a workflow.",
         input: "execution_id!:string",
-        output: "cancelled:boolean execution_id:string",
+        output: "tool:string cancelled:boolean execution_id:string error?:string code?:string",
         effects: &["process-control"],
         tiers: &[Tier::Platform, Tier::Control],
         modes: &[Mode::Operator],
@@ -27,7 +27,8 @@ pub(super) const ROWS: &[Definition] = &[
         input: "manifest_yaml!:string force:boolean=false task_context?:string judge_agents?:[string] \
             min_score?:number min_confidence?:number",
         output: "workflow_id:string deployed:boolean name:string version:string \
-            semantic:string(skipped) warnings:[line:integer column:integer path:string message:string]",
+            semantic:string(skipped,passed) score?:number \
+            confidence?:number reasoning:string warnings:[line:integer column:integer path:string message:string]",
         effects: &["state-write"],
         access: AccessLevel::System,
         tiers: &[Tier::Platform],
@@ -58,7 +59,7 @@ pub(super) const ROWS: &[Definition] = &[
         is_built: true,
         title: "Demote a workflow",
         description: "Offers a workflow in a narrower scope.",
-        input: "name!:string target_scope:string=\"tenant\" user_id?:string tenant_id?:string",
+        input: "name!:string target_scope:string(tenant,user,project,session)=\"tenant\" user_id?:string tenant_id?:string",
         output: "workflow_id:string name:string demoted:boolean target_scope:string",
         effects: &["state-write"],
         access: AccessLevel::System,
@@ -137,7 +138,7 @@ pub(super) const ROWS: &[Definition] = &[
         is_built: true,
         title: "List workflows",
         description: "Lists the workflows of this workspace.",
-        input: "tenant_id?:string scope?:string user_id?:string",
+        input: "tenant_id?:string scope?:string(global,visible,tenant,user,host,project,session) user_id?:string",
         output: "workflows:[id:string name:string version:string initial_state:?string]",
         effects: &["local-read"],
         tiers: &[Tier::Platform],
@@ -152,7 +153,7 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Show events of a workflow",
         description: "Lists what happened in an execution of a workflow.",
         input: "execution_id!:string limit:integer=50 offset:integer=0",
-        output: "execution_id:string status:string events:[sequence:integer event_type:string \
+        output: "tool:string execution_id:string status:string events:[sequence:integer event_type:string \
             state_name:?string iteration_number:integer payload:any recorded_at:string] \
             total:integer limit:integer offset:integer",
         effects: &["local-read"],
@@ -181,7 +182,7 @@ pub(super) const ROWS: &[Definition] = &[
         is_built: true,
         title: "Promote a workflow",
         description: "Offers a workflow in a wider scope.",
-        input: "name!:string target_scope:string=\"global\" tenant_id?:string",
+        input: "name!:string target_scope:string(tenant,global,project,host)=\"global\" tenant_id?:string",
         output: "workflow_id:string name:string promoted:boolean target_scope:string",
         effects: &["state-write"],
         access: AccessLevel::System,
@@ -214,7 +215,7 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Remove an execution",
         description: "Removes an execution that has ended. Its receipts stay.",
         input: "execution_id!:string",
-        output: "removed:boolean execution_id:string",
+        output: "tool:string removed:boolean execution_id:string error?:string code?:string",
         effects: &["local-delete"],
         access: AccessLevel::Operator,
         tiers: &[Tier::Platform],
@@ -262,7 +263,7 @@ pub(super) const ROWS: &[Definition] = &[
         description: "Finds workflows by words.",
         input: "query!:string tenant_id?:string limit:integer=10 min_score:number=0.3 labels?:object \
             include_platform_templates:boolean=true",
-        output: "query:string results:[id:string name:string version:string description:?string \
+        output: "tool:string query:string results:[id:string name:string version:string description:?string \
             labels:object score:number] total:integer",
         effects: &["local-read"],
         tiers: &[Tier::Platform],
@@ -277,7 +278,7 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Answer a workflow",
         description: "Answers a state of an execution that waits for a person, once.",
         input: "execution_id!:string response!:string",
-        output: "signalled:boolean execution_id:string",
+        output: "tool:string signalled:boolean execution_id:string error?:string code?:string",
         effects: &["process-control"],
         tiers: &[Tier::Platform, Tier::Coordinator],
         modes: &[Mode::Operator],
@@ -336,7 +337,7 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Validate a workflow",
         description: "Checks the manifest of a workflow: its form, its states and its loops.",
         input: "manifest_yaml!:string",
-        output: "valid:boolean errors:[line:?integer column:?integer path:string message:string] \
+        output: "valid:boolean errors:?[string] faults:[line:integer column:integer path:string message:string] \
             warnings:[line:integer column:integer path:string message:string]",
         effects: &["local-read"],
         tiers: &[Tier::Platform],
@@ -351,7 +352,7 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Wait for a workflow",
         description: "Waits until an execution of a workflow has ended.",
         input: "execution_id!:string poll_interval_seconds:integer=5 timeout_seconds:integer=300",
-        output: "execution_id:string workflow_id:string status:string timed_out:boolean \
+        output: "execution_id:string workflow_id:?string status:string timed_out:boolean \
             current_state:?string blackboard:object blackboard_truncated?:boolean started_at:?string \
             last_transition_at:?string",
         effects: &["session"],

@@ -383,7 +383,7 @@ fn workers(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Worker> {
 /// Returns the settings of the judge, and the place of the worker's id.
 fn judge(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<(Place, JudgeSettings)> {
     let place = reader.place(&value.span());
-    let (mut worker, mut threshold) = (None, 0.7);
+    let (mut worker, mut threshold) = (None, JudgeSettings::DEFAULT_THRESHOLD);
     let table = reader.table("judge", value)?;
     for (key, value) in table {
         match key.get_ref().as_ref() {

@@ -145,6 +145,41 @@ fn a_task_has_the_effects_that_its_context_grants() {
 }
 
 #[test]
+fn modes_end_where_a_task_begins() {
+    let shows = |session: &SessionProfiles, over: &[String], id: &str| {
+        let rights = Rights::of_session(&profiles(), &agent(&["mode.execute"]), session, over).unwrap();
+        rights.shows(&ToolTraits::from_tool(crate::builtin::entry(id).unwrap()))
+    };
+    let mut session = SessionProfiles::default();
+    session.narrow("mode.chat".parse().unwrap());
+    session.narrow("permission.plan".parse().unwrap());
+    assert!(!shows(&session, &[], "fs.read"));
+    // The records of calls list the mode of the session that began the task.
+    let recorded = ["mode.execute".to_owned(), "mode.chat".to_owned()];
+    let mut inner = session.inside();
+    assert!(shows(&inner, &recorded, "fs.read") && !shows(&inner, &recorded, "session.mode"));
+    assert!(!shows(&inner, &recorded, "fs.write"), "the permission counts");
+    inner.narrow("mode.chat".parse().unwrap());
+    assert!(!shows(&inner.inside(), &[], "fs.read"), "the manifest names this mode");
+}
+
+#[test]
+fn a_tool_that_a_person_approves_needs_no_access() {
+    let mut session = SessionProfiles::default().inside();
+    let asks = ["agent.create".to_owned()].into();
+    session.within(TaskLimits { agent: "writer".to_owned(), asks, ..TaskLimits::default() });
+    let rights = Rights::of_session(&profiles(), &agent(&[]), &session, &[]).unwrap();
+    let traits = |id: &str| ToolTraits::from_tool(crate::builtin::entry(id).unwrap());
+    assert!(
+        rights.shows(&traits("agent.create")) && rights.strictest(&traits("agent.create")) == Action::Ask
+    );
+    assert_eq!(rights.hidden_by(&traits("agent.update")).unwrap().as_str(), "access.user");
+    let closed = ["guard.nothing".to_owned()];
+    let rights = Rights::of_session(&profiles(), &agent(&[]), &session, &closed).unwrap();
+    assert!(!rights.shows(&traits("agent.create")), "every other profile counts");
+}
+
+#[test]
 fn an_unknown_profile_is_named_with_a_near_one() {
     let error = Rights::new(&profiles(), &agent(&[]), &["permission.pln".to_owned()]).unwrap_err();
     assert_eq!(error.near.as_deref(), Some("permission.plan"));

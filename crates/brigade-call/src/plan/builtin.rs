@@ -6,7 +6,7 @@ use brigade_access::builtin::{
 use brigade_access::files_root;
 use brigade_cmdline::shell_syntax;
 use brigade_core::{Json, reasons};
-use brigade_policy::{Blocker, WebUrl, shown_label};
+use brigade_policy::{Blocker, ShellUse, WebUrl, shown_label};
 
 use crate::facts::PlanFacts;
 
@@ -24,7 +24,7 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
         blockers.push(Blocker::new(reasons::NOT_AVAILABLE_HERE, message).hint(fact.remedy()));
     }
     if let Some(args) = args.filter(|_| row.id == COMMAND) {
-        command_blockers(args, blockers);
+        command_blockers(args, known.shell, blockers);
     }
     let url = args.filter(|_| row.id == "git.clone").and_then(|args| args.get("repo_url"));
     if let Some(Err(problem)) = url.and_then(Json::as_str).map(|url| allowed_url(url, &known.git_urls)) {
@@ -55,19 +55,25 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
 ///
 /// All other checks of such a command assume words that no shell has changed, so this reason comes first.
 pub fn shell_blocker(tool_id: &str, args: &Json) -> Option<Blocker> {
-    let command = (tool_id == COMMAND).then(|| CommandArgs::read(args).command)?;
+    let command = (tool_id == COMMAND).then(|| CommandArgs::read(args)).filter(|args| !args.shell)?.command;
     let found = shell_syntax(&command)?;
     let found = if found == "\n" { "a second line".to_owned() } else { format!("`{found}`") };
     let message = format!(
-        "$.command: {found} is shell syntax, but no shell reads the command; quote plain text; for several \
-         steps, ask a person to add a script to the catalog"
+        "$.command: {found} is shell syntax, but no shell reads the command; quote plain text, or set `shell` \
+         where the policy allows it; for several steps, ask a person to add a script to the catalog"
     );
     Some(Blocker::new(reasons::SHELL_SYNTAX, message).field("$.command"))
 }
 
-/// Refuses values for variables, because only the policy binds them.
-fn command_blockers(args: &Json, blockers: &mut Vec<Blocker>) {
-    for (name, is_named) in CommandArgs::read(args).env {
+/// Refuses a shell that the policy does not allow, and values for variables, because only the policy binds them.
+fn command_blockers(args: &Json, shell: ShellUse, blockers: &mut Vec<Blocker>) {
+    let args = CommandArgs::read(args);
+    if args.shell && shell == ShellUse::Never {
+        let message = "$.shell: the policy allows no shell for commands";
+        let hint = "set `shell = \"approved\"` under `[commands]` in .brigade/tools/policy.toml";
+        blockers.push(Blocker::new(reasons::POLICY_SHELL, message).field("$.shell").hint(hint));
+    }
+    for (name, is_named) in args.env {
         if !is_named {
             let field = format!("$.env.{}", shown_label(&name));
             let message = format!("{field}: set the variable to `true`; the policy provides its value");

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brigade_cmdline::Argv;
-use brigade_cmdline::risk::{self, Risk};
 use brigade_core::Fingerprint;
 use brigade_policy::Decision;
 use brigade_redact::secret_words;
 
 use super::{
-    Objection, StartProgram, StartPurpose, VerifiedStart, directory, missing_program, risks, too_long,
+    Objection, StartProgram, StartPurpose, VerifiedStart, directory, missing_program, risks, risks_of_text,
+    too_long,
 };
 use crate::facts::DirectoryFact;
 
@@ -56,11 +56,7 @@ pub fn plan_crew_start(facts: CrewStart) -> Result<VerifiedStart, Vec<Objection>
         | StartPurpose::Test
         | StartPurpose::Setup
         | StartPurpose::Notification => {
-            let is_text = |risk: &Risk| {
-                matches!(risk, Risk::ShellText { .. } | Risk::InlineCode { .. } | Risk::StandardInput { .. })
-            };
-            let found = risk::judge(&facts.argv).into_iter().filter(|risk| !is_text(risk));
-            objections.extend(found.map(Objection::Risk));
+            objections.extend(risks_of_text(&facts.argv));
         }
         _ => objections.extend(risks(&facts.argv, words.len())),
     }

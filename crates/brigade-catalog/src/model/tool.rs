@@ -477,6 +477,7 @@ impl Tool {
             description: Some(description.to_owned()),
             effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
             approval_mode: Some(approval),
+            domain: id.split('.').next().map(str::to_owned),
             ..Tool::bare(id.parse().expect("ids in the program are valid"), origin)
         }
     }

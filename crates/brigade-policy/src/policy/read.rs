@@ -9,14 +9,14 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::{
-    GitAccess, InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules,
+    GitAccess, InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules, ShellUse,
     UndeclaredCode,
 };
 use crate::document::{LocatedValue, Reader, Value, text_of};
 use brigade_core::web_url::{WebDomain, WebUrl};
 
 /// All keys and tables. Those that v0.30 knows come first.
-const TOP_LEVEL_KEYS: &[&str] = &[
+pub(super) const TOP_LEVEL_KEYS: &[&str] = &[
     "allowed_families",
     "allowed_levels",
     "allowed_sources",
@@ -138,7 +138,8 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             let place = reader.place(&key.span());
                             policy.git_urls = texts(reader, "git.urls", place, value);
                         }
-                        _ => reader.unknown_member(key, "git.", &["urls"], TOP_LEVEL_KEYS),
+                        "credentials" => super::credentials::read(reader, value, policy),
+                        _ => reader.unknown_member(key, "git.", &["credentials", "urls"], TOP_LEVEL_KEYS),
                     }
                 }
             }
@@ -188,6 +189,10 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             let (all, name) = (InlineCode::ALL, InlineCode::as_str);
                             policy.inline_code = reader.word("commands.inline_code", value, all, name);
                         }
+                        "shell" => {
+                            let (all, name) = (ShellUse::ALL, ShellUse::as_str);
+                            policy.shell = reader.word("commands.shell", value, all, name);
+                        }
                         "undeclared_code" => {
                             let (all, name) = (UndeclaredCode::ALL, UndeclaredCode::as_str);
                             policy.undeclared_code =
@@ -196,7 +201,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                         _ => reader.unknown_member(
                             key,
                             "commands.",
-                            &["inline_code", "undeclared_code"],
+                            &["inline_code", "shell", "undeclared_code"],
                             TOP_LEVEL_KEYS,
                         ),
                     }
@@ -367,7 +372,8 @@ fn domains(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<Str
     for (index, domain) in rule.items.iter().enumerate() {
         if WebDomain::read(&domain.value).is_none() {
             let field = format!("web.domains[{}]", index + 1);
-            let message = "expected `host`, `*.host`, one of them with `:port`, or an address with a port";
+            let message =
+                "expected `host`, `*.host`, `*`, one of them with `:port`, or an address with a port";
             reader.error_at(domain.place.clone(), &field, message, None);
         }
     }

@@ -16,6 +16,8 @@ pub(super) struct BindingRow {
     pub(super) last_commit_sha: Option<String>,
     pub(super) last_cloned_at: Option<Timestamp>,
     pub(super) auto_refresh: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) credential_binding_id: Option<String>,
 }
 
 #[derive(Serialize)]

@@ -1,23 +1,26 @@
 //! Results of tools that show, await and end tasks. Some are shared with workflows.
 
-use brigade_core::Timestamp;
+use brigade_core::{Json, Timestamp, codes};
 use brigade_db::executions::Execution;
+use brigade_db::flows::Flow;
 use serde::Serialize;
 
 use crate::agent::EventRow;
+use crate::context::Context;
+use crate::workflow::standing_of;
 
-/// The result of `task.cancel` and `workflow.cancel`.
+/// The result of `task.cancel`.
 #[derive(Serialize)]
-pub(crate) struct CancelResult {
-    pub(crate) execution_id: String,
-    pub(crate) cancelled: bool,
+pub(super) struct CancelResult {
+    pub(super) execution_id: String,
+    pub(super) cancelled: bool,
 }
 
-/// The result of `task.remove` and `workflow.remove`.
+/// The result of `task.remove`.
 #[derive(Serialize)]
-pub(crate) struct RemoveResult {
-    pub(crate) execution_id: String,
-    pub(crate) removed: bool,
+pub(super) struct RemoveResult {
+    pub(super) execution_id: String,
+    pub(super) removed: bool,
 }
 
 /// The result of `task.handoff`.
@@ -26,16 +29,40 @@ pub(super) struct HandoffResult {
     pub(super) execution_id: String,
 }
 
-/// The state of a task.
+/// The state of a task, or of a workflow's execution in these words.
 #[derive(Serialize)]
-pub(super) struct TaskStanding {
+pub(crate) struct TaskStanding {
     execution_id: String,
     status: &'static str,
     iteration_count: i64,
-    last_output: Option<String>,
+    last_output: Json,
     last_error: Option<String>,
     started_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
+}
+
+/// Returns the reason of a failure with its code.
+fn error(code: Option<String>, error: Option<String>) -> Option<String> {
+    match (code, error) {
+        (Some(code), Some(error)) => Some(format!("{code}: {error}")),
+        (code, error) => error.or(code),
+    }
+}
+
+impl TaskStanding {
+    /// Describes a workflow's execution: its transitions are the iterations, and the output is that of its state.
+    pub(crate) fn from_flow(flow: Flow, context: &Context<'_>) -> TaskStanding {
+        let output = flow.outputs.get(&flow.state).and_then(|state| state.get("output"));
+        TaskStanding {
+            status: standing_of(&flow, context),
+            iteration_count: flow.transitions,
+            last_output: context.redactor.redact_json(output.unwrap_or(&Json::Null)),
+            last_error: error(flow.error_code, flow.error).map(|error| context.redactor.redact_str(&error)),
+            started_at: Some(flow.started_at),
+            ended_at: flow.ended_at,
+            execution_id: flow.id,
+        }
+    }
 }
 
 impl From<Execution> for TaskStanding {
@@ -44,11 +71,8 @@ impl From<Execution> for TaskStanding {
             execution_id: execution.id,
             status: execution.status.as_str(),
             iteration_count: execution.iterations,
-            last_output: execution.output,
-            last_error: match (execution.error_code, execution.error) {
-                (Some(code), Some(error)) => Some(format!("{code}: {error}")),
-                (_, error) => error,
-            },
+            last_output: execution.output.map_or(Json::Null, Json::from),
+            last_error: error(execution.error_code, execution.error),
             started_at: execution.started_at,
             ended_at: execution.ended_at,
         }
@@ -65,10 +89,18 @@ pub(super) struct TaskStatus {
 
 /// The result of `task.wait` and `agent.wait`.
 #[derive(Serialize)]
-pub(super) struct TaskWaitResult {
+pub(crate) struct TaskWaitResult {
     #[serde(flatten)]
-    pub(super) standing: TaskStanding,
-    pub(super) timed_out: bool,
+    standing: TaskStanding,
+    timed_out: bool,
+}
+
+impl TaskWaitResult {
+    /// Says `timed_out` as the status if the execution has not ended.
+    pub(crate) fn new(standing: TaskStanding, timed_out: bool) -> TaskWaitResult {
+        let status = if timed_out { codes::TIMED_OUT.as_str() } else { standing.status };
+        TaskWaitResult { standing: TaskStanding { status, ..standing }, timed_out }
+    }
 }
 
 #[derive(Serialize)]

@@ -29,6 +29,16 @@ pub(super) struct SearchRow {
     pub(super) snippet: String,
 }
 
+impl SearchResult<'_> {
+    /// Writes the result, and as text a list with title, URL and snippet of each.
+    pub(super) fn output(&self) -> Output {
+        let row =
+            |row: &SearchRow| format!("{}\n{}\n{}", row.title, row.url, row.snippet).trim_end().to_owned();
+        let rows: Vec<String> = self.results.iter().map(row).collect();
+        Output::from_result(self).text(rows.join("\n\n"))
+    }
+}
+
 /// Parses the output of a search program: a list of objects with `title`, `url` and `snippet`, or an object with such a
 /// list as `results`. Leaves out results beyond the number in the arguments.
 ///
@@ -48,7 +58,7 @@ pub fn search_answer(args: &Json, printed: &str) -> Result<Output, Failure> {
     let rows: Option<Vec<SearchRow>> = list.iter().take(max_results).map(row).collect();
     let rows =
         rows.ok_or_else(|| failed("each result needs a `title` and a `url`, and may have a `snippet`"))?;
-    Ok(Output::from_result(&SearchResult { query: &query, results: rows, truncated: false }))
+    Ok(SearchResult { query: &query, results: rows, truncated: false }.output())
 }
 
 fn row(found: &Json) -> Option<SearchRow> {

@@ -69,7 +69,7 @@ pub(super) fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         let hash = Some(Fingerprint::of_bytes(text.as_bytes()));
         context.touched.push(TouchedPath { path: path.clone(), before: hash, after: hash });
     }
-    Ok(Output::from_result(&SearchResult { query: &query, results: rows, truncated: !is_all }))
+    Ok(SearchResult { query: &query, results: rows, truncated: !is_all }.output())
 }
 
 /// Uses the file name as the title of the text before the first heading.

@@ -1,10 +1,9 @@
-//! Executions of workflows: begin, show, await, answer and end. An execution belongs to the caller that began it.
-
-use std::time::Duration;
+//! Executions of workflows: begin, show, answer and end. An execution belongs to the caller that began it.
 
 use brigade_access::TaskLimits;
 use brigade_core::json::to_json;
 use brigade_core::{Json, Object, Timestamp, codes, reasons};
+use brigade_db::executions::Execution;
 use brigade_db::flows::{Flow, FlowStatus, NewFlow};
 use brigade_db::manifests::{DeployedManifest, Revision};
 use brigade_db::questions::AnswerInput;
@@ -17,8 +16,8 @@ use crate::agent::{EventRow, event, page, without_faults};
 use crate::context::{Context, Failure, Output, StartResult};
 use crate::run::arguments;
 use crate::shipped::is_shipped;
-use crate::task::results::{CancelResult, ExecutionLogs, RemoveResult};
-use crate::task::{MAX_WAIT_SECONDS, POLL_INTERVAL, Tasks};
+use crate::task::Tasks;
+use crate::task::results::ExecutionLogs;
 
 /// The maximum number of rows or events in a result.
 const MAX_ROWS: i64 = 200;
@@ -55,13 +54,6 @@ struct LogsArgs {
     execution_id: String,
     limit: i64,
     offset: i64,
-}
-
-#[derive(Deserialize)]
-struct WaitArgs {
-    execution_id: String,
-    poll_interval_seconds: i64,
-    timeout_seconds: i64,
 }
 
 #[derive(Deserialize)]
@@ -210,36 +202,49 @@ pub(crate) fn status_word(flow: &Flow, context: &Context<'_>) -> &'static str {
 #[derive(Serialize)]
 struct FlowRow {
     execution_id: String,
-    workflow_id: String,
+    /// `None` for a task.
+    workflow_id: Option<String>,
     status: &'static str,
-    current_state: String,
-    started_at: Timestamp,
+    current_state: Option<String>,
+    started_at: Option<Timestamp>,
 }
 
 impl FlowRow {
     fn new(flow: &Flow, context: &Context<'_>) -> FlowRow {
         FlowRow {
             execution_id: flow.id.clone(),
-            workflow_id: flow.manifest.clone(),
+            workflow_id: Some(flow.manifest.clone()),
             status: status_word(flow, context),
-            current_state: flow.state.clone(),
-            started_at: flow.started_at,
+            current_state: Some(flow.state.clone()),
+            started_at: Some(flow.started_at),
         }
     }
 }
 
 /// The state of an execution: the result of `workflow.status`.
 #[derive(Serialize)]
-struct FlowStanding {
+pub(crate) struct FlowStanding {
     #[serde(flatten)]
     row: FlowRow,
-    last_transition_at: Timestamp,
+    last_transition_at: Option<Timestamp>,
 }
 
 impl FlowStanding {
-    fn new(flow: &Flow, context: &Context<'_>) -> FlowStanding {
-        let last_transition_at = flow.ended_at.unwrap_or(flow.entered_at);
+    pub(crate) fn new(flow: &Flow, context: &Context<'_>) -> FlowStanding {
+        let last_transition_at = Some(flow.ended_at.unwrap_or(flow.entered_at));
         FlowStanding { row: FlowRow::new(flow, context), last_transition_at }
+    }
+
+    /// Describes a task, which has no workflow and no states.
+    pub(crate) fn from_task(task: Execution) -> FlowStanding {
+        let row = FlowRow {
+            execution_id: task.id,
+            workflow_id: None,
+            status: task.status.as_str(),
+            current_state: None,
+            started_at: task.started_at,
+        };
+        FlowStanding { row, last_transition_at: task.ended_at.or(task.started_at) }
     }
 }
 
@@ -272,21 +277,14 @@ struct FlowEvent {
 
 /// The result of `workflow.wait`.
 #[derive(Serialize)]
-struct FlowWaitResult {
+pub(crate) struct FlowWaitResult {
     #[serde(flatten)]
-    standing: FlowStanding,
-    timed_out: bool,
-    blackboard: Json,
+    pub(crate) standing: FlowStanding,
+    pub(crate) timed_out: bool,
+    pub(crate) blackboard: Json,
     /// Whether the blackboard was left out because it is too large.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    blackboard_truncated: bool,
-}
-
-/// The result of `workflow.signal`.
-#[derive(Serialize)]
-struct SignalResult {
-    signalled: bool,
-    execution_id: String,
+    pub(crate) blackboard_truncated: bool,
 }
 
 /// The result of `workflow.pause` and `workflow.resume`.
@@ -349,37 +347,29 @@ pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     Ok(Output::from_result(&ExecutionLogs { execution_id: flow.id, status, events, total, limit, offset }))
 }
 
-pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
-    if timeout_seconds < 1 || poll_interval_seconds < 1 {
-        let message = "`timeout_seconds` and `poll_interval_seconds` must be at least 1";
-        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
+/// Returns the result of a tool that ends or answers an execution. A refusal is a result, too: `member` is false then.
+fn done(member: &str, done: Result<String, Failure>) -> Result<Output, Failure> {
+    let is_refusal = |code| {
+        [codes::NOT_FOUND, codes::ALREADY_ENDED, codes::NOT_WAITING, codes::NOT_ENDED]
+            .iter()
+            .any(|refusal| refusal.as_str() == code)
+    };
+    match done {
+        Ok(id) => Ok(Output::new([(member, Json::from(true)), ("execution_id", Json::from(id))])),
+        Err(failure) if is_refusal(failure.code) => Ok(Output::new([
+            (member, Json::from(false)),
+            ("error", Json::from(failure.message)),
+            ("code", Json::from(failure.code)),
+        ])),
+        Err(failure) => Err(failure),
     }
-    let patience = Duration::from_secs(timeout_seconds.min(MAX_WAIT_SECONDS).unsigned_abs());
-    let begun: Timestamp = context.clock.now();
-    let mut flow = find_flow(&execution_id, context)?;
-    let mut timed_out = false;
-    while !flow.status.is_over() {
-        let waited = context.clock.now().since(begun);
-        if patience <= waited {
-            timed_out = true;
-            break;
-        }
-        if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
-            return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the workflow continues"));
-        }
-        driver(context)?.await_change(POLL_INTERVAL.min(patience.saturating_sub(waited)));
-        flow = find_flow(&execution_id, context)?;
-    }
-    let standing = FlowStanding::new(&flow, context);
-    let blackboard = context.redactor.redact_json(&Json::Object(flow.blackboard));
-    // A truncated result would lose the status of the execution.
-    let fits = blackboard.to_compact().len() as u64 <= context.max_bytes / 2;
-    let blackboard = if fits { blackboard } else { Json::Object(Object::new()) };
-    Ok(Output::from_result(&FlowWaitResult { standing, timed_out, blackboard, blackboard_truncated: !fits }))
 }
 
 pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    done("cancelled", cancel_flow(input, context))
+}
+
+fn cancel_flow(input: &Json, context: &Context<'_>) -> Result<String, Failure> {
     let IdArgs { execution_id, .. } = arguments(input)?;
     let store = context.stored()?.ok_or_else(not_found)?;
     let flow = store.flow(context.agent(), &execution_id)?;
@@ -391,10 +381,14 @@ pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     end_tree(&store, tasks, &flow, now)?;
     // Another process ends its execution when it sees the new status.
     tasks.cancel(&flow.id);
-    Ok(Output::from_result(&CancelResult { execution_id: flow.id, cancelled: true }))
+    Ok(flow.id)
 }
 
 pub(super) fn signal(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    done("signalled", signal_flow(input, context))
+}
+
+fn signal_flow(input: &Json, context: &Context<'_>) -> Result<String, Failure> {
     let SignalArgs { execution_id, response } = arguments(input)?;
     find_flow(&execution_id, context)?;
     let given = AnswerInput { choices: Vec::new(), text: Some(response.clone()) };
@@ -412,14 +406,18 @@ pub(super) fn signal(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         context.redactor,
         context.clock.now(),
     )?;
-    Ok(Output::from_result(&SignalResult { signalled: true, execution_id: flow.id }))
+    Ok(flow.id)
 }
 
 pub(super) fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    done("removed", remove_flow(input, context))
+}
+
+fn remove_flow(input: &Json, context: &Context<'_>) -> Result<String, Failure> {
     let IdArgs { execution_id, .. } = arguments(input)?;
     find_flow(&execution_id, context)?;
     let flow = context.store()?.remove_flow(context.agent(), &execution_id)?;
-    Ok(Output::from_result(&RemoveResult { execution_id: flow.id, removed: true }))
+    Ok(flow.id)
 }
 
 fn paused(input: &Json, is_paused: bool, context: &Context<'_>) -> Result<Output, Failure> {

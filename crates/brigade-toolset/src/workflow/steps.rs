@@ -247,6 +247,7 @@ impl IntentInputs<'_> {
             cwd: state.workdir.clone(),
             timeout_seconds: state.timeout.as_ref().map(|span| span.duration().as_secs().clamp(1, 600)),
             max_output_bytes: None,
+            shell: false,
             env: state.env.iter().flat_map(|names| names.keys()).map(|name| (name.clone(), true)).collect(),
         };
         let args = to_json(&args).expect("arguments are JSON");

@@ -1,0 +1,103 @@
+//! Waiting for executions: `task.wait` and `agent.wait`, `workflow.wait` and `execute.wait`. Each takes the id of a task
+//! or of a workflow's execution, whichever tool began it.
+
+use std::time::Duration;
+
+use brigade_core::{Json, Object, codes, reasons};
+use brigade_db::executions::Execution;
+use brigade_db::flows::Flow;
+use serde::Deserialize;
+
+use crate::context::{Context, Failure, Output};
+use crate::run::{Function, arguments};
+use crate::task::find_task;
+use crate::task::results::{TaskStanding, TaskWaitResult};
+use crate::workflow::{FlowStanding, FlowWaitResult, execution_of, is_flow};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] =
+    &[("agent.wait", task), ("execute.wait", flow), ("task.wait", task), ("workflow.wait", flow)];
+
+/// The maximum waiting time of one call.
+const MAX_WAIT_SECONDS: i64 = 3_600;
+
+/// How often to check an execution of another process.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+#[derive(Deserialize)]
+struct WaitArgs {
+    execution_id: String,
+    poll_interval_seconds: i64,
+    timeout_seconds: i64,
+}
+
+/// An execution of either kind.
+enum Awaited {
+    Task(Box<Execution>),
+    Flow(Box<Flow>),
+}
+
+impl Awaited {
+    /// Finds an execution of the caller.
+    fn find(id: &str, context: &Context<'_>) -> Result<Awaited, Failure> {
+        Ok(match is_flow(id) {
+            true => Awaited::Flow(Box::new(execution_of(id, context)?)),
+            false => Awaited::Task(Box::new(find_task(id, context)?)),
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        match self {
+            Awaited::Task(task) => task.status.is_over(),
+            Awaited::Flow(flow) => flow.status.is_over(),
+        }
+    }
+}
+
+/// Waits for an execution. Returns its state, and whether the time was over before its end.
+fn wait(input: &Json, context: &Context<'_>) -> Result<(Awaited, bool), Failure> {
+    let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
+    if timeout_seconds < 1 || poll_interval_seconds < 1 {
+        let message = "`timeout_seconds` and `poll_interval_seconds` must be at least 1";
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
+    }
+    let patience = Duration::from_secs(timeout_seconds.min(MAX_WAIT_SECONDS).unsigned_abs());
+    let begun = context.clock.now();
+    let mut awaited = Awaited::find(&execution_id, context)?;
+    while !awaited.is_over() {
+        let waited = context.clock.now().since(begun);
+        if patience <= waited {
+            return Ok((awaited, true));
+        }
+        if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
+            return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the execution continues"));
+        }
+        context.workers()?.await_change(POLL_INTERVAL.min(patience.saturating_sub(waited)));
+        awaited = Awaited::find(&execution_id, context)?;
+    }
+    Ok((awaited, false))
+}
+
+/// `task.wait` and `agent.wait`
+fn task(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let (awaited, timed_out) = wait(input, context)?;
+    let standing = match awaited {
+        Awaited::Task(task) => TaskStanding::from(*task),
+        Awaited::Flow(flow) => TaskStanding::from_flow(*flow, context),
+    };
+    Ok(Output::from_result(&TaskWaitResult::new(standing, timed_out)))
+}
+
+/// `workflow.wait` and `execute.wait`
+fn flow(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let (awaited, timed_out) = wait(input, context)?;
+    let (standing, blackboard) = match awaited {
+        Awaited::Task(task) => (FlowStanding::from_task(*task), Object::new()),
+        Awaited::Flow(flow) => (FlowStanding::new(&flow, context), flow.blackboard),
+    };
+    let blackboard = context.redactor.redact_json(&Json::Object(blackboard));
+    // A truncated result would lose the status of the execution.
+    let fits = blackboard.to_compact().len() as u64 <= context.max_bytes / 2;
+    let blackboard = if fits { blackboard } else { Json::Object(Object::new()) };
+    Ok(Output::from_result(&FlowWaitResult { standing, timed_out, blackboard, blackboard_truncated: !fits }))
+}
