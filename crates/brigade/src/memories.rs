@@ -1,13 +1,17 @@
-//! The memories of agents, for people.
+//! The memories of agents for people, and the core memory of an agent for its sessions.
 
 use std::sync::Arc;
 
+use brigade_core::json::{from_json, to_json};
 use brigade_core::{AgentName, NextStep, Report, SchemaId, codes};
 use brigade_db::StoreError;
-use brigade_db::memory::{Memory, Owners, Scope};
+use brigade_db::memory::{Memory, Owners, Scope, StoredCore};
 use brigade_ops::{Error, ErrorKind};
+use brigade_redact::Redactor;
+use brigade_workspace::gather;
 use serde::{Deserialize, Serialize};
 
+use crate::agent_calls::AgentCalls;
 use crate::agents;
 use crate::work::Work;
 use crate::workspace_inner::WorkspaceInner;
@@ -124,6 +128,20 @@ impl Memories {
         let id = self.show(id)?.memory.id;
         let store = self.room.stores.writing(&*self.room.fs)?;
         Ok(self.report(store.remove_memory(&id, &Owners::Everybody).map_err(explain_error)?, true))
+    }
+}
+
+impl AgentCalls {
+    /// Returns the core memory of the calling agent, with its texts masked. `None` if it has none.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn core_memory(&self) -> Result<Option<StoredCore>, Error> {
+        let Some(agent) = self.room.env.caller.agent() else { return Ok(None) };
+        let Some(store) = self.room.stores.reading(&*self.room.fs)? else { return Ok(None) };
+        let Some(core) = store.core(agent)? else { return Ok(None) };
+        let redactor = Redactor::new(&gather::secrets(&self.room));
+        Ok(to_json(&core).and_then(|core| from_json(&redactor.redact_fields(&core))).ok())
     }
 }
 
