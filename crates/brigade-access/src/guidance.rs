@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::builtin::{definition, definitions};
+use crate::builtin::definitions;
 use crate::control::control_tools;
 use crate::names::{NameStyle, listed_name};
 
@@ -161,20 +161,19 @@ pub fn instructions(preamble: &str, shown: &ShownTools<'_>, core: Option<&str>) 
     text
 }
 
-/// Returns whether a tool is one that guidance can name.
-#[cfg(test)]
-fn is_known(id: &str) -> bool {
-    definition(id).is_some() || control_tools().iter().any(|own| own.id == id)
-}
-
 #[cfg(test)]
 mod tests {
     use brigade_core::{AgentName, Place};
     use brigade_policy::LocatedValue;
 
     use super::*;
-    use crate::builtin::entries;
+    use crate::builtin::{definition, entries};
     use crate::{Agent, ProfileName, Profiles, Rights, Slot, ToolTraits};
+
+    /// Returns whether a tool is one that guidance can name.
+    fn is_known(id: &str) -> bool {
+        definition(id).is_some() || control_tools().iter().any(|own| own.id == id)
+    }
 
     /// Returns the ids that an agent with these profiles is shown where everything is there.
     fn shown_to(profiles: &[&ProfileName]) -> Vec<&'static str> {

@@ -36,6 +36,21 @@ pub struct MemoryListReport {
     pub count: usize,
     /// The memories: the pinned first, then the newest.
     pub memories: Vec<Memory>,
+    /// The core memories of agents, by name; none if only a scope is listed.
+    #[serde(default)]
+    pub core_memories: Vec<AgentCore>,
+}
+
+/// The core memory of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct AgentCore {
+    /// The agent.
+    pub agent: String,
+    /// Its core memory.
+    #[serde(flatten)]
+    pub core: StoredCore,
 }
 
 impl Report for MemoryListReport {
@@ -82,15 +97,22 @@ impl Memories {
     /// Returns file errors.
     pub fn list(&self, filter: &MemoryFilter) -> Result<MemoryListReport, Error> {
         let owners = filter.agent.as_deref().map_or(Owners::Everybody, Owners::Seen);
-        let memories = match self.room.stores.reading(&*self.room.fs)? {
-            Some(store) => store.memories(filter.scope, &owners)?,
-            None => Vec::new(),
-        };
+        let (mut memories, mut core_memories) = (Vec::new(), Vec::new());
+        if let Some(store) = self.room.stores.reading(&*self.room.fs)? {
+            memories = store.memories(filter.scope, &owners)?;
+            let agents = if filter.scope.is_none() { store.core_owners()? } else { Vec::new() };
+            for agent in
+                agents.into_iter().filter(|agent| filter.agent.as_ref().is_none_or(|only| only == agent))
+            {
+                core_memories.extend(store.core(&agent)?.map(|core| AgentCore { agent, core }));
+            }
+        }
         Ok(MemoryListReport {
             schema: MemoryListReport::SCHEMA,
             target: self.room.target(),
             count: memories.len(),
             memories,
+            core_memories,
         })
     }
 

@@ -70,10 +70,35 @@ fn the_core_memory_is_part_of_each_session() {
     assert!(listed["resources"].as_array().unwrap().iter().any(|row| row["uri"] == CORE), "{listed:#}");
     let read = client.ask("resources/read", json!({"uri": CORE}))["result"].clone();
     assert_eq!(read["contents"][0]["text"], text, "{read:#}");
+    let people = site.brigade.run(["work", "memory", "list", "--json"]).assert_code(0).json();
+    let core = &people["core_memories"][0];
+    assert_eq!(
+        (&core["agent"], &core["projectSummary"]),
+        (&json!("local"), &json!("A kitchen")),
+        "{people:#}"
+    );
+    let shown = site.brigade.run(["work", "memory", "list"]).assert_code(0).stdout_text();
+    assert!(shown.contains("core memory of local, version 2:") && shown.contains("- Salt last"), "{shown}");
     // An agent without an identity has none, and does not see that of another one.
     assert!(!instructions(&site, "ann").contains("Salt"));
     let mut ann = Client::connect(&site, "ann");
     assert_eq!(ann.refused("resources/read", json!({"uri": CORE})), -32002);
+}
+
+#[test]
+fn the_dialogue_of_a_client_shows_what_is_replaced() {
+    let site = site("");
+    let dialogue = "identity = true\nconfirm = \"elicitation\"\nconfirm_risk = \"high\"";
+    site.workspace.write(GATEWAY, site.workspace.read_text(GATEWAY).replace("identity = true", dialogue));
+    let mut client = Client::start(&site, &["--as", "local"]);
+    client.hello("2025-11-25", json!({"elicitation": {}}));
+    let request = client.send_call("memory.update_core", json!({"notes": ["Salt"]}));
+    let asked = client.heard("elicitation/create");
+    let message = asked["params"]["message"].as_str().unwrap();
+    assert!(message.contains("binds: core memory, notes: was empty, becomes [\"Salt\"]"), "{message}");
+    let reply = json!({"action": "accept", "content": {}});
+    client.write(json!({"jsonrpc": "2.0", "id": asked["id"], "result": reply}).to_string());
+    assert_stands(&client.result(request), "completed", "");
 }
 
 /// Issue 44: instructions name what a session is shown, and nothing else.

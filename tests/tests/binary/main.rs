@@ -123,7 +123,6 @@ mod serve_trust;
 mod serve_turns;
 mod serve_upstream;
 mod slips;
-mod specification;
 mod state_damage;
 mod switching;
 mod work_inbox;

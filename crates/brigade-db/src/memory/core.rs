@@ -197,4 +197,16 @@ impl Store {
             Ok(transaction.query_row(sql, [agent], read).optional()?)
         })
     }
+
+    /// Returns the agents that have a core memory, in order.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn core_owners(&self) -> Result<Vec<String>, StoreError> {
+        self.look(|transaction| {
+            let mut statement = transaction.prepare("SELECT owner FROM memory_core ORDER BY owner")?;
+            let owners = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+            Ok(owners)
+        })
+    }
 }
