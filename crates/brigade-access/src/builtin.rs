@@ -11,6 +11,7 @@ mod forge;
 mod framework;
 mod fs;
 mod git;
+mod issue;
 mod memory;
 mod names;
 mod path;
@@ -43,6 +44,7 @@ pub use cmd::{
 pub use fact::Fact;
 pub use forge::{FORGE_LABELS, LaneWork, forge_entry, is_forge, is_of_forge};
 pub use framework::web_frameworks;
+pub use issue::{is_of_issues, issue_request};
 pub use memory::MemoryAdded;
 pub(crate) use names::alias_names;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, UncallableName, is_alias, own_name};
@@ -140,6 +142,7 @@ const MODULES: &[&[Definition]] = &[
     cmd::ROWS,
     fs::ROWS,
     git::ROWS,
+    issue::ROWS,
     memory::ROWS,
     schema::ROWS,
     script::ROWS,

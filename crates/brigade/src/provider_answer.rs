@@ -3,10 +3,12 @@
 
 use brigade_access::builtin::{
     COMMAND, CommandArgs, CommandOutput, OmittedText, SCREENSHOT, SEARCH, cut_note, definition, is_of_forge,
+    is_of_issues, issue_request,
 };
-use brigade_call::{Call, Receipt};
+use brigade_call::{Call, Receipt, VerifiedCall};
 use brigade_exec::{EndedRun, Postcondition, PostconditionResult, log_text, refused_writes};
 use brigade_mcp::ToolResult;
+use brigade_process::Input;
 use brigade_redact::Redactor;
 use brigade_workspace::Config;
 #[cfg(feature = "builtin")]
@@ -102,6 +104,10 @@ fn provided(room: &WorkspaceInner, receipt: &Receipt, redactor: &Redactor) -> Op
             let printed = room.fs.open(&RelPath::composed(receipt.stdout_log_path.as_deref()?)).ok()?;
             brigade_toolset::forge_answer(tool, &log_text(&*printed, redactor).ok()?).ok()?
         }
+        tool if is_of_issues(tool) => {
+            let printed = room.fs.open(&RelPath::composed(receipt.stdout_log_path.as_deref()?)).ok()?;
+            brigade_toolset::issue_answer(tool, &log_text(&*printed, redactor).ok()?).ok()?
+        }
         _ => return None,
     };
     Some(ToolResult::of_text(&output.structured.to_compact(), Some(output.structured)).counted(0))
@@ -110,6 +116,12 @@ fn provided(room: &WorkspaceInner, receipt: &Receipt, redactor: &Redactor) -> Op
 #[cfg(not(feature = "builtin"))]
 fn provided(_: &WorkspaceInner, _: &Receipt, _: &Redactor) -> Option<ToolResult> {
     None
+}
+
+/// Returns what the program of a call reads on its standard input.
+pub(crate) fn request_of(call: &VerifiedCall) -> Input {
+    let request = issue_request(&call.call().tool_id, call.plan().args());
+    request.map_or(Input::Null, |request| Input::Bytes(request.to_compact().into_bytes()))
 }
 
 /// Checks after the run of a program that answers for a built-in tool whether its answer can be used.
@@ -121,7 +133,7 @@ impl<'a> ProviderAnswerCheck<'a> {
     /// Returns the check of a call of such a tool. `None` for other calls.
     pub(crate) fn for_call(room: &'a WorkspaceInner, call: &Call) -> Option<ProviderAnswerCheck<'a>> {
         let tool = call.tool_id.as_str();
-        let is_provided = matches!(tool, SEARCH | SCREENSHOT) || is_of_forge(tool);
+        let is_provided = matches!(tool, SEARCH | SCREENSHOT) || is_of_forge(tool) || is_of_issues(tool);
         is_provided.then_some(ProviderAnswerCheck { room })
     }
 }
@@ -164,6 +176,10 @@ impl ProviderAnswerCheck<'_> {
         if is_of_forge(&call.tool_id) {
             let printed = log_text(&*log, redactor).map_err(disk)?;
             return brigade_toolset::forge_answer(&call.tool_id, &printed).map(|_| Vec::new());
+        }
+        if is_of_issues(&call.tool_id) {
+            let printed = log_text(&*log, redactor).map_err(disk)?;
+            return brigade_toolset::issue_answer(&call.tool_id, &printed).map(|_| Vec::new());
         }
         if call.tool_id == SEARCH {
             let printed = log_text(&*log, redactor).map_err(disk)?;
