@@ -229,7 +229,7 @@ fn changed_settings_apply_and_bound_ones_pause() {
     let read = |file: &str| service.site.workspace.read_text(&format!("log/{file}"));
     assert!(read("activity").contains("/US-002"), "{}", read("activity"));
     assert!(read("status.json").contains("\"done\":2"), "{}", read("status.json"));
-    assert!(read("events.jsonl").starts_with("{\"ts\"") && read("events.jsonl").contains("service_start"));
+    assert!(read("events.jsonl").contains("service_start"), "{}", read("events.jsonl"));
     let service = waiting_tasks("test_timeout = 100");
     let report = serve_and(&service, 30, || {
         service.site.workspace.replace(".brigade/kitchen.toml", "test_timeout = 100", "test_timeout = 99");

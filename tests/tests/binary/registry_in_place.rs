@@ -55,6 +55,10 @@ fn site() -> Site {
     site.workspace
         .write("srv/server.py", fs::read(brigade_testkit::fixtures().join("mcp/server.py")).unwrap());
     site.workspace.replace(".brigade/tools/policy.toml", "[\"script\"]", "[\"script\", \"mcp\"]");
+    let effects = "allowed_effects = [\"local-read\", \"local-write\", \"network\", \"install\"]";
+    let policy = site.workspace.read_text(".brigade/tools/policy.toml");
+    let line = policy.lines().find(|line| line.starts_with("allowed_effects")).unwrap().to_owned();
+    site.workspace.replace(".brigade/tools/policy.toml", &line, effects);
     site
 }
 
