@@ -19,7 +19,7 @@ use brigade_access::builtin::{COMMAND, is_for_shell};
 use brigade_catalog::{Family, Masks, Tool};
 use brigade_cmdline::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, Json, Number, Object, Place, closest, reasons};
+use brigade_core::{Fingerprint, Hint, Json, Number, Object, Place, closest, reasons};
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode, ShellUse};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor};
@@ -334,7 +334,13 @@ fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Opt
                 Some(file) => blocker.at(Place::at(file.as_str(), error.line, error.column)),
                 None => {
                     let schema = facts.input_schema.schema();
-                    blocker.hint(typed::meant(text.as_deref().unwrap_or_default(), schema))
+                    let text = text.as_deref().unwrap_or_default();
+                    let bound = Redactor::new(&telling_values(&facts.bound_values));
+                    let meant = typed::meant(text, schema);
+                    blocker.hint(match typed::marked_line(text, error.line, error.column, &bound) {
+                        Some(line) => Hint::from(format!("{line}\n")).then(meant),
+                        None => meant,
+                    })
                 }
             }
         }
@@ -351,6 +357,8 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
         blockers.push(Blocker::new(code, message).at(place()).field("input_schema_path"));
     };
     match &facts.input_schema {
+        // Only its tools are called.
+        SchemaFact::File(FileFact::NotNamed) if facts.tool.is_whole_server() => {}
         SchemaFact::File(FileFact::NotNamed) => {
             block(reasons::MISSING_INPUT_SCHEMA, "the tool names no input schema".to_owned());
         }
@@ -485,7 +493,7 @@ fn command_blockers(
     rendered: &BTreeMap<String, String>,
     blockers: &mut Vec<Blocker>,
 ) -> Option<Argv> {
-    if facts.tool.acts_inside() {
+    if facts.tool.acts_inside() || facts.tool.is_whole_server() {
         return None;
     }
     let place_of = |field: &str| facts.tool.place_of(field);

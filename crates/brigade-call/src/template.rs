@@ -9,12 +9,14 @@ use brigade_core::{Json, Object};
 enum Piece<'t> {
     Text(&'t str),
     Argument(&'t str),
+    /// The whole template: a list, whose elements become words.
+    Words(&'t str),
 }
 
 /// A template such as `--mode={mode}`.
 ///
 /// `{name}` is replaced by an argument, if the name consists of letters, digits and `_` and does not start with a
-/// digit. All other braces stay.
+/// digit. A whole template `{name...}` becomes one word for each element of a list. All other braces stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template<'t> {
     pieces: Vec<Piece<'t>>,
@@ -34,6 +36,14 @@ pub enum RenderedWord {
 impl<'t> Template<'t> {
     /// Parses a template. Every text is a valid template.
     pub fn parse(text: &'t str) -> Template<'t> {
+        let is_name = |name: &str| {
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+                && name.starts_with(|first: char| !first.is_ascii_digit())
+        };
+        let list = text.strip_prefix('{').and_then(|text| text.strip_suffix("...}"));
+        if let Some(name) = list.filter(|name| is_name(name)) {
+            return Template { pieces: vec![Piece::Words(name)] };
+        }
         let mut pieces = Vec::new();
         let mut rest = text;
         let mut searched = 0;
@@ -62,7 +72,7 @@ impl<'t> Template<'t> {
     /// Returns the names of the arguments that it uses.
     pub fn names(&self) -> BTreeSet<&'t str> {
         let names = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Argument(name) => Some(*name),
+            Piece::Argument(name) | Piece::Words(name) => Some(*name),
             Piece::Text(_) => None,
         });
         names.collect()
@@ -79,10 +89,25 @@ impl<'t> Template<'t> {
                     Some(Json::String(text)) if text.starts_with('-') => return Some(name),
                     Some(_) | None => return None,
                 },
+                Piece::Words(name) => {
+                    let begins = |word: &Json| word.as_str().is_some_and(|text| text.starts_with('-'));
+                    return words_of(args.get(*name)?).iter().any(begins).then_some(name);
+                }
                 Piece::Text(_) => return None,
             }
         }
         None
+    }
+
+    /// Renders the template of a list: a word for each element. `None` for other templates, and without the argument.
+    fn render_list(&self, args: &Object) -> Option<Vec<String>> {
+        let [Piece::Words(name)] = self.pieces[..] else { return None };
+        let word = |value: &Json| {
+            let mut word = String::new();
+            render_value(value, &mut word);
+            word
+        };
+        Some(words_of(args.get(name)?).iter().map(word).collect())
     }
 
     /// Renders the template; `is_optional` returns whether the schema knows an argument and does not require it.
@@ -98,7 +123,7 @@ impl<'t> Template<'t> {
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => word.push_str(text),
-                Piece::Argument(name) => render_value(&args[*name], &mut word),
+                Piece::Argument(name) | Piece::Words(name) => render_value(&args[*name], &mut word),
             }
         }
         RenderedWord::Word(word)
@@ -114,6 +139,27 @@ fn render_value(value: &Json, out: &mut String) {
     }
 }
 
+/// Returns the elements of a list; any other value is its only element.
+fn words_of(value: &Json) -> &[Json] {
+    match value {
+        Json::Array(items) => items,
+        other => std::slice::from_ref(other),
+    }
+}
+
+/// Returns the name of a word of a list. Names are in the order of the list.
+fn list_name(template: &str, index: usize) -> String {
+    format!("{template}[{:06}]", index + 1)
+}
+
+/// Returns the template that a rendered word comes from: its name, or the name before the number of its element.
+pub(crate) fn template_name<'n>(templates: &BTreeMap<String, String>, rendered: &'n str) -> &'n str {
+    match rendered.rsplit_once('[') {
+        Some((name, _)) if !templates.contains_key(rendered) => name,
+        _ => rendered,
+    }
+}
+
 /// Renders every template of a table, in the order of its names.
 pub(crate) fn render_all(
     templates: &BTreeMap<String, String>,
@@ -123,7 +169,12 @@ pub(crate) fn render_all(
     let mut words = BTreeMap::new();
     let mut missing = Vec::new();
     for (name, template) in templates {
-        match Template::parse(template).render(args, &is_optional) {
+        let template = Template::parse(template);
+        if let Some(list) = template.render_list(args) {
+            words.extend(list.into_iter().enumerate().map(|(index, word)| (list_name(name, index), word)));
+            continue;
+        }
+        match template.render(args, &is_optional) {
             RenderedWord::Word(word) => {
                 words.insert(name.clone(), word);
             }
@@ -200,6 +251,28 @@ mod tests {
         check("{a}", r#"{"a":["x","y"]}"#, word(r#"["x","y"]"#));
         check("{a}", r#"{"a":{"b":1,"a":"é"}}"#, word(r#"{"a":"é","b":1}"#));
         check("{a}", r#"{"a":"{b}","b":"x"}"#, word("{b}"));
+    }
+
+    #[test]
+    fn each_element_of_a_list_is_a_word() {
+        let templates = BTreeMap::from([("a".to_owned(), "{args...}".to_owned())]);
+        let render = |args: &str| {
+            let args = Json::parse_bytes(args.as_bytes(), brigade_core::Dialect::Strict).unwrap();
+            let (words, missing) = render_all(&templates, args.as_object().unwrap(), |_| true);
+            assert_eq!(missing, []);
+            assert!(words.keys().all(|name| template_name(&templates, name) == "a"));
+            words.into_values().collect::<Vec<_>>()
+        };
+        let many = (0..12).map(|number| format!("\"{number}\"")).collect::<Vec<_>>().join(",");
+        assert_eq!(render(&format!("{{\"args\":[{many}]}}"))[9..], ["9", "10", "11"]);
+        assert_eq!(render(r#"{"args":["a b","-x",3]}"#), ["a b", "-x", "3"]);
+        assert_eq!(render(r#"{"args":[]}"#), [] as [&str; 0]);
+        assert_eq!(render("{}"), [] as [&str; 0]);
+        let begins = |args: &str| {
+            let args = Json::parse_bytes(args.as_bytes(), brigade_core::Dialect::Strict).unwrap();
+            Template::parse("{args...}").begins_option(args.as_object().unwrap()).is_some()
+        };
+        assert!(begins(r#"{"args":["a","-x"]}"#) && !begins(r#"{"args":["a",-3]}"#) && !begins("{}"));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use brigade_core::words;
 use std::cmp::{Ordering, Reverse};
 
+use crate::infer::UsedWords;
 use crate::model::{Family, Tool, ToolSource, label_key};
 use crate::presence::{Presence, RunsIn, ToolState};
 
@@ -58,15 +59,19 @@ pub struct Candidate<'c> {
     pub tool: &'c Tool,
     /// The capabilities that it has, as in the query.
     pub matched: Vec<String>,
+    /// The capabilities that it does not state and that words about it suggest, as in the query.
+    pub inferred: Vec<String>,
     /// The capabilities that it lacks, as in the query.
     pub unmatched: Vec<String>,
 }
 
-/// Returns the matching enabled tools without errors, in the given order.
+/// Returns the matching enabled tools without errors, in the given order. A capability that a tool does not state
+/// counts as inferred if words about the tool suggest it.
 pub fn candidates<'c>(
     tools: impl IntoIterator<Item = &'c Tool>,
     query: &FindQuery,
     harness_tools: HarnessTools,
+    used: &UsedWords,
 ) -> Vec<Candidate<'c>> {
     let keys = |labels: &[String]| labels.iter().map(|label| label_key(label)).collect::<Vec<_>>();
     let (capabilities, categories) = (keys(&query.capabilities), keys(&query.categories));
@@ -88,21 +93,26 @@ pub fn candidates<'c>(
         if !categories.is_empty() && !has_any(&tool.all_categories(), &categories) {
             return None;
         }
-        let (mut matched, mut unmatched) = (Vec::new(), Vec::new());
+        let (mut matched, mut inferred, mut unmatched) = (Vec::new(), Vec::new(), Vec::new());
         if !capabilities.is_empty() {
             let own: Vec<String> = tool.all_capabilities().into_iter().map(label_key).collect();
             for (asked, key) in query.capabilities.iter().zip(&capabilities) {
-                if own.contains(key) { matched.push(asked.clone()) } else { unmatched.push(asked.clone()) }
+                let found = match own.contains(key) {
+                    true => &mut matched,
+                    false if used.suggest(tool, asked) => &mut inferred,
+                    false => &mut unmatched,
+                };
+                found.push(asked.clone());
             }
             let is_enough = match query.quantity {
-                Quantity::Any => !matched.is_empty(),
+                Quantity::Any => !matched.is_empty() || !inferred.is_empty(),
                 Quantity::All => unmatched.is_empty(),
             };
             if !is_enough {
                 return None;
             }
         }
-        Some(Candidate { tool, matched, unmatched })
+        Some(Candidate { tool, matched, inferred, unmatched })
     };
     tools.into_iter().filter_map(fits).collect()
 }
@@ -123,9 +133,9 @@ pub fn gaps<'c>(tools: impl IntoIterator<Item = &'c Tool>, query: &FindQuery) ->
     missing.into_iter().map(|(label, _)| label.clone()).collect()
 }
 
-/// Orders candidates: the preferred source first, then by number of capabilities, tools that Brigade runs before tools
-/// of a harness, available tools first, the project before the user, and by id. Leaves out unavailable tools if the
-/// query says so.
+/// Orders candidates: the preferred source first, then by number of stated and of inferred capabilities, tools that
+/// Brigade runs before tools of a harness, available tools first, the project before the user, and by id. Leaves out
+/// unavailable tools if the query says so.
 pub fn rank<'c>(found: Vec<(Candidate<'c>, Presence)>, query: &FindQuery) -> Vec<(Candidate<'c>, Presence)> {
     let mut found = found;
     found.retain(|(_, presence)| !query.available || presence.state == ToolState::Available);
@@ -142,6 +152,7 @@ pub fn rank<'c>(found: Vec<(Candidate<'c>, Presence)>, query: &FindQuery) -> Vec
             (
                 Reverse(preferred),
                 Reverse(candidate.matched.len()),
+                Reverse(candidate.inferred.len()),
                 runs_in,
                 Reverse(is_there),
                 tool.origin.level,
@@ -215,7 +226,7 @@ mod tests {
     #[track_caller]
     fn check(query: FindQuery, there: &[&str], expect: &[&str]) {
         let catalog = Catalog::parse("t", Level::Project, TOOLS.as_bytes());
-        let found = candidates(catalog.tools(), &query, HarnessTools::Offered);
+        let found = candidates(catalog.tools(), &query, HarnessTools::Offered, &UsedWords::default());
         let found = found
             .into_iter()
             .map(|candidate| {
@@ -260,10 +271,16 @@ mod tests {
     #[test]
     fn tools_of_harnesses_may_be_left_out() {
         let catalog = Catalog::parse("t", Level::Project, TOOLS.as_bytes());
-        let found = candidates(catalog.tools(), &asked(&["web"]), HarnessTools::LeftOut);
+        let found =
+            candidates(catalog.tools(), &asked(&["web"]), HarnessTools::LeftOut, &UsedWords::default());
         assert!(found.is_empty());
         // Harnesses run skills, too.
-        let found = candidates(catalog.tools(), &asked(&["parse yaml"]), HarnessTools::LeftOut);
+        let found = candidates(
+            catalog.tools(),
+            &asked(&["parse yaml"]),
+            HarnessTools::LeftOut,
+            &UsedWords::default(),
+        );
         let ids: Vec<&str> = found.iter().map(|found| found.tool.id.as_str()).collect();
         assert_eq!(ids, ["z", "c"]);
     }

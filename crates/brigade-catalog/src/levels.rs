@@ -73,29 +73,31 @@ pub struct TakenAlias<'c> {
 }
 
 impl Catalog {
-    /// Adds the entries of the user's file after those of this project.
+    /// Adds the entries of a farther level after those of this catalog.
     ///
-    /// An entry of the project replaces an entry of the user as a whole, even if it is disabled or broken. Errors of
-    /// the user's file are kept separately and do not affect the project. If the project's file is not text, the
-    /// entries that it would hide are unknown, so entries of the user are not used.
+    /// An entry replaces one of a farther level as a whole, even if it is disabled or broken. Errors of farther files
+    /// are kept separately and do not affect the project. If a file is not text, the entries that it would hide are
+    /// unknown, so entries of farther levels are not used.
     #[must_use]
-    pub fn with_user(self, user: Catalog) -> Catalog {
-        let (mut tools, issues, settings, lost) = self.into_parts();
-        let LostEntries::Ids(lost) = lost else {
-            return Catalog::new(tools, issues).with_settings(settings).with_lost(lost);
-        };
-        let (of_user, user_issues, user_settings, _) = user.into_parts();
-        let mut shadowed = Vec::new();
-        let mut ids: Vec<String> = tools.iter().map(|tool| tool.id.as_str().to_owned()).chain(lost).collect();
+    pub fn with_level(mut self, farther: Catalog) -> Catalog {
+        let LostEntries::Ids(lost) = &mut self.lost else { return self };
+        let mut ids: Vec<String> =
+            self.tools.iter().map(|tool| tool.id.as_str().to_owned()).chain(lost.iter().cloned()).collect();
         ids.sort();
-        for tool in of_user {
+        match farther.lost {
+            LostEntries::Ids(more) => lost.extend(more),
+            LostEntries::Unknown => self.lost = LostEntries::Unknown,
+        }
+        for tool in farther.tools {
             if ids.binary_search_by(|id| id.as_str().cmp(tool.id.as_str())).is_ok() {
-                shadowed.push(ShadowedEntry { tool });
+                self.shadowed.push(ShadowedEntry { tool });
             } else {
-                tools.push(tool);
+                self.tools.push(tool);
             }
         }
-        Catalog::layered(tools, issues, settings, user_issues, user_settings, shadowed)
+        self.user_issues.extend(farther.issues);
+        self.user_settings = std::mem::take(&mut self.user_settings).or(farther.settings);
+        self.indexed()
     }
 
     /// Finds the tool that a typed name means: its exact id, else an alias, else `<source>:<id>`.
@@ -146,11 +148,15 @@ impl Catalog {
     }
 
     /// Returns the issues of the file that a tool is in.
-    pub fn issues_of(&self, level: Level) -> &[ConfigIssue] {
-        match level {
-            Level::Project => self.issues(),
-            Level::User | Level::Discovered => self.user_issues(),
-        }
+    pub fn issues_of<'c>(&'c self, tool: &Tool) -> impl Iterator<Item = &'c ConfigIssue> + use<'c> {
+        let (issues, is_own) = match tool.origin.level {
+            Level::Project => (self.issues(), true),
+            Level::ProjectRegistry | Level::User | Level::UserRegistry | Level::Discovered => {
+                (self.user_issues(), false)
+            }
+        };
+        let file = tool.origin.place.file.clone();
+        issues.iter().filter(move |issue| is_own || issue.place.file == file)
     }
 
     /// Returns whether both files are without errors, so that all entries are known.
@@ -204,7 +210,7 @@ mod tests {
 
     fn layered(user: &str) -> Catalog {
         let user = Catalog::parse("/u/tools.toml", Level::User, user.as_bytes());
-        Catalog::parse("t", Level::Project, PROJECT.as_bytes()).with_user(user)
+        Catalog::parse("t", Level::Project, PROJECT.as_bytes()).with_level(user)
     }
 
     #[test]
@@ -224,7 +230,7 @@ mod tests {
         let latin = [entry("b", "").as_bytes(), b"# \xe9\n"].concat();
         for bytes in [wide, latin] {
             let user = Catalog::parse("/u/tools.toml", Level::User, entry("a", "").as_bytes());
-            let catalog = Catalog::parse("t", Level::Project, &bytes).with_user(user);
+            let catalog = Catalog::parse("t", Level::Project, &bytes).with_level(user);
             assert!(catalog.tools().iter().all(|tool| tool.origin.level == Level::Project));
             assert!(!catalog.is_valid());
         }

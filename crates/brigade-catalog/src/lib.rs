@@ -29,12 +29,14 @@ pub mod edit;
 mod entry_text;
 mod fields;
 mod find;
+mod infer;
 mod levels;
 mod model;
 pub mod pack;
 mod presence;
 mod read;
 pub mod register;
+mod registry_file;
 mod search;
 mod secrets;
 pub mod source;
@@ -43,15 +45,18 @@ pub mod starter;
 pub use entry_text::FieldValue;
 pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, misspelt_effect};
 pub use find::{Candidate, FindQuery, HarnessTools, Quantity, candidates, gaps, rank};
+pub use infer::UsedWords;
 pub use levels::{ShadowedEntry, TakenAlias, UnsafeUserFile};
 pub use model::{
     ApprovalMode, Availability, CONNECT, Catalog, Cost, FIELDS_FOR_CALLS, Family, Install, InvalidSeconds,
-    InvalidToolId, InvalidVersion, Level, Masks, OrBuiltin, Origin, Reads, RemoteServer, RiskClass, Runtime,
-    RuntimeHome, Runtimes, SCHEMA, Seconds, Settings, SourceDetail, Tool, ToolId, ToolLookupError,
-    ToolSource, Transport, Version, VersionRequirement, label_key, same_label,
+    InvalidToolId, InvalidVersion, Level, Masks, OrBuiltin, Origin, Reads, RegistrySettings, RemoteServer,
+    RiskClass, Runtime, RuntimeHome, Runtimes, SCHEMA, Seconds, Settings, SourceDetail, Tool, ToolId,
+    ToolLookupError, ToolSource, Transport, Version, VersionRequirement, WORDS, WORDS_TEMPLATE, label_key,
+    same_label,
 };
 pub use presence::{
     Answer, Need, ObservedPresence, PathTest, Presence, Reason, RunsIn, ToolState, docs, needs, presence,
 };
+pub use registry_file::MAX_REGISTRY_BYTES;
 pub use search::{Match, MatchKind, SearchText, search};
 pub use secrets::{SecretText, TextPurpose};

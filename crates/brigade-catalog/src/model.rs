@@ -25,6 +25,6 @@ pub use reads::Reads;
 pub use remote::{CONNECT, RemoteServer};
 pub use runtime::{Runtime, RuntimeHome, Runtimes};
 pub use scalar::{InvalidSeconds, InvalidToolId, Seconds, ToolId};
-pub use settings::{SCHEMA, Settings};
-pub use tool::{FIELDS_FOR_CALLS, Masks, Tool};
+pub use settings::{RegistrySettings, SCHEMA, Settings};
+pub use tool::{FIELDS_FOR_CALLS, Masks, Tool, WORDS, WORDS_TEMPLATE};
 pub use version::{InvalidVersion, Version, VersionRequirement};

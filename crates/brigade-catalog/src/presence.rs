@@ -211,6 +211,7 @@ pub fn needs(tool: &Tool) -> Vec<Need> {
             found.extend(program);
         }
         Some(ToolSource::Skill) => {
+            found.extend(program);
             let path = detail.and_then(|source| named(&source.path));
             let source = named(&tool.source_path).map(|path| Need::File { field: "source_path", path });
             found.extend(source.or(path.map(|path| Need::File { field: "source.path", path })));

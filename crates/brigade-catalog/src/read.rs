@@ -147,7 +147,7 @@ impl<'a, E: Entry> Output<'a, E> {
     fn append(&mut self, mut later: Output<'_, E>) {
         self.entries.append(&mut later.entries);
         self.issues.append(&mut later.issues);
-        let Settings { schema, harnesses, harness_tools, schema_place } = later.settings;
+        let Settings { schema, harnesses, harness_tools, schema_place, registry: _ } = later.settings;
         let settings = &mut self.settings;
         settings.schema = schema.or(settings.schema);
         settings.schema_place = schema_place.or_else(|| settings.schema_place.take());

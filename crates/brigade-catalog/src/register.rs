@@ -16,7 +16,9 @@ use brigade_harness::is_address;
 use brigade_redact::{Redactor, looks_secret_value};
 use thiserror::Error;
 
-use crate::model::{ApprovalMode, Catalog, Level, RemoteServer, Runtime, Tool, ToolSource, Transport};
+use crate::model::{
+    ApprovalMode, Catalog, Level, RegistrySettings, RemoteServer, Runtime, Tool, ToolSource, Transport,
+};
 
 pub use discovered::{Definition, Difference, SourceChange, may_be_elsewhere, source_changes};
 
@@ -75,6 +77,8 @@ pub struct Registrations {
     pub tools: Vec<Registration>,
     /// Whether `find` includes tools that only a harness can run, if the source says so.
     pub harness_tools: Option<bool>,
+    /// The settings of a tools registry, which count only while it is read in place.
+    pub settings: RegistrySettings,
     /// What the entries do not contain.
     pub notes: Vec<RegisterNote>,
     /// Why nothing is registered. Empty if all tools can be registered.
@@ -190,6 +194,18 @@ impl Registrations {
         }
         found.tools.iter_mut().for_each(|registration| registration.tool.wait_for_review());
         found.refuse_secret_ids();
+        found
+    }
+
+    /// Reads a tools registry in place. Its entries stay enabled, and always ask.
+    pub(crate) fn in_place(text: &str) -> Registrations {
+        let mut found = value(text).map_or_else(failed, |value| seed::read(&value));
+        let tools = found.tools.iter_mut().map(|registration| &mut registration.tool);
+        tools.filter(|tool| tool.must_be_reviewed()).for_each(|tool| {
+            tool.approval_mode = Some(ApprovalMode::Always);
+        });
+        found.refuse_secret_ids();
+        found.tools.retain(|found| looks_secret_value(found.tool.id.as_str()).is_none());
         found
     }
 

@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Summary(Lazy<kitchen::summary::SummaryArgs>),
     /// Write the map of the code base, which the prompts of workers quote
     Map(Lazy<kitchen::map::MapArgs>),
+    /// Show attempts, minutes and money of a PRD by tier and task
+    Cost(Lazy<kitchen::cost::CostArgs>),
     /// Check, compact, export and adopt the state
     #[command(subcommand, hide = true)]
     State(Lazy<tools::state::State>),
@@ -86,6 +88,7 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Status(arguments) => kitchen::status::run(&session, &arguments.0, &mut output),
         Command::Validate(arguments) => output.finish(kitchen::validate::run(&session, &arguments.0)),
         Command::Summary(arguments) => output.finish(kitchen::summary::run(&session, &arguments.0)),
+        Command::Cost(arguments) => output.finish(kitchen::cost::run(&session, &arguments.0)),
         Command::State(command) => tools::state::run(&command.0, &session, &mut output),
         #[cfg(feature = "serve")]
         Command::Serve(arguments) => serve::run(arguments, &session, &mut output),

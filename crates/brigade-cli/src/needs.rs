@@ -46,7 +46,8 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         | Command::Resume(_)
         | Command::Status(_)
         | Command::Validate(_)
-        | Command::Summary(_) => O::Works,
+        | Command::Summary(_)
+        | Command::Cost(_) => O::Works,
         Command::Work(command) => match &command.0 {
             Work::Brief(_) => O::ShowsNothing,
             Work::Answer(_) => O::Fails,
@@ -82,6 +83,7 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
             | Tools::Cost(_)
             | Tools::Install(_)
             | Tools::Register(_)
+            | Tools::Registry(_)
             | Tools::Login(_)
             | Tools::Logout(_)
             | Tools::Enable(_)

@@ -3,7 +3,8 @@
 use std::ffi::{OsStr, OsString};
 
 /// The verbs of the shell program. They also exist at the top level.
-const VERBS: [&str; 8] = ["plan", "service", "ticket", "status", "resume", "validate", "summary", "map"];
+const VERBS: [&str; 9] =
+    ["plan", "service", "ticket", "status", "resume", "validate", "summary", "map", "cost"];
 
 /// Flags without a value.
 const FLAGS: [&str; 6] = ["--dry-run", "--auto-continue", "--walkaway", "--sequential", "--merge", "--push"];
@@ -32,7 +33,7 @@ const COMMON_FLAGS: [&str; 3] = ["--auto-continue", "--walkaway", "--sequential"
 /// Returns whether a verb accepts a flag without effect.
 fn says_nothing(verb: &str, flag: &str) -> bool {
     match verb {
-        "plan" | "map" | "summary" => COMMON_FLAGS.contains(&flag),
+        "plan" | "map" | "summary" | "cost" => COMMON_FLAGS.contains(&flag),
         // These verbs never start or change anything.
         "validate" | "status" => flag == "--dry-run" || COMMON_FLAGS.contains(&flag),
         "ticket" => ["--auto-continue", "--sequential"].contains(&flag),

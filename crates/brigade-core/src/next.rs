@@ -39,6 +39,8 @@ next_steps! {
     InitEmpty = "init-empty";
     /// Add the built-in tools to the catalog.
     AddDefaults = "add-defaults";
+    /// Register a tool from what a reference names, such as `registry:jq`.
+    RegisterTool(String) = "register-tool";
     /// Queue the installation of a tool.
     InstallTool(String) = "install-tool";
     /// Check whether a tool is installed, by running its check commands.
@@ -285,6 +287,7 @@ impl NextStep {
             | N::InstallTool(text)
             | N::RunChecks(text)
             | N::ObserveTool(text)
+            | N::RegisterTool(text)
             | N::DeclareUsed(text)
             | N::PlanProjections(text)
             | N::Apply(text)

@@ -23,7 +23,7 @@ use table::{Remote, TypeRequirement, Unit};
 use text::{common_form, cut, cut_own, dedup, sorted};
 
 pub(crate) use table::{
-    AMP, CLAUDE, CLINE, CODEX, COMMON, CONTINUE, COPILOT, CRUSH, GEMINI, GOOSE, KIRO, OPENCODE, ROO,
+    AMP, CLAUDE, CLAW, CLINE, CODEX, COMMON, CONTINUE, COPILOT, CRUSH, GEMINI, GOOSE, KIRO, OPENCODE, ROO,
     Spelling, VSCODE, WINDSURF, ZED,
 };
 

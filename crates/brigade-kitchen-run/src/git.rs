@@ -25,7 +25,7 @@ mod tests;
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use brigade_core::{AgentFiles, Fingerprint, RunId};
 use brigade_exec::{ClosedPlaces, HostEnvironment};
@@ -108,6 +108,8 @@ pub struct GitPlace {
     done: Mutex<done::ExpectedWork>,
     /// Notes for people about how the branch was created.
     notes: Vec<String>,
+    /// Files that Brigade writes since settings changed.
+    later_files: Mutex<Vec<String>>,
 }
 
 impl GitPlace {
@@ -165,6 +167,7 @@ impl GitPlace {
             host: host.clone(),
             done: Mutex::new(done::ExpectedWork { works: options.done.clone(), sound: None }),
             notes: Vec::new(),
+            later_files: Mutex::default(),
             options,
             moving: Mutex::new(()),
             made: Mutex::default(),
@@ -234,6 +237,10 @@ impl GitPlace {
 impl Workplace for GitPlace {
     fn room(&self) -> Isolation {
         Isolation::Many
+    }
+
+    fn own(&self, files: Vec<String>) {
+        self.later_files.lock().unwrap_or_else(PoisonError::into_inner).extend(files);
     }
 
     fn branch(&self) -> Option<&str> {

@@ -30,7 +30,7 @@ use files::{Snapshot, added_markers, text_of, walk};
 pub struct InPlaceWorkplace {
     workspace: Arc<dyn Fs>,
     /// Files that Brigade writes.
-    own_files: Vec<String>,
+    own_files: Mutex<Vec<String>>,
     /// Notes for people about why the tasks are worked on here.
     notes: Vec<String>,
     /// The last snapshot, so that unchanged files are not read again.
@@ -40,7 +40,12 @@ pub struct InPlaceWorkplace {
 impl InPlaceWorkplace {
     /// Works in a workspace. `own_files` are files and directories that Brigade writes. They never count as changes.
     pub fn new(workspace: Arc<dyn Fs>, own_files: Vec<String>) -> InPlaceWorkplace {
-        InPlaceWorkplace { workspace, own_files, notes: Vec::new(), last: Mutex::default() }
+        InPlaceWorkplace {
+            workspace,
+            own_files: Mutex::new(own_files),
+            notes: Vec::new(),
+            last: Mutex::default(),
+        }
     }
 
     /// Adds a note for people about why the tasks are worked on here.
@@ -63,7 +68,8 @@ impl InPlaceWorkplace {
     /// Takes a snapshot of all files. Files that are unchanged since the last snapshot are not read.
     fn files(&self) -> Result<Snapshot, PlaceError> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = walk(&*self.workspace, &self.own_files, &last)?;
+        let own_files = self.own_files.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let now = walk(&*self.workspace, &own_files, &last)?;
         last.clone_from(&now);
         Ok(now)
     }
@@ -99,6 +105,10 @@ impl InPlaceWorkplace {
 impl Workplace for InPlaceWorkplace {
     fn room(&self) -> Isolation {
         Isolation::One
+    }
+
+    fn own(&self, files: Vec<String>) {
+        self.own_files.lock().unwrap_or_else(PoisonError::into_inner).extend(files);
     }
 
     fn branch(&self) -> Option<&str> {

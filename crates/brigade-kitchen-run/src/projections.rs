@@ -178,6 +178,12 @@ impl Projections {
         }
     }
 
+    /// Writes to other files from now on, because settings changed. New files begin with what they lack.
+    pub(crate) fn retarget(&mut self, targets: Targets, learnings_max: u64) {
+        self.targets = targets;
+        self.learnings_max = usize::try_from(learnings_max).unwrap_or(usize::MAX);
+    }
+
     /// Records a failed write for the report.
     pub(crate) fn written(&mut self, path: &RelPath, written: Result<(), FsError>) {
         if let Err(error) = written {

@@ -361,6 +361,9 @@ pub trait Workplace: Send + Sync {
         false
     }
 
+    /// Adds files that Brigade writes since settings changed. They never count as changed by a task.
+    fn own(&self, files: Vec<String>);
+
     /// Lists notes for people about how the workplace was created.
     fn notes(&self) -> Vec<String> {
         Vec::new()

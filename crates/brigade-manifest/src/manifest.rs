@@ -1,6 +1,6 @@
 //! Reading and writing a whole manifest.
 
-use brigade_core::yaml::{Position, parse};
+use brigade_core::yaml::{Position, Value, parse};
 use brigade_core::{Json, words};
 
 use crate::agent::Agent;
@@ -85,11 +85,15 @@ impl Root<'_> {
         (!is_null(node)).then_some(node.at)
     }
 
-    /// Returns the position of a member, or of its nearest parent that exists.
+    /// Returns the position of a member, or of its nearest parent that exists. Elements of lists count from 1.
     pub(crate) fn at(&self, path: &[&str]) -> Position {
         let mut node = self.0;
         for key in path {
-            match node.get(key) {
+            let inner = match &node.value {
+                Value::List(items) => key.parse::<usize>().ok().and_then(|at| items.get(at.checked_sub(1)?)),
+                Value::Scalar(_) | Value::Map(_) => node.get(key),
+            };
+            match inner {
                 Some(inner) => node = inner,
                 None => break,
             }

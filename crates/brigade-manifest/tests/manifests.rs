@@ -202,7 +202,11 @@ fn fields_without_effect_are_warnings() {
 #[test]
 fn a_workflow_leads_somewhere_and_ends() {
     let text = changed(WORKFLOW, "target: AUDIT", "target: NOWHERE");
-    assert_eq!(read::<Workflow>(&text).faults[0].path, "spec.states.EXECUTE.transitions[1].target");
+    let fault = &read::<Workflow>(&text).faults[0];
+    assert_eq!(fault.path, "spec.states.EXECUTE.transitions[1].target");
+    // Issue 44: the place is that of the transition.
+    let line = text.lines().position(|line| line.contains("NOWHERE")).unwrap() + 1;
+    assert_eq!(fault.at.line, line);
     let text = changed(WORKFLOW, "initial_state: GENERATE", "initial_state: X");
     assert_eq!(read::<Workflow>(&text).faults[0].path, "spec.initial_state");
     let text = changed(WORKFLOW, "target: ASK", "target: DONE");

@@ -41,6 +41,7 @@ use crate::refusal::Refusal;
 use crate::report::{
     CallReport, PlanReport, ProjectionReport, QueueReport, RefusalMember, Report as _, ReviewReport,
 };
+use crate::tools::installing::auto_install;
 use crate::trust::note_approved;
 
 pub use brigade_queue::CallFilter;
@@ -114,6 +115,11 @@ impl Calls {
             // Under an invalid policy, the other blockers are not reliable.
             let error = invalid_policy(&config)
                 .unwrap_or_else(|| error.because(plan.blockers().iter().cloned()).into());
+            let installation = auto_install(&self.context, &config, plan.tool_id());
+            let error = match installation {
+                Some(id) => error.hint(Hint::to("install it first", NextStep::Approve(id))),
+                None => error,
+            };
             return Err(error.refusing(&self.context, Refusal::Queue { call }));
         }
         self.context.digests.keep(&*self.context.fs);

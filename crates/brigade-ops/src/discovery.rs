@@ -10,18 +10,21 @@ use crate::{
     registered_from, remember,
 };
 use brigade_catalog::register::{SourceChange, may_be_elsewhere, source_changes};
-use brigade_catalog::{Catalog, Masks, Runtimes, Tool};
+use brigade_catalog::{Catalog, Masks, RegistrySettings, Runtimes, Tool};
 use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, IssueType, Report as _, closest, codes};
 use brigade_harness::{
-    DiscoveredEntry, DiscoveryIssue, Extent, RememberedEntries, RememberedFileError, harness, harnesses,
-    shows_words,
+    DiscoveredEntry, DiscoveryIssue, EntrySource, Extent, RememberedEntries, RememberedFileError, harness,
+    harnesses, shows_words,
 };
 use brigade_policy::Failure;
 use brigade_workspace::{WorkspaceContext, load};
 
 use crate::report::{DiscoveryReport, RegistrySyncReport};
+
+/// The harnesses that the `inherit_clawdbot_*` settings are about: the program, and its later name.
+const CLAWDBOT: [&str; 2] = ["clawdbot", "openclaw"];
 
 /// Reads the files of agent programs. Writes nothing.
 ///
@@ -176,8 +179,22 @@ fn look(context: &WorkspaceContext, request: &DiscoverRequest) -> Result<Discove
         &Machine::new(&*context.fs, &context.environment, load::masks_of(context)),
         &request,
     );
+    leave_out_clawdbot(catalog.registry_settings(), &mut found.entries);
     note_registered(&catalog, &load::runtimes(context)?, &mut found.entries);
     Ok(found)
+}
+
+/// Leaves out the skills and servers of Clawdbot that the settings of a tools registry do not inherit.
+fn leave_out_clawdbot(settings: RegistrySettings, entries: &mut Vec<DiscoveredEntry>) {
+    let is_left_out = |source: EntrySource| match source {
+        EntrySource::Skill => settings.inherit_skills == Some(false),
+        EntrySource::Mcp => settings.inherit_servers == Some(false),
+        EntrySource::Harness => false,
+    };
+    for entry in entries.iter_mut().filter(|entry| is_left_out(entry.source)) {
+        entry.origins.retain(|origin| !CLAWDBOT.contains(&&*origin.harness));
+    }
+    entries.retain(|entry| !entry.origins.is_empty());
 }
 
 fn source_issue(change: &SourceChange<'_>, masks: &Masks) -> DiscoveryIssue {

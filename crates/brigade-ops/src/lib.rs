@@ -128,5 +128,6 @@ pub use tools::import_mcp::{ImportMcpRequest, import_mcp};
 pub use tools::installing::{InstallCheck, InstallRequest, InstallSelection, install};
 pub use tools::login::{LoginRequest, login, logout};
 pub use tools::register::{RegisterRequest, RegisterSource, register};
+pub use tools::registries::{add_registry, registries, registry_info, remove_registry, search_registries};
 pub use tools::update::{ConfirmUpdate, UpdateRequest, update_tools};
 pub use work::brief::brief;

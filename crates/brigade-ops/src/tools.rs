@@ -10,5 +10,6 @@ pub(crate) mod import_mcp;
 pub(crate) mod installing;
 pub(crate) mod login;
 pub(crate) mod register;
+pub(crate) mod registries;
 pub(crate) mod sarif;
 pub(crate) mod update;

@@ -37,6 +37,9 @@ pub struct Fault {
     pub quote: Quote,
 }
 
+/// The fields whose files a person named.
+const NAMED_FILES: [&str; 3] = ["args", "input_schema_path", "output_schema_path"];
+
 /// Of which files a fault may show the line at its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Quote {
@@ -95,10 +98,13 @@ impl Fault {
         Fault { help: help.into(), ..self }
     }
 
-    /// Sets the field at the place.
+    /// Sets the field at the place. Lines of a schema and of a file of arguments may be shown, because a person named
+    /// the file.
     #[must_use]
     pub fn field(self, field: impl Into<Option<String>>) -> Fault {
-        Fault { field: field.into(), ..self }
+        let field = field.into();
+        let is_named = field.as_deref().is_some_and(|field| NAMED_FILES.contains(&field));
+        Fault { quote: if is_named { Quote::Named } else { self.quote }, field, ..self }
     }
 
     /// Returns the place for documents.

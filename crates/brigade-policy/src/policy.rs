@@ -338,6 +338,8 @@ pub struct Policy {
     pub web_domains: Rule<String>,
     /// `[mcp] remote`: the origins of remote MCP servers that calls may connect to.
     pub mcp_remote: Rule<String>,
+    /// `[registry] remote`: the origins of registries of tools that a person may ask.
+    pub registry_remote: Rule<String>,
     /// `[programs] capture`: the command line that prints an image of the screen.
     pub capture: Option<LocatedValue<Argv>>,
     /// `[programs] forge`: the program that reaches the forge of pull requests.

@@ -184,6 +184,9 @@ pub struct PolicyRules {
     /// Origins of remote MCP servers that calls may connect to, if the policy names some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_remote: Option<Vec<String>>,
+    /// Origins of registries of tools that a person may ask, if the policy names some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry_remote: Option<Vec<String>>,
     /// The command line that prints an image of the screen, without secrets, if the policy names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<String>,
@@ -355,6 +358,7 @@ impl Policy {
             denied_capabilities: given(&self.denied_capabilities, String::clone),
             web_domains: given(&self.web_domains, String::clone),
             mcp_remote: given(&self.mcp_remote, String::clone),
+            registry_remote: given(&self.registry_remote, String::clone),
             capture: self.capture.as_ref().map(shown),
             forge: self.forge.as_ref().map(shown),
         }

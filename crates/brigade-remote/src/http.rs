@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use brigade_core::web_url::{Host, WebUrl};
+use brigade_core::{Dialect, Json};
 use ureq::config::Config;
 use ureq::http::header::{CONTENT_TYPE, LOCATION};
 use ureq::http::{Method, Request, Response, Uri};
@@ -131,6 +132,26 @@ impl Client {
         let resolver = CheckedResolver(NamedHosts::new(origins));
         let agent = Agent::with_parts(config, DefaultConnector::default(), resolver);
         Client { agent, origins: origins.to_vec() }
+    }
+
+    /// Reads a JSON document; `None` if the server has none there, or its answer is not JSON.
+    ///
+    /// # Errors
+    /// Fails if the URL cannot be used or the server not be reached, and if the answer is longer than `limit`.
+    pub fn document(&self, url: &str, limit: usize) -> Result<Option<Json>, RemoteError> {
+        let url = WebUrl::parse(url).map_err(|problem| RemoteError::Url(problem.to_string()))?;
+        let answer = self.ask(&Ask {
+            method: Method::GET,
+            url: &url,
+            headers: vec![("Accept".to_owned(), "application/json".to_owned())],
+            own_headers: Vec::new(),
+            body: Vec::new(),
+        })?;
+        match answer.status {
+            200 => Ok(Json::parse_bytes(&answer.read(limit)?, Dialect::Strict).ok()),
+            400..=499 => Ok(None),
+            status => Err(RemoteError::Status { origin: url.origin(), status }),
+        }
     }
 
     /// Makes a request, and follows redirects in its origin and to origins that the policy names.

@@ -220,11 +220,13 @@ impl Config {
         }
     }
 
-    /// Returns the test suites: scripts of the catalog with the category `test`.
+    /// Returns the test suites: scripts of the catalog with the category `test`. Those of a registry that is read in
+    /// place do not count.
     pub fn suites(&self) -> impl Iterator<Item = &Tool> {
         let is_suite = |tool: &&Tool| {
             let is_test = tool.categories.iter().any(|category| category == "test");
-            tool.enabled && !tool.is_broken && tool.family == Some(Family::Script) && is_test
+            let is_own = !tool.origin.level.is_registry();
+            tool.enabled && !tool.is_broken && tool.family == Some(Family::Script) && is_test && is_own
         };
         self.catalog.tools().iter().filter(is_suite)
     }

@@ -119,5 +119,7 @@ pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
 pub use tool_visibility::ToolVisibility;
 pub use trust::{TRUSTED, TrustKind, TrustStore, TrustTarget, WritablePlaces};
-pub use user::{RUNTIMES, read_runtimes, read_user_catalog, read_user_runtimes, user_directory, why_unsafe};
+pub use user::{
+    REGISTRIES, RUNTIMES, read_runtimes, read_user_runtimes, user_directory, why_unsafe, with_levels,
+};
 pub use visibility_check::look;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 pub use crate::errors_of;
 use crate::{
-    CATALOG, Config, Host, RUNTIMES, masks, read_catalog, read_policy, read_runtimes, read_user_catalog,
-    unreadable,
+    CATALOG, Config, Host, RUNTIMES, masks, read_catalog, read_policy, read_runtimes, unreadable, with_levels,
 };
 use brigade_access::{builtin, is_taken};
 use brigade_catalog::{Catalog, Masks, Reads, Runtimes, Tool};
@@ -16,8 +15,9 @@ use brigade_redact::Redactor;
 
 use crate::context::WorkspaceContext;
 
-/// Reads the catalog of the workspace, and the tools of the user. A missing or unreadable file gives an empty catalog
-/// with an issue. An unreadable file might hide tools of the user, so then no tools of the user are used.
+/// Reads the catalog of the workspace, its tools registries, and the tools of the user. A missing or unreadable file
+/// gives an empty catalog with an issue. An unreadable file might hide tools of the user, so then no tools of the user
+/// are used.
 pub fn catalog(context: &WorkspaceContext) -> Result<Catalog, Failure> {
     Ok(catalog_from(context, context.host())?.masked_by(&masks_of(context)))
 }
@@ -30,7 +30,7 @@ pub fn masks_of(context: &WorkspaceContext) -> Masks {
 /// Like [`catalog`], with the files of this host.
 pub fn catalog_from(context: &WorkspaceContext, host: Host<'_>) -> Result<Catalog, Failure> {
     let project = match read_catalog(host.fs) {
-        Ok(catalog) => catalog,
+        Ok(catalog) => Ok(catalog),
         Err(error) => {
             let is_missing = error.is_not_found();
             let issue = unreadable(CATALOG, error, context.spelled(NextStep::Init))?;
@@ -38,13 +38,10 @@ pub fn catalog_from(context: &WorkspaceContext, host: Host<'_>) -> Result<Catalo
             if !is_missing {
                 return Ok(catalog);
             }
-            catalog
+            Err(catalog)
         }
     };
-    let catalog = match read_user_catalog(&host) {
-        Some(user) => project.with_user(user),
-        None => project,
-    };
+    let catalog = with_levels(&host, project);
     // Most workspaces have no remote server, so the file is not read.
     Ok(match catalog.names_servers() {
         true => catalog.connect(&read_runtimes(&host).unwrap_or_default()),

@@ -422,7 +422,7 @@ pub fn errors_of_tool<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c ConfigIs
         let is_its = issue.entry.as_deref().map_or(issue.field.is_none(), |entry| tool.id == entry);
         issue.severity == Severity::Error && is_its
     };
-    catalog.issues_of(tool.origin.level).iter().filter(concerns).collect()
+    catalog.issues_of(tool).filter(concerns).collect()
 }
 
 /// Returns unknown keys of an entry that are probably misspelt fields that a call needs.

@@ -90,7 +90,7 @@ pub struct McpSummary {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Origin {
-    /// The catalog layer: `project`, `user` or `discovered`.
+    /// The catalog layer: `project`, `project-registry`, `user`, `user-registry` or `discovered`.
     pub level: OrBuiltin<Level>,
     /// The file, relative to the workspace.
     pub file: String,
@@ -164,6 +164,10 @@ pub struct ToolLine {
     pub description: String,
     /// The supported harnesses.
     pub supported_harnesses: Vec<String>,
+    /// Whether the tool is enabled.
+    pub enabled: bool,
+    /// Where the entry is.
+    pub origin: Origin,
     /// Whether the entry is unusable because of an error.
     pub broken: bool,
 }
@@ -329,6 +333,8 @@ impl ToolLine {
             family: tool.family,
             description: tool.description.clone().unwrap_or_default(),
             supported_harnesses: tool.supported_harnesses.clone(),
+            enabled: tool.enabled,
+            origin: Origin::from_tool(tool),
             broken: tool.is_broken,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use brigade_core::Place;
@@ -51,8 +52,16 @@ impl SourceFiles {
     }
 
     fn read(&self, file: &str) -> Option<Source> {
-        let path: RelPath = file.parse().ok()?;
-        let bytes = self.fs.read(&path, MAX_FILE_BYTES).ok()?;
+        let root = self.fs.root();
+        let bytes =
+            match Path::new(file).strip_prefix(root).ok().and_then(Path::to_str).unwrap_or(file).parse() {
+                Ok(path) => self.fs.read(&path, MAX_FILE_BYTES).ok()?,
+                // A file of arguments may be anywhere.
+                Err(_) if Path::new(file).is_absolute() => {
+                    self.fs.read_outside(Path::new(file), MAX_FILE_BYTES).ok()?
+                }
+                Err(_) => return None,
+            };
         Some(Source::new(&bytes, &self.redactor))
     }
 }

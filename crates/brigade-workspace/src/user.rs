@@ -1,16 +1,22 @@
-//! Reads the files of the user, which all workspaces share.
+//! Reads the files of the user, which all workspaces share, and tools registries in place.
 
 use std::path::{Path, PathBuf};
 
-use brigade_catalog::{Catalog, Level, Runtimes, UnsafeUserFile};
+use brigade_catalog::{Catalog, Level, MAX_REGISTRY_BYTES, RegistrySettings, Runtimes, UnsafeUserFile};
 use brigade_core::{ConfigIssue, Place, Severity};
-use brigade_fs::{FileKind, FsError, FsErrorKind, Metadata, Owner};
+use brigade_fs::{FileKind, FsError, FsErrorKind, Metadata, Owner, RelPath};
 
 use crate::config::{CONFIG_LIMIT, read_config};
 use crate::host::Host;
 
 /// The configuration file of runtimes.
 pub const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
+
+/// The tools registries of the workspace that are read in place, the nearest first.
+pub const REGISTRIES: [&str; 2] = [".brigade/tools-registry.yaml", ".cub/tools-registry.yaml"];
+
+/// The tools registry in the home directory of the user.
+const USER_REGISTRY: &str = ".cub/tools-registry.yaml";
 
 /// Returns the directory of the user's files: `brigade` in `XDG_CONFIG_HOME`, or in `~/.config`.
 pub fn user_directory(host: &Host<'_>) -> Option<PathBuf> {
@@ -21,17 +27,58 @@ pub fn user_directory(host: &Host<'_>) -> Option<PathBuf> {
 pub fn read_user_catalog(host: &Host<'_>) -> Option<Catalog> {
     let path = user_directory(host)?.join("tools.toml");
     let file = path.display().to_string();
-    match read(host, &path) {
+    match read(host, &path, CONFIG_LIMIT) {
         Ok(bytes) => Some(Catalog::parse(&file, Level::User, &bytes?)),
-        Err(message) => Some(Catalog::new(Vec::new(), vec![issue(&file, message)])),
+        Err(message) => Some(unread(&file, message)),
     }
+}
+
+/// Adds all farther levels to the catalog of a workspace: the tools registries of the workspace, the tools of the user,
+/// and the registry of the user. Without a catalog, `missing` is the catalog if the workspace has no registry either.
+pub fn with_levels(host: &Host<'_>, project: Result<Catalog, Catalog>) -> Catalog {
+    let own: Vec<Catalog> = REGISTRIES.iter().filter_map(|file| read_registry(host, file)).collect();
+    let of_user = read_user_registry(host);
+    let is_used = |catalog: &Catalog| !catalog.tools().is_empty();
+    let project =
+        project.unwrap_or_else(|missing| if own.iter().any(is_used) { Catalog::default() } else { missing });
+    let settings = own.iter().chain(&of_user).map(|catalog| catalog.settings().registry);
+    let settings = settings.fold(RegistrySettings::default(), RegistrySettings::or);
+    let user = read_user_catalog(host);
+    let levels: Vec<Catalog> = match settings.prefer_local {
+        Some(false) => user.into_iter().chain(of_user).chain(own).collect(),
+        Some(true) | None => own.into_iter().chain(user).chain(of_user).collect(),
+    };
+    levels.into_iter().fold(project, Catalog::with_level)
+}
+
+/// Reads a tools registry of the workspace. `None` without the file.
+fn read_registry(host: &Host<'_>, file: &str) -> Option<Catalog> {
+    match host.fs.read(&RelPath::composed(file), MAX_REGISTRY_BYTES) {
+        Ok(bytes) => Some(Catalog::parse_registry(file, Level::ProjectRegistry, &bytes)),
+        Err(error) if is_absent(&error) => None,
+        Err(error) => Some(unread(file, format!("cannot be read: {}", error.kind))),
+    }
+}
+
+/// Reads the tools registry of the user. `None` without the file.
+fn read_user_registry(host: &Host<'_>) -> Option<Catalog> {
+    let path = host.home()?.join(USER_REGISTRY);
+    let file = path.display().to_string();
+    match read(host, &path, MAX_REGISTRY_BYTES) {
+        Ok(bytes) => Some(Catalog::parse_registry(&file, Level::UserRegistry, &bytes?)),
+        Err(message) => Some(unread(&file, message)),
+    }
+}
+
+fn unread(file: &str, message: String) -> Catalog {
+    Catalog::new(Vec::new(), vec![issue(file, message)])
 }
 
 /// Reads the runtimes of the user. `None` without such a file.
 pub fn read_user_runtimes(host: &Host<'_>) -> Option<Runtimes> {
     let path = user_directory(host)?.join("tools/runtimes.toml");
     let file = path.display().to_string();
-    match read(host, &path) {
+    match read(host, &path, CONFIG_LIMIT) {
         Ok(bytes) => Some(Runtimes::parse(&file, Level::User, &bytes?)),
         Err(message) => Some(Runtimes::new(Vec::new(), vec![issue(&file, message)])),
     }
@@ -60,7 +107,7 @@ pub fn read_runtimes(host: &Host<'_>) -> Result<Runtimes, FsError> {
 }
 
 /// Reads a file of the user. `None` without the file. The error is a text for people.
-fn read(host: &Host<'_>, path: &Path) -> Result<Option<Vec<u8>>, String> {
+fn read(host: &Host<'_>, path: &Path, limit: u64) -> Result<Option<Vec<u8>>, String> {
     let reason = |error: &FsError| error.kind.to_string();
     let metadata = match host.fs.metadata_outside(path) {
         Ok(metadata) => metadata,
@@ -73,7 +120,7 @@ fn read(host: &Host<'_>, path: &Path) -> Result<Option<Vec<u8>>, String> {
     if let Some(why) = why_unsafe(&metadata) {
         return Err(why.message().to_owned());
     }
-    let read = host.fs.read_outside(path, CONFIG_LIMIT);
+    let read = host.fs.read_outside(path, limit);
     read.map(Some).map_err(|error| format!("cannot be read: {}", reason(&error)))
 }
 

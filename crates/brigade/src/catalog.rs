@@ -11,8 +11,8 @@ use brigade_ops::{
 };
 
 use crate::report::{
-    CheckReport, ContractsReport, DescribeReport, FindReport, InitReport, RegisterReport, SearchReport,
-    ShowReport, StatsReport, ToolLinesReport,
+    CheckReport, ContractsReport, DescribeReport, FindReport, InitReport, RegisterReport, RegistriesReport,
+    RegistryInfoReport, RegistrySearchReport, SearchReport, ShowReport, StatsReport, ToolLinesReport,
 };
 use crate::workspace_inner::WorkspaceInner;
 
@@ -120,6 +120,46 @@ impl Tools {
         }
         let registered = brigade_ops::register(&self.room, request);
         registered.map_err(|error| Error::not_done(&self.room, error, Refusal::Register))
+    }
+
+    /// Lists the registries of tools that this workspace knows.
+    ///
+    /// # Errors
+    /// As [`brigade_ops::registries`].
+    pub fn registries(&self) -> Result<RegistriesReport, Error> {
+        brigade_ops::registries(&self.room)
+    }
+
+    /// Adds a registry of tools: a URL whose origin the policy names, or a file.
+    ///
+    /// # Errors
+    /// As [`brigade_ops::add_registry`].
+    pub fn add_registry(&self, source: &str, name: Option<&str>) -> Result<RegistriesReport, Error> {
+        brigade_ops::add_registry(&self.room, source, name)
+    }
+
+    /// Forgets a registry of tools.
+    ///
+    /// # Errors
+    /// As [`brigade_ops::remove_registry`].
+    pub fn remove_registry(&self, name: &str) -> Result<RegistriesReport, Error> {
+        brigade_ops::remove_registry(&self.room, name)
+    }
+
+    /// Searches the registries of tools.
+    ///
+    /// # Errors
+    /// As [`brigade_ops::search_registries`].
+    pub fn search_registries(&self, words: &str) -> Result<RegistrySearchReport, Error> {
+        brigade_ops::search_registries(&self.room, words)
+    }
+
+    /// Shows a server of a registry of tools, pins it and caches it. `accept` pins changed content.
+    ///
+    /// # Errors
+    /// As [`brigade_ops::registry_info`].
+    pub fn registry_info(&self, name: &str, accept: bool) -> Result<RegistryInfoReport, Error> {
+        brigade_ops::registry_info(&self.room, name, accept)
     }
 
     /// Sums up what the last runs of a tool used, and says what its entry should declare. Starts nothing.

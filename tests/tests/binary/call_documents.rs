@@ -201,7 +201,8 @@ fn a_slash_command_is_planned_and_never_run() {
     assert_eq!(plan["blocker_details"][0]["code"], "family_not_executable", "{plan:#}");
     assert_eq!(
         plan["blocker_details"][0]["hint"],
-        "to see where harnesses read it: brigade tools plan simplify"
+        "to see where harnesses read it: brigade tools plan simplify\n\
+         to call it, write `family = \"script\"` and a `command` in its entry"
     );
     let queued = site.json([&["call", "queue"], &args[..]].concat()).expect(1);
     assert_eq!(queued["created"], 0, "{queued:#}");

@@ -219,6 +219,17 @@ fn changed_settings_apply_and_bound_ones_pause() {
     let reloaded: Vec<Value> =
         service.journal().into_iter().filter(|record| record["kind"] == "config_reloaded").collect();
     assert_eq!(reloaded[0]["keys"], json!(["max_parallel"]));
+    // Issue 44: files that are announced are written, from the record on.
+    let service = waiting_tasks("max_parallel = 2");
+    serve_and(&service, 0, || {
+        let files = "activity_log = \"log/activity\"\nsupervisor_status_file = \"log/status.json\"\n\
+            supervisor_events_file = \"log/events.jsonl\"";
+        service.site.workspace.replace(".brigade/kitchen.toml", "max_parallel = 2", files);
+    });
+    let read = |file: &str| service.site.workspace.read_text(&format!("log/{file}"));
+    assert!(read("activity").contains("/US-002"), "{}", read("activity"));
+    assert!(read("status.json").contains("\"done\":2"), "{}", read("status.json"));
+    assert!(read("events.jsonl").contains("service_start"), "{}", read("events.jsonl"));
     let service = waiting_tasks("test_timeout = 100");
     let report = serve_and(&service, 30, || {
         service.site.workspace.replace(".brigade/kitchen.toml", "test_timeout = 100", "test_timeout = 99");

@@ -91,6 +91,7 @@ mod register_told;
 mod register_walk;
 mod registry_checks;
 mod registry_find;
+mod registry_in_place;
 mod registry_levels;
 mod regressions;
 mod release_and_receipts;

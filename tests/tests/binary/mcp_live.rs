@@ -399,7 +399,12 @@ fn duplicate_names_and_broken_catalogs_are_reported() {
     let list = "tool = [ {id = \"x\", name = \"x\", family = \"script\", command = \"true\"} ]\n";
     site.workspace.write(".brigade/tools.toml", list);
     assert_eq!(site.json(["import", "mcp", "voice", "--tool", "add"]).expect(0)["added_count"], 1);
-    assert_eq!(site.json(["list"]).expect(0)["tool_count"], 1, "what is imported is disabled");
+    let listed = site.json(["list"]).expect(0);
+    assert_eq!(
+        (&listed["tool_count"], &listed["tools"][1]["enabled"]),
+        (&json!(2), &json!(false)),
+        "{listed:#}"
+    );
     assert!(site.workspace.read_text(".brigade/tools.toml").contains("mcp_tool_name = \"add\""));
 }
 

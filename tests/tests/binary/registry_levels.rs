@@ -75,7 +75,7 @@ fn a_tool_of_the_user_is_called_in_any_workspace() {
 fn an_entry_of_the_project_replaces_that_of_the_user() {
     let site = site(&(entry("tool", "description = \"of the user\"") + &entry("off", "")));
     site.add_to_catalog("\n[[tool]]\nid = \"off\"\nname = \"Off\"\nfamily = \"script\"\nenabled = false\n");
-    assert_eq!(ids(&site.json(["list"]).expect(0)["tools"]), ["tool"]);
+    assert_eq!(ids(&site.json(["list"]).expect(0)["tools"]), ["tool", "off"]);
     let shown = site.json(["show", "tool"]).expect(0)["tool"].clone();
     assert_eq!(shown["level"], "project");
     let file = user(&site).join("tools.toml");

@@ -51,7 +51,8 @@ pub(super) fn family_blocker(tool: &Tool) -> Option<Blocker> {
         (message, Hint::to("see whether it is there", NextStep::ShowTool(id)))
     } else {
         let message = format!("tools of the family `{}` are not executed", family.as_str());
-        (message, Hint::to("see where harnesses read it", NextStep::PlanProjections(id)))
+        let see = Hint::to("see where harnesses read it", NextStep::PlanProjections(id));
+        (message, see.or_else("to call it, write `family = \"script\"` and a `command` in its entry"))
     };
     let blocker =
         Blocker::new(reasons::FAMILY_NOT_EXECUTABLE, message).at(tool.place_of("family")).field("family");

@@ -16,6 +16,16 @@ pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
     if tool.family != Some(Family::Mcp) {
         return Vec::new();
     }
+    if tool.is_whole_server() {
+        let id = tool.id.as_str();
+        let message = "the entry describes a whole server, whose tools are separate entries";
+        let hint = match tool.origin.level.is_registry() {
+            true => Hint::to("register it, and enable it", NextStep::RegisterTool(format!("registry:{id}"))),
+            false => Hint::to("import them, or see them", NextStep::EnableTools(id.to_owned())),
+        };
+        let blocker = Blocker::new(reasons::MCP_MISSING_TOOL_NAME, message);
+        return vec![blocker.at(tool.place_of("mcp_tool_name")).field("mcp_tool_name").hint(hint)];
+    }
     let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
     let needed = [
         (
@@ -97,6 +107,11 @@ mod tests {
                 "mcp_missing_approval_mode",
             ],
         );
+    }
+
+    #[test]
+    fn a_whole_server_lacks_only_its_tools() {
+        check("family = 'mcp'\nruntime_id = 'say'\nsource = { kind = 'mcp' }", &["mcp_missing_tool_name"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use brigade_core::{Json, reasons};
 use brigade_policy::Blocker;
 use brigade_redact::{MARK, Redactor, SecretValue, is_secret_field, secret_words};
 
-use crate::template::Template;
+use crate::template::{Template, template_name};
 
 /// Refuses fields of the contract that contain a secret, and lists them.
 pub(super) fn secret_texts(tool: &Tool, blockers: &mut Vec<Blocker>) -> Vec<String> {
@@ -82,17 +82,18 @@ pub(super) fn secret_templates(
     argv: Option<&Argv>,
 ) -> BTreeSet<String> {
     let by_name = rendered.iter().filter(|(name, word)| {
-        let is_given =
-            tool.argument_template.get(*name).is_some_and(|text| !Template::parse(text).names().is_empty());
+        let template = tool.argument_template.get(template_name(&tool.argument_template, name));
+        let is_given = template.is_some_and(|text| !Template::parse(text).names().is_empty());
         is_given && !word.starts_with('-') && word.as_str() != MARK && is_secret_field(name, word)
     });
-    let mut found: BTreeSet<String> = by_name.map(|(name, _)| name.clone()).collect();
+    let template = |name: &String| template_name(&tool.argument_template, name).to_owned();
+    let mut found: BTreeSet<String> = by_name.map(|(name, _)| template(name)).collect();
     // MCP tools append no arguments.
     if let Some(argv) = argv.filter(|_| tool.family != Some(Family::Mcp)) {
         let appended = argv.words().len().saturating_sub(rendered.len());
         let names: Vec<&String> = rendered.keys().collect();
         let places = secret_words(argv.words()).into_iter().filter_map(|word| word.checked_sub(appended));
-        found.extend(places.filter_map(|place| names.get(place)).map(|name| (*name).clone()));
+        found.extend(places.filter_map(|place| names.get(place)).map(|name| template(name)));
     }
     found
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use brigade_cmdline::Argv;
+use brigade_core::text::escape_terminal;
 use brigade_core::{Hint, Json, NextStep, Object, Place, closest, reasons};
 use brigade_policy::Blocker;
-use brigade_redact::{Redactor, looks_secret_value};
+use brigade_redact::{Redactor, Source, looks_secret_value};
 use brigade_schema::{ProblemKind, Requirement, Schema, SchemaProblem, Violation, ViolationKind};
 
 use crate::facts::PlanFacts;
@@ -21,6 +22,22 @@ pub(super) fn meant(text: &str, schema: Option<&Schema>) -> Hint {
         None => format!("arguments are one JSON object, such as '{}'", example(schema).to_compact()),
     };
     redactor.redact_str(&meant).into()
+}
+
+/// Returns the line of typed arguments that has a fault, and below it a mark under the fault. `None` for text that is
+/// not one line of JSON with something before the fault.
+pub(super) fn marked_line(text: &str, line: usize, column: usize, bound: &Redactor) -> Option<String> {
+    const MAX_COLUMNS: usize = 80;
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let excerpt = Source::new(text.as_bytes(), bound).excerpt(&Place::at("arguments", line, column))?;
+    let excerpt = excerpt.cut(MAX_COLUMNS);
+    let columns = |text: &str| text.chars().count();
+    let before = columns(&excerpt.text()[..excerpt.marked().start]);
+    let marks = columns(&excerpt.text()[excerpt.marked()]).max(1);
+    let shown = escape_terminal(excerpt.text()).into_owned();
+    Some(format!("{shown}\n{}{}", " ".repeat(before), "^".repeat(marks)))
 }
 
 /// Parses `name=value name='a value'`. Names and types follow the schema, if it has them.

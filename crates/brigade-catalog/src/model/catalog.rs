@@ -7,20 +7,20 @@ use brigade_core::{ConfigIssue, ErrorKind, Hint, NextStep, OperationError, Place
 use brigade_redact::Redactor;
 use thiserror::Error;
 
-use super::{Level, Masks, Reads, Runtimes, Settings, Tool};
+use super::{Level, Masks, Reads, RegistrySettings, Runtimes, Settings, Tool};
 use crate::levels::ShadowedEntry;
 
 /// The tools of a catalog file, and its issues.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    tools: Vec<Tool>,
-    issues: Vec<ConfigIssue>,
-    settings: Settings,
-    /// Entries of the file that could not be read.
-    lost: LostEntries,
-    user_issues: Vec<ConfigIssue>,
-    user_settings: Settings,
-    shadowed: Vec<ShadowedEntry>,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) issues: Vec<ConfigIssue>,
+    pub(crate) settings: Settings,
+    /// Entries of the files that could not be read.
+    pub(crate) lost: LostEntries,
+    pub(crate) user_issues: Vec<ConfigIssue>,
+    pub(crate) user_settings: Settings,
+    pub(crate) shadowed: Vec<ShadowedEntry>,
     /// Indexes into `tools`, sorted by id, then by index.
     by_id: Vec<u32>,
 }
@@ -123,25 +123,16 @@ fn shown(id: &str) -> String {
 impl Catalog {
     /// Creates a catalog. If several tools have the same id, [`tool`](Catalog::tool) returns the first.
     pub fn new(tools: Vec<Tool>, issues: Vec<ConfigIssue>) -> Catalog {
+        Catalog { tools, issues, ..Catalog::default() }.indexed()
+    }
+
+    /// Returns the catalog with the index of its tools.
+    pub(crate) fn indexed(mut self) -> Catalog {
+        let tools = &self.tools;
         let mut by_id: Vec<u32> = (0..tools.len() as u32).collect();
         by_id.sort_by(|a, b| tools[*a as usize].id.cmp(&tools[*b as usize].id));
-        Catalog { tools, issues, by_id, ..Catalog::default() }
-    }
-
-    /// Creates a catalog of two levels.
-    pub(crate) fn layered(
-        tools: Vec<Tool>,
-        issues: Vec<ConfigIssue>,
-        settings: Settings,
-        user_issues: Vec<ConfigIssue>,
-        user_settings: Settings,
-        shadowed: Vec<ShadowedEntry>,
-    ) -> Catalog {
-        Catalog { settings, user_issues, user_settings, shadowed, ..Catalog::new(tools, issues) }
-    }
-
-    pub(crate) fn into_parts(self) -> (Vec<Tool>, Vec<ConfigIssue>, Settings, LostEntries) {
-        (self.tools, self.issues, self.settings, self.lost)
+        self.by_id = by_id;
+        self
     }
 
     /// Returns the catalog with its lost entries.
@@ -149,12 +140,12 @@ impl Catalog {
         Catalog { lost, ..self }
     }
 
-    /// Returns the issues of the user's file, in file order. They do not affect the project.
+    /// Returns the issues of the files of farther levels, in file order. They do not affect the project.
     pub fn user_issues(&self) -> &[ConfigIssue] {
         &self.user_issues
     }
 
-    /// Returns the entries of the user that entries of the project hide.
+    /// Returns the entries that entries of a nearer level hide.
     pub fn shadowed(&self) -> &[ShadowedEntry] {
         &self.shadowed
     }
@@ -231,12 +222,19 @@ impl Catalog {
         self.settings.harness_tools.or(self.user_settings.harness_tools).unwrap_or(true)
     }
 
+    /// Returns the settings of the tools registries that are read in place, the nearest first.
+    pub fn registry_settings(&self) -> RegistrySettings {
+        self.user_settings.registry
+    }
+
     /// Returns the place of `schema` in a tool's file, if it is newer than this version understands. Such a tool is
     /// only listed, never planned or run.
     pub fn newer_schema(&self, tool: &Tool) -> Option<&Place> {
         match tool.origin.level {
             Level::Project => self.settings.newer_schema(),
             Level::User | Level::Discovered => self.user_settings.newer_schema(),
+            // A registry of a newer version has no entries.
+            Level::ProjectRegistry | Level::UserRegistry => None,
         }
     }
 
@@ -253,7 +251,7 @@ impl Catalog {
     /// Returns the issue about an unknown key of a tool that probably means this field.
     pub fn misspelt(&self, tool: &Tool, field: &str) -> Option<&ConfigIssue> {
         let meant = Some(Hint::did_you_mean(field));
-        self.issues_of(tool.origin.level).iter().find(|issue| {
+        self.issues_of(tool).find(|issue| {
             issue.severity == Severity::Warning
                 && issue.hint == meant
                 && issue.entry.as_deref() == Some(tool.id.as_str())

@@ -95,7 +95,8 @@ impl Tool {
         let suited = match family {
             Family::Skill | Family::SlashCommand | Family::Superpower => kind == ToolSource::Skill,
             Family::Mcp => kind == ToolSource::Mcp,
-            Family::Script => matches!(kind, ToolSource::Script | ToolSource::Cli),
+            // The program of a skill is a script that the skill brings.
+            Family::Script => matches!(kind, ToolSource::Script | ToolSource::Cli | ToolSource::Skill),
             Family::Custom => kind == ToolSource::Harness,
             Family::Openapi | Family::Graphql | Family::Builtin => false,
         };
@@ -146,6 +147,7 @@ mod tests {
         check(Family::Mcp, None, Some(Mcp), false);
         check(Family::Script, None, Some(Script), false);
         check(Family::Script, Some(Cli), Some(Cli), false);
+        check(Family::Script, Some(Skill), Some(Skill), false);
         check(Family::Script, Some(Harness), Some(Harness), true);
         check(Family::Custom, None, None, false);
         check(Family::Custom, Some(Harness), Some(Harness), false);

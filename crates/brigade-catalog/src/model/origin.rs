@@ -7,10 +7,22 @@ words! {
     Level {
         /// The workspace's own file.
         Project = "project",
+        /// A tools registry of the workspace that is read in place.
+        ProjectRegistry = "project-registry",
         /// The user's file, shared by workspaces.
         User = "user",
+        /// A tools registry of the user that is read in place.
+        UserRegistry = "user-registry",
         /// Discovered in the configuration of a harness.
         Discovered = "discovered",
+    }
+}
+
+impl Level {
+    /// Returns whether the layer is a tools registry that is read in place. It may be part of a clone, so a person
+    /// approves each call of its tools, and nothing else starts what it names.
+    pub fn is_registry(self) -> bool {
+        matches!(self, Level::ProjectRegistry | Level::UserRegistry)
     }
 }
 

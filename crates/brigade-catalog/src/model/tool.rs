@@ -10,7 +10,7 @@ use brigade_redact::{Redactor, SecretValue, shown_command};
 
 use super::{
     ApprovalMode, Availability, Cost, Family, Install, InvalidToolId, Level, Origin, Reads, RemoteServer,
-    RiskClass, Runtime, Seconds, SourceDetail, ToolId, VersionRequirement,
+    RiskClass, Runtime, Seconds, SourceDetail, ToolId, ToolSource, VersionRequirement,
 };
 use crate::fields::{self, FieldPath};
 
@@ -235,6 +235,12 @@ impl PartialEq for Masks {
     }
 }
 
+/// The template of a program that takes any words: each element of the argument `args` is one word.
+pub const WORDS_TEMPLATE: &str = "{args...}";
+
+/// The schema of the arguments of such a program.
+pub const WORDS: &str = r#"{"type":"object","properties":{"args":{"type":"array","items":{"type":"string"},"maxItems":1000,"description":"The words after the command, one element each."}},"additionalProperties":false}"#;
+
 /// The effect of every connection.
 const NETWORK: &str = "network";
 
@@ -335,6 +341,25 @@ impl Tool {
         }
     }
 
+    /// Returns whether the arguments of calls are a list of words, [`WORDS`]: the entry names no schema, and has the
+    /// template [`WORDS_TEMPLATE`].
+    pub fn takes_words(&self) -> bool {
+        self.family == Some(Family::Script)
+            && self.lacks("input_schema_path")
+            && self.argument_template.values().any(|template| template == WORDS_TEMPLATE)
+    }
+
+    /// Lets calls pass a list of words, if the entry says nothing about arguments.
+    pub(crate) fn settle_arguments(&mut self) {
+        let is_silent = self.lacks("input_schema_path") && self.argument_template.is_empty();
+        if self.family == Some(Family::Script) && is_silent {
+            self.argument_template.insert("args".to_owned(), WORDS_TEMPLATE.to_owned());
+            if !self.allow_option_values.iter().any(|name| name == "args") {
+                self.allow_option_values.push("args".to_owned());
+            }
+        }
+    }
+
     /// Returns the place of a field, such as `timeout`, `projections.claude` or `effects[2]` (from 1).
     ///
     /// Falls back to the whole field, and to the entry's header if the field is absent.
@@ -374,8 +399,10 @@ impl Tool {
     /// entries of the user use the directory of their file. Commands and `cwd` are always relative to the workspace.
     pub fn directory_of_documents(&self) -> Option<&Path> {
         match self.origin.level {
-            Level::Project => None,
-            Level::User | Level::Discovered => Path::new(&self.origin.place.file).parent(),
+            Level::Project | Level::ProjectRegistry => None,
+            Level::User | Level::UserRegistry | Level::Discovered => {
+                Path::new(&self.origin.place.file).parent()
+            }
         }
     }
 
@@ -404,6 +431,22 @@ impl Tool {
         let named = |text: &'_ Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
         let name = if named(&self.mcp_server_id) { &self.mcp_server_id } else { &self.runtime_id };
         name.as_deref().filter(|name| self.family == Some(Family::Mcp) && !name.is_empty())
+    }
+
+    /// Returns whether the entry describes a whole MCP server. The tools of the server are separate entries.
+    pub fn is_whole_server(&self) -> bool {
+        let kind = self.source.as_ref().and_then(|source| source.kind);
+        self.family == Some(Family::Mcp)
+            && kind == Some(ToolSource::Mcp)
+            && self.lacks("mcp_tool_name")
+            && !self.lacks("runtime_id")
+    }
+
+    /// Returns whether the entry is an imported tool of the server of this runtime.
+    pub fn is_imported_from(&self, runtime: &str) -> bool {
+        self.family == Some(Family::Mcp)
+            && !self.lacks("mcp_tool_name")
+            && self.runtime_id.as_deref() == Some(runtime)
     }
 
     /// Returns whether the entry may be a tool of a remote server: it names a runtime and a tool, and no command.

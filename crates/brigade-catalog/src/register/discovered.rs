@@ -327,6 +327,10 @@ pub fn source_changes<'t>(
     for tool in catalog.tools() {
         let Some(source) = tool.source.as_deref() else { continue };
         let (Some(reference), Some(fingerprint)) = (&source.reference, &source.fingerprint) else { continue };
+        // A registry of tools is not among the files of this machine.
+        if reference.starts_with("registry:") {
+            continue;
+        }
         let change = SourceChange {
             tool: tool.id.as_str(),
             reference,

@@ -50,6 +50,9 @@ fn whole(object: &Object, found: &mut Registrations) {
                 }
                 continue;
             }
+            if let (Some(setting), Some(truth)) = (found.settings.named(name), value.as_bool()) {
+                *setting = Some(truth);
+            }
             let (code, message) = match name.as_str() {
                 "auto_install" => {
                     (registering::AUTO_INSTALL_IGNORED, "nothing is installed without an approval")
@@ -105,9 +108,12 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         let message = format!("expected one of {}", ToolSource::EXPECTED);
         return found.errors.push(wrong(source.field("type"), &message));
     };
+    let entry = (kind == ToolSource::Skill).then(|| source.text("entry")).flatten();
     let family = match kind {
         ToolSource::Script | ToolSource::Cli => Family::Script,
         ToolSource::Mcp => Family::Mcp,
+        // A skill with a program runs it.
+        ToolSource::Skill if entry.is_some() => Family::Script,
         ToolSource::Skill => Family::Skill,
         ToolSource::Harness => Family::Custom,
     };
@@ -137,6 +143,9 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         detail.set("transport", Data::Text("http".into()));
     }
     detail.set("kind", Data::Text(kind.as_str().into()));
+    if let Some(entry) = &entry {
+        detail.set("entry", Data::Text((&**entry).into()));
+    }
     let mut table = Table::from_members(object, fields::TOOL);
     table.0.retain(|(key, _)| !is_read(&members.known, key));
     table.set("id", Data::Text((&*id).into()));
@@ -193,6 +202,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     match (kind, command) {
         (ToolSource::Cli, command) => tool.command = command,
         (ToolSource::Script, command) => tool.command = command.or(path),
+        (ToolSource::Skill, command) if entry.is_some() => tool.command = command.or(entry),
         (ToolSource::Mcp, Some(command)) => {
             if tool.runtime_id.as_deref().is_some_and(|stated| stated != id) {
                 let message = "the command becomes a runtime with the id of the tool";
@@ -226,6 +236,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     if let Some(source) = &mut tool.source {
         source.transport = transport;
     }
+    tool.settle_arguments();
     let is_stated = tool.enabled && object.contains_key("enabled");
     found.note_review(&tool, is_stated, |name| members.field(name));
     let what = if is_remote { "remote mcp server" } else { kind.as_str() };

@@ -3,7 +3,7 @@
 mod answer;
 mod approve;
 mod clean;
-mod cost;
+pub(crate) mod cost;
 mod decisions;
 mod demo;
 mod init;

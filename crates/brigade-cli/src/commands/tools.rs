@@ -30,6 +30,7 @@ mod plan;
 pub(crate) mod policy;
 mod profile;
 mod register;
+pub(crate) mod registry;
 pub(crate) mod run;
 pub(crate) mod runtime;
 #[cfg(feature = "builtin")]
@@ -127,6 +128,9 @@ pub(crate) enum Tools {
     /// Show pinned MCP tools and accept their changes
     #[command(subcommand)]
     Pins(Lazy<pins::Pins>),
+    /// Know and search registries of tools
+    #[command(subcommand)]
+    Registry(Lazy<registry::Registry>),
     /// Manage the key that signs receipts
     #[command(subcommand)]
     Keys(Lazy<keys::Keys>),
@@ -188,6 +192,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::State(command) => state::run(&command.0, session, output),
         Tools::Import(command) => import::run(&command.0, session, output),
         Tools::Pack(command) => pack::run(&command.0, session, output),
+        Tools::Registry(command) => registry::run(&command.0, session, output),
         Tools::Pins(command) => pins::run(&command.0, session, output),
         Tools::Keys(command) => keys::run(&command.0, session, output),
     }

@@ -14,6 +14,7 @@ mod packs;
 mod policy;
 mod projections;
 mod register;
+mod registries;
 mod registry;
 mod runs;
 mod runtimes;
@@ -24,4 +25,5 @@ mod work;
 
 pub(super) use calls::{show_call, show_skipped, show_stored_blockers};
 pub(crate) use kitchen::{Escalations, show_status, task_lines, waiting_line};
+pub(crate) use mcp::imported_line;
 pub(super) use runtimes::numbers;

@@ -86,6 +86,7 @@ table! {
     POLICY_DENIED_EFFECT = "policy_denied_effect": "The policy denies an effect of the tool.";
     POLICY_APPROVAL_MODE = "policy_approval_mode": "The policy does not allow the approval mode of the tool.";
     POLICY_RUNTIME = "policy_runtime": "The policy does not allow the runtime.";
+    POLICY_REGISTRY_REMOTE = "policy_registry_remote": "The policy does not name the origin of the registry.";
     POLICY_MCP_REMOTE = "policy_mcp_remote": "The policy does not name the origin of the remote MCP server.";
     POLICY_TIMEOUT = "policy_timeout": "The timeout is over the maximum of the policy.";
     POLICY_INLINE_CODE = "policy_inline_code": "The policy does not allow code in a command line.";

@@ -18,6 +18,8 @@ table! {
     TOO_MANY_TOOLS = "too_many_tools": "There are more tools than are registered at once.";
     REF_AMBIGUOUS = "ref_ambiguous": "Several definitions have this name, and they differ.";
     REF_UNKNOWN = "ref_unknown": "No definition in the files of agent programs has this name.";
+    REGISTRY_CHANGED = "registry_changed": "A registry serves other content for a version than before.";
+    REGISTRY_FAILED = "registry_failed": "A registry did not answer as expected.";
     OWN_GATEWAY = "own_gateway": "The definition is the entry of Brigade's own gateway, and no tool.";
     TARGET_INVALID = "target_invalid": "The catalog that would be written to cannot be edited.";
     ID_TAKEN = "id_taken": "A tool or a runtime has this id already.";

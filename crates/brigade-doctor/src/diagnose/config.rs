@@ -27,7 +27,7 @@ fn levels(catalog: &Catalog, found: &mut Vec<Issue>) {
     for hidden in catalog.shadowed() {
         let place = &hidden.tool.origin.place;
         let nearer = catalog.tool(hidden.tool.id.as_str()).unwrap_or(&hidden.tool);
-        let detail = format!("the entry of the project replaces that of the user in {place}");
+        let detail = format!("it replaces the entry in {place}");
         found.push(Issue::of_tool(IssueType::EntryShadowed, nearer, "id", detail).evidence("user"));
     }
     for taken in catalog.taken_aliases() {

@@ -52,6 +52,12 @@ pub(super) fn contract(tool: &Tool, catalog: &Catalog, files: Option<&ToolFiles>
             None => issue,
         });
     };
+    let is_imported = |runtime: &str| catalog.tools().iter().any(|other| other.is_imported_from(runtime));
+    if tool.is_whole_server() && tool.runtime_id.as_deref().is_some_and(is_imported) {
+        // Its tools are called, and each is a separate entry.
+        labels(tool, found);
+        return;
+    }
     let is_mcp = tool.family == Some(Family::Mcp);
     let transport = tool.source.as_ref().and_then(|source| source.transport);
     if is_mcp && transport.is_some_and(|transport| transport != Transport::Stdio) && !named(&tool.runtime_id)
@@ -88,7 +94,7 @@ pub(super) fn contract(tool: &Tool, catalog: &Catalog, files: Option<&ToolFiles>
     };
     if callable && !tool.has_contract() {
         say(IssueType::MissingContract, "id", "the tool can be called and has no contract");
-    } else if callable && !named(&tool.input_schema_path) {
+    } else if callable && !named(&tool.input_schema_path) && !tool.takes_words() {
         let detail = "input_schema_path is not set, so no call can be planned";
         say(IssueType::MissingInputSchema, "input_schema_path", detail);
     }
@@ -300,5 +306,9 @@ fn bad_names(template: &str) -> Vec<&str> {
     let meant = |word: &&str| {
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte))
     };
-    inside.filter(meant).filter(|word| !is_name(word)).collect()
+    // The template of a list.
+    let is_list = |word: &str| {
+        word.strip_suffix("...").is_some_and(is_name) && template.len() == word.len() + "{}".len()
+    };
+    inside.filter(meant).filter(|word| !is_name(word) && !is_list(word)).collect()
 }

@@ -602,16 +602,36 @@ pub(super) const HARNESSES: &[Harness] = &[
     unread(Program::ROVODEV, &["~/.rovodev"]),
     unread(Program::TRAE, &["~/.trae", "~/.config/Trae", "~/Library/Application Support/Trae"]),
     unread(Program::WARP, &["~/.warp", "~/.config/warp-terminal"]),
+    // docs.openclaw.ai/cli/mcp and /gateway/configuration-reference. Clawdbot is its earlier name.
     Harness {
         folders: &["~/.clawdbot"],
-        shelves: &[user_skills("~/.clawdbot/skills")],
+        more: &[claw_servers(Files {
+            moved_by: Some(("CLAWDBOT_STATE_DIR", "~/.clawdbot")),
+            ..Files::same(&["~/.clawdbot/clawdbot.json"], Grade::Unconfirmed)
+        })],
+        shelves: &[user_skills("~/.clawdbot/skills").moved_by("CLAWDBOT_STATE_DIR", "~/.clawdbot")],
         is_guest: true,
         ..row(Program::CLAWDBOT, &spelling::COMMON)
     },
     Harness {
         folders: &["~/.openclaw"],
-        shelves: &[user_skills("~/.openclaw/skills")],
+        more: &[claw_servers(Files {
+            moved_by: Some(("OPENCLAW_STATE_DIR", "~/.openclaw")),
+            ..Files::same(&["~/.openclaw/openclaw.json"], Grade::Vendor)
+        })],
+        shelves: &[
+            user_skills("~/.openclaw/skills").moved_by("OPENCLAW_STATE_DIR", "~/.openclaw"),
+            user_skills("~/.openclaw/workspace/skills").moved_by("OPENCLAW_STATE_DIR", "~/.openclaw"),
+        ],
         is_guest: true,
         ..row(Program::OPENCLAW, &spelling::COMMON)
     },
 ];
+
+/// The configuration of Clawdbot and OpenClaw, with servers under `mcp.servers`.
+const fn claw_servers(files: Files) -> Config {
+    commented(Config {
+        ways: KeyPaths::Keys(&[&["mcp", "servers"], &["mcpServers"]]),
+        ..json(Extent::User, files, &spelling::CLAW)
+    })
+}

@@ -139,6 +139,12 @@ pub(crate) const CRUSH: Spelling = Spelling {
     typed: TypeRequirement::Always,
     ..BASE
 };
+pub(crate) const CLAW: Spelling = Spelling {
+    timeouts: &[("requestTimeoutMs", Unit::Milliseconds)],
+    includes: &[],
+    beside: &["transport"],
+    ..BASE
+};
 pub(crate) const CLINE: Spelling = Spelling { timeouts: &[("timeout", Unit::Seconds)], ..BASE };
 pub(crate) const KIRO: Spelling = Spelling { denied: Some("disabledTools"), includes: &[], ..BASE };
 pub(crate) const ROO: Spelling = Spelling {

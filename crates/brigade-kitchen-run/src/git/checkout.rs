@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+use std::sync::PoisonError;
 
 use brigade_fs::{FileMode, Fs as _, FsError, RelPath};
 
@@ -49,7 +50,8 @@ impl GitPlace {
     /// Returns whether Brigade writes a file.
     fn is_own(&self, path: &[u8]) -> bool {
         let Some(path) = path.strip_prefix(self.repository.prefix.as_bytes()) else { return false };
-        self.options.own_files.iter().any(|own| {
+        let later = self.later_files.lock().unwrap_or_else(PoisonError::into_inner);
+        self.options.own_files.iter().chain(&*later).any(|own| {
             let own = own.trim_end_matches('/').as_bytes();
             path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
         })

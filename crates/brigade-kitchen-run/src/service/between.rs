@@ -11,6 +11,7 @@ use brigade_policy::Failure;
 use super::ServeError;
 use super::floor::{ServiceLoop, ceiling};
 use super::menu::{FileStamps, ServedPrd};
+use crate::projections::Targets;
 
 /// Formats a failure with its first reason and place.
 fn failure_text(failure: &Failure) -> String {
@@ -139,6 +140,9 @@ impl ServiceLoop<'_> {
         }
         self.approved = Some(menu.fingerprint);
         let old = std::mem::replace(&mut self.menu, Arc::new(menu));
+        let targets = Targets::new(&*self.kitchen.fs, &self.menu.path, &self.menu.name, &settings);
+        self.workplace.own(targets.own_files());
+        self.projections.retarget(targets, settings.learnings_max);
         self.settings = Arc::new(settings);
         let is_new = |warning: &&String| !old.warnings.contains(warning);
         self.menu.warnings.iter().filter(is_new).for_each(|warning| self.warn(warning));

@@ -37,12 +37,10 @@ pub(super) fn check(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
         for (index, transition) in state.transitions.iter().enumerate() {
             if !states.contains_key(&transition.target) {
                 is_whole = false;
-                let path = format!("{}.transitions[{}].target", path(name), index + 1);
-                reader.fault(
-                    root.at(&["spec", "states", name, "transitions"]),
-                    &path,
-                    "not a state of this workflow",
-                );
+                let number = (index + 1).to_string();
+                let path = format!("{}.transitions[{number}].target", path(name));
+                let at = root.at(&["spec", "states", name, "transitions", &number, "target"]);
+                reader.fault(at, &path, "not a state of this workflow");
             }
         }
         for (key, count) in [("max_state_visits", state.max_state_visits)] {
@@ -118,9 +116,10 @@ fn templates(spec: &WorkflowSpec, root: &Root<'_>, reader: &mut Reader) {
 }
 
 fn report_fault(key: &str, message: String, state: &str, root: &Root<'_>, reader: &mut Reader) {
-    let first = key.split(['.', '[']).next().unwrap_or_default();
+    let steps = key.split(['.', '[', ']']).filter(|step| !step.is_empty());
+    let steps: Vec<&str> = ["spec", "states", state].into_iter().chain(steps).collect();
     let path = format!("{}.{key}", below("spec.states", state));
-    reader.fault(root.at(&["spec", "states", state, first]), &path, message);
+    reader.fault(root.at(&steps), &path, message);
 }
 
 /// Lists the strings of a value.

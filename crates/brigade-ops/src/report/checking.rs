@@ -29,12 +29,14 @@ pub struct VersionRow {
 pub struct CheckedTool {
     /// The id.
     pub id: String,
-    /// The level of its file: `project` or `user`.
+    /// The level of its file.
     pub level: OrBuiltin<Level>,
     /// Where it comes from: `script`, `cli`, `mcp`, `skill` or `harness`; `null` for other families.
     pub source: Option<OrBuiltin<ToolSource>>,
     /// Whether it is expected to be present.
     pub availability: Option<Availability>,
+    /// Whether the entry is enabled. Nothing is run for a disabled one, and it is not counted.
+    pub enabled: bool,
     /// Whether it is present.
     pub state: ToolState,
     /// Why it is not available.
@@ -57,6 +59,7 @@ impl CheckedTool {
             level: tool.reported_level(),
             source: tool.reported_source(),
             availability: tool.availability,
+            enabled: tool.enabled,
             state: presence.state,
             reasons: StateReason::all_of(presence),
             program: presence.program.clone(),
@@ -71,7 +74,7 @@ impl CheckedTool {
     }
 }
 
-/// How many tools are in which state.
+/// How many enabled tools, or named ones, are in which state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -84,6 +87,13 @@ pub struct CheckCounts {
     pub outdated: usize,
     /// Unknown without starting a program.
     pub unknown: usize,
+}
+
+impl CheckCounts {
+    /// Returns how many tools are not available.
+    fn others(self) -> usize {
+        self.missing + self.outdated + self.unknown
+    }
 }
 
 /// `tools check`: the presence of tools.
@@ -112,6 +122,6 @@ impl Report for CheckReport {
     const SCHEMA: SchemaId = "brigade.tool-check.v1";
 
     fn exit(&self) -> Exit {
-        if self.counts.available == self.tools.len() { Exit::Done } else { Exit::Refused }
+        if self.counts.others() == 0 { Exit::Done } else { Exit::Refused }
     }
 }

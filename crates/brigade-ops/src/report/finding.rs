@@ -363,6 +363,10 @@ pub struct FindMatch {
     pub capabilities: Vec<String>,
     /// The capabilities of the query that it has.
     pub matched: Vec<String>,
+    /// The capabilities of the query that it does not state, and that words of its name, description and successful
+    /// runs suggest.
+    #[serde(default)]
+    pub inferred: Vec<String>,
     /// The capabilities of the query that it lacks.
     pub unmatched: Vec<String>,
     /// Whether no blocker applies to every call, whatever its arguments. A call still needs approval.
@@ -395,6 +399,7 @@ impl FindMatch {
             categories: texts(tool.all_categories()),
             capabilities: texts(tool.all_capabilities()),
             matched: candidate.matched,
+            inferred: candidate.inferred,
             unmatched: candidate.unmatched,
             callable,
             runs_in: tool.runs_in(),

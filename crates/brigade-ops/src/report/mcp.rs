@@ -220,6 +220,22 @@ pub struct EnableReport {
     pub changed_count: usize,
     /// The tools, as they are after the change.
     pub tools: Vec<EnabledTool>,
+    /// The servers whose tools were imported in the same step.
+    #[serde(default)]
+    pub imported: Vec<ImportedServer>,
+}
+
+/// A server that was started and imported because its entry was enabled.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ImportedServer {
+    /// Its runtime.
+    pub runtime_id: String,
+    /// The ids of the tools that were added, disabled.
+    pub added: Vec<String>,
+    /// Why its tools were not imported.
+    pub error: Option<String>,
 }
 
 impl Report for EnableReport {
@@ -227,7 +243,8 @@ impl Report for EnableReport {
 
     fn exit(&self) -> Exit {
         let is_done = self.dry_run || self.written || self.changed_count == 0;
-        if is_done { Exit::Done } else { Exit::Refused }
+        let is_imported = self.imported.iter().all(|server| server.error.is_none());
+        if is_done && is_imported { Exit::Done } else { Exit::Refused }
     }
 }
 
@@ -252,6 +269,10 @@ pub struct EnabledTool {
     pub approval_mode: Option<brigade_catalog::ApprovalMode>,
     /// What approves its calls, by agent: `allow`, `ask`, `deny`, `rule NAME`, or `hidden` with the reason.
     pub gates: std::collections::BTreeMap<String, String>,
+    /// For the entry of a whole server whose tools are not imported: the command or address that is started or
+    /// reached to import them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<String>,
     /// Whether its entry changes.
     pub changed: bool,
     /// Why it is not changed, or why it cannot be called yet.

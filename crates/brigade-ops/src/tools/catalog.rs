@@ -16,12 +16,12 @@ use brigade_workspace::{
 use crate::report::{ContractsReport, DescribeReport, ToolLinesReport};
 use crate::tools::finding::{ListFilter, discovered_entries, notes, notes_with_cache};
 
-/// Lists the enabled tools from the catalog, without reading other files.
+/// Lists the tools of the catalog, also disabled ones, without reading other files.
 pub fn lines(context: &WorkspaceContext) -> Result<ToolLinesReport, Failure> {
     Ok(lines_of_all(context, &load::catalog(context)?))
 }
 
-/// Lists the enabled tools that match a filter. Reads other files only to check whether tools are present.
+/// Lists the tools that match a filter, also disabled ones. Reads other files only to check whether tools are present.
 pub fn lines_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<ToolLinesReport, Failure> {
     if filter.is_empty() {
         return lines(context);
@@ -76,7 +76,7 @@ fn lines_of_all(context: &WorkspaceContext, catalog: &Catalog) -> ToolLinesRepor
         notes: notes(catalog),
         discovered: None,
         discovered_at: None,
-        tools: catalog.tools().iter().filter(|tool| tool.enabled).map(ToolLine::new).collect(),
+        tools: catalog.tools().iter().map(ToolLine::new).collect(),
         next: {
             match (catalog.is_valid(), is_missing(catalog)) {
                 // A person left the catalog empty, so the built-in tools are not proposed.

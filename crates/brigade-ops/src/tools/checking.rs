@@ -14,7 +14,7 @@ use crate::tools::finding::{notes, presences, runtimes_for};
 pub enum CheckSelection {
     /// The tools with these ids, aliases or qualified ids. They may be disabled.
     Named(Vec<String>),
-    /// All enabled tools.
+    /// All tools. Nothing is run for disabled ones, and they are not counted.
     All,
 }
 
@@ -41,21 +41,25 @@ pub fn check(
     let tools: Vec<&Tool> = match what {
         CheckSelection::All => {
             config.catalog.readable()?;
-            load::enabled(&config.catalog)
+            config.catalog.tools().iter().collect()
         }
         CheckSelection::Named(ids) => load::any_tools(&config.catalog, ids)?,
     };
     let mut notes = notes(&config.catalog);
     let presences = match checks {
         RunChecks::No => presences(context, &config, &tools)?,
-        RunChecks::Yes => observed_presences(context, &config, &tools, &mut notes)?,
+        RunChecks::Yes => observed_presences(context, &config, &tools, what, &mut notes)?,
     };
     let row = |(tool, presence): (&&Tool, &Presence)| {
         let mut row = CheckedTool::new(tool, presence);
         spell_hints(&mut row.reasons, |hint| context.spelled(hint));
         row
     };
-    let count = |state: ToolState| presences.iter().filter(|presence| presence.state == state).count();
+    let counted = || {
+        let all = tools.iter().zip(&presences);
+        all.filter(|(tool, _)| tool.enabled || *what != CheckSelection::All)
+    };
+    let count = |state: ToolState| counted().filter(|(_, presence)| presence.state == state).count();
     Ok(CheckReport {
         schema: CheckReport::SCHEMA,
         target: context.target(),
@@ -77,6 +81,7 @@ pub(crate) fn observed_presences(
     context: &WorkspaceContext,
     config: &Config,
     tools: &[&Tool],
+    what: &CheckSelection,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Presence>, Failure> {
     let runtimes = runtimes_for(context, tools)?;
@@ -85,6 +90,18 @@ pub(crate) fn observed_presences(
     let mut observing = ToolObserver::new(context, config);
     let mut found = Vec::new();
     for tool in tools {
+        if !tool.enabled && *what == CheckSelection::All {
+            found.push(reader.presence(tool));
+            continue;
+        }
+        // The file may be part of a clone.
+        if tool.origin.level.is_registry()
+            && (tool.check_to_run().is_some() || tool.version_to_run().is_some())
+        {
+            notes.push(format!("{}: its commands are not run before it is registered", tool.id));
+            found.push(reader.presence(tool));
+            continue;
+        }
         let observed = observing.observe(tool)?;
         // Without a required version, the state does not report an unknown version.
         if let (None, Some(why)) = (&tool.version, &observed.version_problem) {

@@ -7,17 +7,23 @@ use std::collections::BTreeMap;
 
 use brigade_access::Rights;
 use brigade_catalog::edit::{self, EditError};
-use brigade_catalog::{ApprovalMode, Catalog, FieldValue, KNOWN_EFFECTS, Level, Tool, misspelt_effect};
+use brigade_catalog::{
+    ApprovalMode, Catalog, FieldValue, KNOWN_EFFECTS, Level, Runtime, Tool, misspelt_effect,
+};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Glob, NextStep, closest};
+use brigade_core::{Glob, Hint, NextStep, closest};
+use brigade_mcp::ImportAction;
 use brigade_policy::Failure;
+use brigade_redact::shown_command;
 use brigade_workspace::{
     CATALOG, Config, ToolRequest, WorkspaceContext, explain_approval, load, look, policy_tracked,
-    read_agents, read_user_catalog,
+    read_agents, with_levels,
 };
 
+use super::import_mcp::{ImportMcpRequest, import_mcp};
+use super::register::save_runtime;
 use crate::error::{Error, ErrorKind};
-use crate::report::{EnableReport, EnabledTool, Report as _};
+use crate::report::{EnableReport, EnabledTool, ImportedServer, Report as _};
 use crate::setup::Setup;
 use crate::trust::note_shown;
 
@@ -65,6 +71,15 @@ pub fn enable_tools(
     let ids = || catalog.tools().iter().map(|tool| tool.id.as_str());
     for glob in &globs {
         if !ids().any(|id| glob.matches(id)) {
+            let in_place = load::catalog(context)?;
+            let in_place = in_place.tool(glob.as_str()).filter(|tool| tool.origin.level.is_registry());
+            if let Some(tool) = in_place {
+                let file = escape_terminal(&tool.origin.place.file);
+                let message = format!("`{}` is an entry of {file}, which is only read", tool.id);
+                let step = NextStep::RegisterTool(format!("registry:{}", tool.id));
+                let hint = Hint::to("register it first", step);
+                return Err(Error::new(ErrorKind::NotFound, message).hint(hint));
+            }
             let message = format!("no tool of {CATALOG} matches `{}`", escape_terminal(glob.as_str()));
             let error = Error::new(ErrorKind::NotFound, message);
             return Err(match closest(glob.as_str(), ids()) {
@@ -93,6 +108,14 @@ pub(crate) fn enable_ids(
         after = text;
         tools.push(row);
     }
+    let servers = if change.enabled { servers_to_import(context, &catalog, &ids)? } else { Vec::new() };
+    for (id, runtime) in &servers {
+        for row in tools.iter_mut().filter(|row| row.tool_id == *id) {
+            row.starts =
+                Some(runtime.url.clone().unwrap_or_else(|| shown_command(&runtime.command).into_owned()));
+            row.changed = true;
+        }
+    }
     let new = Catalog::parse(CATALOG, Level::Project, after.as_bytes());
     show_gates(context, new, &mut tools);
     let mut report = EnableReport {
@@ -103,21 +126,74 @@ pub(crate) fn enable_ids(
         written: false,
         changed_count: tools.iter().filter(|tool| tool.changed).count(),
         tools,
+        imported: Vec::new(),
     };
-    if change.dry_run || after == before || !confirm(&report)? {
+    if change.dry_run || report.changed_count == 0 || !confirm(&report)? {
         return Ok(report);
     }
-    let setup = Setup::new(context);
-    let _lock = setup.lock_catalog()?;
-    if setup.text_of_catalog()? != before {
-        return Err(changed_meanwhile());
+    {
+        let setup = Setup::new(context);
+        let _lock = setup.lock_catalog()?;
+        if setup.text_of_catalog()? != before {
+            return Err(changed_meanwhile());
+        }
+        if after != before {
+            setup.write_config(CATALOG, &after)?;
+        }
     }
-    setup.write_config(CATALOG, &after)?;
     report.written = true;
     if change.enabled {
         note_shown(context, "tools enable", |tool| ids.iter().any(|id| tool.id == id.as_str()));
     }
+    report.imported =
+        servers.into_iter().map(|(_, runtime)| import_server(context, runtime, confirm)).collect();
     Ok(report)
+}
+
+/// Returns the runtimes of entries that describe a whole server of which no tool is imported, each with its entry.
+fn servers_to_import(
+    context: &WorkspaceContext,
+    catalog: &Catalog,
+    ids: &[String],
+) -> Result<Vec<(String, Runtime)>, Failure> {
+    let is_imported = |runtime: &str| catalog.tools().iter().any(|tool| tool.is_imported_from(runtime));
+    let named = ids.iter().filter_map(|id| catalog.tool(id));
+    let servers: Vec<&Tool> = named.filter(|tool| tool.is_whole_server() && !tool.is_broken).collect();
+    if servers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let runtimes = load::runtimes(context)?;
+    let of_entry = |tool: &Tool| {
+        let id = tool.runtime_id.as_deref().filter(|id| !is_imported(id))?;
+        let runtime = runtimes.runtime(id).filter(|runtime| !runtime.is_broken)?;
+        Some((tool.id.to_string(), runtime.clone()))
+    };
+    Ok(servers.into_iter().filter_map(of_entry).collect())
+}
+
+/// Enables a runtime, starts its server, and imports its tools, disabled.
+fn import_server(context: &WorkspaceContext, runtime: Runtime, confirm: &mut Confirm<'_>) -> ImportedServer {
+    let runtime_id = runtime.id.to_string();
+    let import = |confirm: &mut Confirm<'_>| -> Result<Vec<String>, Error> {
+        if !runtime.enabled {
+            save_runtime(context, &Runtime { enabled: true, ..runtime })?;
+        }
+        let request = ImportMcpRequest {
+            runtime_id: runtime_id.clone(),
+            tools: Vec::new(),
+            enable: None,
+            accept_hints: false,
+            dry_run: false,
+        };
+        let report = import_mcp(context, &request, confirm)?;
+        let added = report.tools.into_iter().filter(|row| row.action == ImportAction::Add);
+        Ok(added.map(|row| row.tool_id).collect())
+    };
+    let (added, error) = match import(confirm) {
+        Ok(added) => (added, None),
+        Err(error) => (Vec::new(), Some(error.with_hints(&context.speller()))),
+    };
+    ImportedServer { runtime_id, added, error }
 }
 
 /// Returns the error for a catalog that another process changed while a person read the proposal.
@@ -157,6 +233,7 @@ fn changed(text: &str, tool: &Tool, change: &EnableChange) -> Result<(String, En
         proposed_effects: tool.proposed_effects.clone(),
         approval_mode: change.approval.or(tool.approval_mode),
         gates: BTreeMap::new(),
+        starts: None,
         changed: false,
         detail: None,
     };
@@ -195,11 +272,7 @@ fn changed(text: &str, tool: &Tool, change: &EnableChange) -> Result<(String, En
 /// Adds what approves calls of each tool, for each agent of the gateway. Files with errors give no gates.
 fn show_gates(context: &WorkspaceContext, project: Catalog, tools: &mut [EnabledTool]) {
     let host = context.host();
-    let catalog = match read_user_catalog(&host) {
-        Some(user) => project.with_user(user),
-        None => project,
-    };
-    let catalog = catalog.connect(&load::runtimes(context).unwrap_or_default());
+    let catalog = with_levels(&host, Ok(project)).connect(&load::runtimes(context).unwrap_or_default());
     let config = Config::new(&host, catalog, load::policy(context));
     let Ok(agents) = read_agents(&*context.fs) else { return };
     let names = agents.gateway.agent_names();

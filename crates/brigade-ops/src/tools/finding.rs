@@ -6,11 +6,11 @@ use crate::{DISCOVERED, Memory, read_remembered};
 use brigade_call::{Caller, Receipt, RunStatus, standing_blockers};
 use brigade_catalog::{
     Catalog, Family, FindQuery, HarnessTools, Level, Masks, Presence, Runtimes, SearchText, Tool, ToolSource,
-    ToolState, candidates, gaps, label_key, rank,
+    ToolState, UsedWords, candidates, gaps, label_key, rank,
 };
 use brigade_core::parallel::in_parallel;
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, ErrorKind, RefusalMember, Report as _, Severity, Timestamp};
+use brigade_core::{ConfigIssue, ErrorKind, Json, RefusalMember, Report as _, Severity, Timestamp};
 use brigade_harness::{DiscoveredEntry, EntrySource, RememberedFileError};
 use brigade_policy::Failure;
 use brigade_workspace::{CATALOG, Config, Depth, FactReader, PresenceReader, WorkspaceContext, gather, load};
@@ -20,6 +20,9 @@ use crate::report::{
     StatsReport, Suggestion, ToolStats, spell_hints,
 };
 use crate::tools::catalog::summary_of;
+
+/// The maximum number of runs whose words suggest capabilities.
+const MAX_USES: usize = 500;
 
 /// Which tools to list. An empty filter lists all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,11 +98,10 @@ impl ListFilter {
         built_in(config, &self.families).filter(|tool| self.takes(tool))
     }
 
-    /// Returns the positions of the enabled tools that match.
+    /// Returns the positions of the tools that match, also of disabled ones.
     pub fn places(&self, context: &WorkspaceContext, config: &Config) -> Result<Vec<usize>, Failure> {
         let tools = config.catalog.tools();
-        let mut places: Vec<usize> =
-            (0..tools.len()).filter(|place| tools[*place].enabled && self.takes(&tools[*place])).collect();
+        let mut places: Vec<usize> = (0..tools.len()).filter(|place| self.takes(&tools[*place])).collect();
         if self.available && !places.is_empty() {
             let found: Vec<&Tool> = places.iter().map(|place| &tools[*place]).collect();
             let mut states = presences(context, config, &found)?.into_iter().map(|presence| presence.state);
@@ -182,7 +184,8 @@ pub fn find(context: &WorkspaceContext, query: &FindQuery) -> Result<FindReport,
     let tools: Vec<&Tool> = config.catalog.tools().iter().chain(built_in(&config, &query.families)).collect();
     let harness_tools =
         if config.catalog.offers_harness_tools() { HarnessTools::Offered } else { HarnessTools::LeftOut };
-    let fitting = candidates(tools.iter().copied(), query, harness_tools);
+    let used = used_words(context, query)?;
+    let fitting = candidates(tools.iter().copied(), query, harness_tools, &used);
     let of_candidates: Vec<&Tool> = fitting.iter().map(|candidate| candidate.tool).collect();
     let states = presences(context, &config, &of_candidates)?;
     let found = rank(fitting.into_iter().zip(states).collect(), query);
@@ -237,6 +240,35 @@ pub fn find(context: &WorkspaceContext, query: &FindQuery) -> Result<FindReport,
         gaps,
         notes,
     })
+}
+
+/// Returns the words of the arguments of the newest runs that succeeded, if the query asks for capabilities.
+fn used_words(context: &WorkspaceContext, query: &FindQuery) -> Result<UsedWords, Failure> {
+    let mut used = UsedWords::default();
+    if query.capabilities.is_empty() {
+        return Ok(used);
+    }
+    let runs = context.queue().read()?.receipts(MAX_USES)?;
+    let is_use = |receipt: &&Receipt| *receipt.status() == RunStatus::Completed && !receipt.is_installation();
+    for receipt in runs.receipts.iter().map(|stored| &stored.receipt).filter(is_use) {
+        add_words(&receipt.asked_args(), &mut |text| used.add(receipt.tool_id(), text));
+    }
+    Ok(used)
+}
+
+/// Passes on the keys and texts of arguments. Records have them without secrets.
+fn add_words(args: &Json, found: &mut impl FnMut(&str)) {
+    match args {
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+        Json::String(text) => found(text),
+        Json::Array(items) => items.iter().for_each(|item| add_words(item, found)),
+        Json::Object(members) => {
+            for (key, value) in members {
+                found(key);
+                add_words(value, found);
+            }
+        }
+    }
 }
 
 /// Counts the runs of each tool, or of one, from the receipts.
@@ -410,7 +442,20 @@ pub fn notes(catalog: &Catalog) -> Vec<String> {
         let hint = issue.hint.clone().filter(|_| issue.severity == Severity::Warning);
         ConfigIssue { hint, ..issue.clone() }.to_string()
     };
-    issues.map(note).collect()
+    issues.map(note).chain(notes_on_registries(catalog)).collect()
+}
+
+/// Says of each registry that is read in place that a person approves each call of its tools.
+fn notes_on_registries(catalog: &Catalog) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for tool in catalog.tools().iter().filter(|tool| tool.origin.level.is_registry()) {
+        *counts.entry(&tool.origin.place.file).or_default() += 1;
+    }
+    let note = |(file, count): (&str, usize)| {
+        let file = escape_terminal(file);
+        format!("{file} is read in place ({count} tools): a person approves each call of them")
+    };
+    counts.into_iter().map(note).collect()
 }
 
 fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {

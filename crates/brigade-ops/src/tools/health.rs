@@ -29,7 +29,7 @@ pub fn list(context: &WorkspaceContext) -> Result<CatalogReport, Failure> {
 /// Lists like [`list`], but only the tools that match a filter.
 pub fn list_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<CatalogReport, Failure> {
     let parts = Parts { health: Checks::Skip, ledger: LedgerCheck::Trust, clients: false, ..Parts::all() };
-    catalog_report(context, &parts, &DoctorRequest::default(), filter)
+    catalog_report(context, &parts, &DoctorRequest::default(), filter, DisabledTools::Listed)
 }
 
 /// Checks everything: catalog, files, projections, runtimes, policy, calls, runs, checkpoints and the state. Runs the
@@ -45,7 +45,14 @@ pub fn diagnose_catalog(
     request.check()?;
     let tool = request.tool.as_ref().map(|tool| load::id_of(context, tool)).transpose()?;
     let request = &DoctorRequest { tool, ..request.clone() };
-    catalog_report(context, &Parts::all(), request, &ListFilter::default())
+    catalog_report(context, &Parts::all(), request, &ListFilter::default(), DisabledTools::LeftOut)
+}
+
+/// Whether a report lists disabled tools.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DisabledTools {
+    Listed,
+    LeftOut,
 }
 
 fn catalog_report(
@@ -53,6 +60,7 @@ fn catalog_report(
     parts: &Parts,
     request: &DoctorRequest,
     filter: &ListFilter,
+    disabled: DisabledTools,
 ) -> Result<CatalogReport, Failure> {
     let config = gather::own_config(context)?;
     let wants_discovered = filter.includes_discovered();
@@ -93,10 +101,19 @@ fn catalog_report(
         let missing = config.missing_facts(&context.host());
         missing.iter().map(|(row, facts)| MissingBuiltin::new(row, facts)).collect()
     });
-    let own = {
+    let (own, facts) = {
         let reader = FactReader::new(context.host(), &config);
         let read = |tool: &'static Tool| (tool, reader.read(tool, Depth::Summary).summary());
-        filter.built_in(&config).map(read).collect()
+        let own = filter.built_in(&config).map(read).collect();
+        let mut known = facts.into_iter();
+        let tools = config.catalog.tools().iter().enumerate();
+        let tools = tools.filter(|(_, tool)| tool.enabled || disabled == DisabledTools::Listed);
+        let mut of_tool = |tool: &Tool| match tool.enabled {
+            true => known.next().expect("the facts are those of all enabled tools"),
+            false => reader.read(tool, Depth::Summary).summary(),
+        };
+        let facts: Vec<(usize, SummaryFacts)> = tools.map(|(place, tool)| (place, of_tool(tool))).collect();
+        (own, facts)
     };
     let tools = tool_rows(context, config.catalog, facts, wanted, own);
     Ok(CatalogReport {
@@ -132,20 +149,17 @@ fn issue_rows(context: &WorkspaceContext, issues: Vec<Issue>) -> Rows<IssueRepor
     Rows::new(issues.len(), move |index| IssueReport::new(&issues[index], &absolute, &words))
 }
 
-/// Summarizes the enabled tools, or those at the `wanted` positions. The facts are those of all enabled tools, in
-/// order.
+/// Summarizes the tools that have facts, or those of them at the `wanted` positions. Both are in the order of the
+/// catalog.
 fn tool_rows(
     context: &WorkspaceContext,
     catalog: Catalog,
-    facts: Vec<SummaryFacts>,
+    mut rows: Vec<(usize, SummaryFacts)>,
     wanted: Option<Vec<usize>>,
     own: Vec<(&'static Tool, SummaryFacts)>,
 ) -> Rows<ToolSummary> {
     let absolute = context.absolute_paths();
-    let tools = catalog.tools().iter().enumerate().filter(|(_, tool)| tool.enabled);
-    let mut rows: Vec<(usize, SummaryFacts)> = tools.map(|(place, _)| place).zip(facts).collect();
     if let Some(wanted) = wanted {
-        // Both are in the order of the catalog.
         rows.retain(|(place, _)| wanted.binary_search(place).is_ok());
     }
     Rows::new(rows.len() + own.len(), move |index| match rows.get(index) {

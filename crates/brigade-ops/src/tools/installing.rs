@@ -20,7 +20,7 @@ use brigade_redact::Redactor;
 use brigade_workspace::{Config, FactReader, POLICY, WorkspaceContext, errors_of_tool, gather, load};
 
 use crate::report::{BlockedInstall, InstallReport, NotInstalled, QueuedInstall, SkippedInstall};
-use crate::tools::checking::observed_presences;
+use crate::tools::checking::{CheckSelection, observed_presences};
 use crate::tools::finding::{notes, presences};
 
 /// Options of an installation.
@@ -127,6 +127,24 @@ pub fn install(context: &WorkspaceContext, request: &InstallRequest) -> Result<I
     report.skipped_count = report.skipped.len();
     report.blocked_count = report.blocked.len();
     Ok(report)
+}
+
+/// Queues the installation of a missing tool of a registry whose settings ask for it, and returns the pending call.
+/// Agents cannot ask for installations.
+pub(crate) fn auto_install(context: &WorkspaceContext, config: &Config, tool: &str) -> Option<CallId> {
+    let tool = config.catalog.tool(tool).filter(|tool| tool.enabled && tool.origin.level.is_registry())?;
+    let is_asked = config.catalog.registry_settings().auto_install == Some(true);
+    if !is_asked || context.caller.agent().is_some() {
+        return None;
+    }
+    let states = presences(context, config, &[tool]).ok()?;
+    if states.iter().any(|presence| presence.state != ToolState::Missing) {
+        return None;
+    }
+    let request = InstallRequest::from(InstallSelection::Named(vec![tool.id.to_string()]));
+    let report = install(context, &request).ok()?;
+    let queued = report.queued.into_iter().find(|row| row.status == CallStatus::Pending.as_str())?;
+    queued.call_id?.parse().ok()
 }
 
 /// Returns the next step with a stored call.
@@ -380,7 +398,8 @@ fn look(context: &WorkspaceContext, config: &Config, tool: &Tool) -> Presence {
 
 /// Checks one tool again, because the installation may have changed the result.
 fn look_again(context: &WorkspaceContext, config: &Config, tool: &Tool) -> Presence {
-    let seen = observed_presences(context, config, &[tool], &mut Vec::new());
+    let named = CheckSelection::Named(Vec::new());
+    let seen = observed_presences(context, config, &[tool], &named, &mut Vec::new());
     seen.ok().and_then(|mut seen| seen.pop()).unwrap_or_else(Presence::unknown)
 }
 

@@ -3,6 +3,7 @@
 //! An entry that can run or install something is disabled, and always asks for approval. All tools are written, or
 //! none.
 
+mod registry;
 mod target;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +29,9 @@ const LIMIT: u64 = 4 << 20;
 
 /// The maximum number of tools in a registration. More cannot be reviewed, and each edits the text of the catalog.
 const MAX_TOOLS: usize = 1_000;
+
+/// The start of a reference to an entry of a tools registry that is read in place.
+const REGISTRY: &str = "registry:";
 
 /// The maximum number of tools that a note names.
 const MAX_NAMED: usize = 5;
@@ -69,8 +73,8 @@ pub fn register(
 ) -> Result<RegisterReport, FailureReport<Box<RegisterReport>>> {
     let mut found = SourceFindings::default();
     let references = request.sources.iter().filter_map(|source| match source {
-        RegisterSource::Reference(name) => Some(name.as_str()),
-        RegisterSource::File(_) | RegisterSource::Text(..) => None,
+        RegisterSource::Reference(name) if !name.starts_with(REGISTRY) => Some(name.as_str()),
+        RegisterSource::Reference(_) | RegisterSource::File(_) | RegisterSource::Text(..) => None,
     });
     let references: Vec<&str> = references.collect();
     let discovered = if references.is_empty() { None } else { Some(look_for(context, &references)?) };
@@ -81,6 +85,9 @@ pub fn register(
             (RegisterSource::Text(name, text), _) => {
                 let read = Registrations::read(name, text.as_bytes(), request.level, container(context));
                 found.take(read, &Source::File(name.clone()), |error| row(error, Some(name)));
+            }
+            (RegisterSource::Reference(name), _) if name.starts_with(REGISTRY) => {
+                found.read_entry(context, name, request.level)?;
             }
             (RegisterSource::Reference(name), Some(discovered)) => {
                 found.define(context, discovered, name, request.level, only)?;

@@ -34,6 +34,7 @@ pub(super) const TOP_LEVEL_KEYS: &[&str] = &[
     "git",
     "web",
     "mcp",
+    "registry",
     "programs",
     "environment",
     "commands",
@@ -159,9 +160,20 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                     match key.get_ref().as_ref() {
                         "remote" => {
                             let place = reader.place(&key.span());
-                            policy.mcp_remote = origins(reader, place, value);
+                            policy.mcp_remote = origins(reader, "mcp.remote", place, value);
                         }
                         _ => reader.unknown_member(key, "mcp.", &["remote"], TOP_LEVEL_KEYS),
+                    }
+                }
+            }
+            "registry" => {
+                for (key, value) in reader.table("registry", value).into_iter().flatten() {
+                    match key.get_ref().as_ref() {
+                        "remote" => {
+                            let place = reader.place(&key.span());
+                            policy.registry_remote = origins(reader, "registry.remote", place, value);
+                        }
+                        _ => reader.unknown_member(key, "registry.", &["remote"], TOP_LEVEL_KEYS),
                     }
                 }
             }
@@ -380,9 +392,9 @@ fn domains(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<Str
     rule
 }
 
-/// Reads origins of remote MCP servers in their normal form. Anything else is an error, because it would allow nothing.
-fn origins(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<String> {
-    let mut rule = texts(reader, "mcp.remote", place, value);
+/// Reads origins of servers in their normal form. Anything else is an error, because it would allow nothing.
+fn origins(reader: &mut Reader<'_>, field: &str, place: Place, value: &Value<'_>) -> Rule<String> {
+    let mut rule = texts(reader, field, place, value);
     for (index, origin) in rule.items.iter_mut().enumerate() {
         let url = WebUrl::parse(&origin.value).ok().filter(|url| url.target() == "/");
         let message = match url {
@@ -393,7 +405,7 @@ fn origins(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<Str
             Some(_) => "`http` is not encrypted, so it is only for this machine; write `https`",
             None => "expected scheme, host and port, such as `https://mcp.example.com`, without a path",
         };
-        reader.error_at(origin.place.clone(), &format!("mcp.remote[{}]", index + 1), message, None);
+        reader.error_at(origin.place.clone(), &format!("{field}[{}]", index + 1), message, None);
     }
     rule
 }

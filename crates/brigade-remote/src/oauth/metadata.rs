@@ -4,7 +4,7 @@ use brigade_core::Json;
 use brigade_core::web_url::WebUrl;
 use ureq::http::Method;
 
-use super::{MAX_DOCUMENT_BYTES, document, login, safe_url};
+use super::{MAX_DOCUMENT_BYTES, login, safe_url};
 use crate::error::RemoteError;
 use crate::http::{Ask, Client};
 
@@ -32,7 +32,7 @@ pub(super) fn find(client: &Client, url: &str) -> Result<LoginServer, RemoteErro
     let resource = match named {
         Some(named) => {
             let named = safe_url(&named, "resource_metadata")?;
-            let found = get(client, &named)?;
+            let found = client.document(&named.to_string(), MAX_DOCUMENT_BYTES)?;
             Some(found.ok_or_else(|| login(format!("{named} has no metadata of the server")))?)
         }
         None => {
@@ -122,28 +122,11 @@ fn check_resource(stated: &str, server: &WebUrl) -> Result<(), RemoteError> {
 /// Reads the first document that is there.
 fn first(client: &Client, places: &[String]) -> Result<Option<Json>, RemoteError> {
     for place in places {
-        let url = WebUrl::parse(place).map_err(|problem| RemoteError::Url(problem.to_string()))?;
-        if let Some(found) = get(client, &url)? {
+        if let Some(found) = client.document(place, MAX_DOCUMENT_BYTES)? {
             return Ok(Some(found));
         }
     }
     Ok(None)
-}
-
-/// Reads a document; `None` if the server has none there.
-fn get(client: &Client, url: &WebUrl) -> Result<Option<Json>, RemoteError> {
-    let answer = client.ask(&Ask {
-        method: Method::GET,
-        url,
-        headers: vec![("Accept".to_owned(), "application/json".to_owned())],
-        own_headers: Vec::new(),
-        body: Vec::new(),
-    })?;
-    match answer.status {
-        200 => Ok(document(&answer.read(MAX_DOCUMENT_BYTES)?)),
-        400..=499 => Ok(None),
-        status => Err(RemoteError::Status { origin: url.origin(), status }),
-    }
 }
 
 /// Returns a parameter of a `WWW-Authenticate` header.

@@ -4,12 +4,14 @@ use brigade::{ApprovalMode, EnableChange, EnableRequest, Exit, Report as _};
 use clap::Args;
 
 use crate::output::Output;
+use crate::render::imported_line;
 use crate::session::Session;
 
 /// Enable tools of the catalog, and set their effects
 ///
 /// Shows each tool with its effects and what approves its calls for each agent, then asks. Only fields that change are
-/// written, in place. Effects that the hints of a server propose count only with --accept-hints.
+/// written, in place. Effects that the hints of a server propose count only with --accept-hints. For the entry of a
+/// whole MCP server it also enables the runtime, starts the server once, and imports its tools, disabled.
 #[derive(Args, Debug)]
 pub(crate) struct EnableArgs {
     #[command(flatten)]
@@ -94,6 +96,7 @@ pub(crate) fn run(
     match done {
         Ok(report) if is_shown && (report.written || 0 < report.changed_count && !report.dry_run) => {
             output.note(if report.written { "the entries were changed" } else { "nothing was written" });
+            report.imported.iter().for_each(|server| output.note(&imported_line(server)));
             report.exit()
         }
         done => output.finish(done),

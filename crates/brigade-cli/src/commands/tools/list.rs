@@ -28,7 +28,7 @@ pub(crate) struct ListArgs {
     /// List tools of this family
     #[arg(long, value_name = "FAMILY")]
     family: Vec<Family>,
-    /// List tools of this level: project, user or discovered
+    /// List tools of this level: project, project-registry, user, user-registry or discovered
     #[arg(long, value_name = "LEVEL")]
     level: Vec<Level>,
     /// List only available tools

@@ -12,8 +12,8 @@ use crate::session::Session;
 ///
 /// A FILE has entries of our own TOML, tools of other registries in YAML or JSON, or is server.json of the MCP
 /// registry. A REF is what `tools discover` names: mcp:NAME, skill:NAME or harness:HARNESS.TOOL, with @HARNESS/SCOPE
-/// where definitions differ. Starts nothing. An MCP server becomes a runtime; after a review, `tools import mcp` brings
-/// its tools.
+/// where definitions differ; or registry:ID, an entry of a tools registry that is read in place. Starts nothing. An MCP
+/// server becomes a runtime; after a review, `tools enable` brings its tools.
 #[derive(Args, Debug)]
 pub(crate) struct RegisterArgs {
     /// Files with tools, and ids of discovered entries
@@ -42,8 +42,9 @@ enum RegisterLevel {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &RegisterArgs) -> Result<RegisterReport, Error> {
     let sources = arguments.sources.iter().map(|source| {
-        let is_reference =
-            |text: &&str| ["mcp:", "skill:", "harness:"].iter().any(|kind| text.starts_with(kind));
+        let is_reference = |text: &&str| {
+            ["mcp:", "skill:", "harness:", "registry:"].iter().any(|kind| text.starts_with(kind))
+        };
         Ok(match source.to_str().filter(is_reference) {
             Some(reference) => RegisterSource::Reference(reference.to_owned()),
             None => RegisterSource::File(session.absolute(Path::new(source))?),

@@ -24,6 +24,12 @@ pub(super) fn tool_id(id: &str, broken: bool) -> Text {
     if broken { Text::new(Tone::Bad, id).then(Tone::Bad, " (broken)") } else { Text::new(Tone::Strong, id) }
 }
 
+/// Shows the id of a listed tool, which may be disabled.
+pub(super) fn listed_id(id: &str, broken: bool, enabled: bool) -> Text {
+    let text = tool_id(id, broken);
+    if enabled { text } else { text.then(Tone::Faint, " (disabled)") }
+}
+
 impl View for ToolLinesReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
@@ -60,7 +66,7 @@ impl View for ToolLinesReport {
         ]);
         for tool in &self.tools {
             table.row([
-                tool_id(&tool.id, tool.broken),
+                listed_id(&tool.id, tool.broken, tool.enabled),
                 Text::from(tool.family.map_or("unknown", Family::as_str)),
                 Text::from(harnesses(&tool.supported_harnesses)),
                 Text::from(&tool.description),

@@ -1,8 +1,8 @@
 //! Search results for tools, and usage statistics.
 
 use brigade::{
-    Availability, CheckReport, CheckedTool, Family, FindReport, OrBuiltin, SearchReport, ShownTool,
-    StateReason, StatsReport, Suggestion, ToolState, ToolStats,
+    Availability, CheckReport, CheckedTool, Family, FindMatch, FindReport, OrBuiltin, SearchReport,
+    ShownTool, StateReason, StatsReport, Suggestion, ToolState, ToolStats,
 };
 
 use brigade::core::{NextStep, Timestamp};
@@ -13,7 +13,13 @@ use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when, words};
 
-use super::catalog::tool_id;
+use super::catalog::{listed_id, tool_id};
+
+/// Lists the capabilities that a tool states, and those that words about it suggest.
+fn matched(found: &FindMatch) -> String {
+    let inferred = found.inferred.iter().map(|label| format!("{label} (inferred)"));
+    found.matched.iter().cloned().chain(inferred).collect::<Vec<_>>().join(", ")
+}
 
 impl View for FindReport {
     fn show(&self, page: &mut Page) {
@@ -38,7 +44,7 @@ impl View for FindReport {
                     Text::from(found.level.as_str()),
                     words::status(found.state.as_str()),
                     words::yes_no(found.callable),
-                    Text::from(found.matched.join(", ")),
+                    Text::from(matched(found)),
                     Text::from(why.join("; ")),
                 ]);
             }
@@ -82,7 +88,7 @@ impl View for CheckReport {
     fn show(&self, page: &mut Page) {
         notes(&self.notes, page);
         if self.tools.is_empty() {
-            page.data.line("no tool is enabled");
+            page.data.line("no tools");
             return page.next_step(&NextStep::ListTools);
         }
         let mut table = Table::new([
@@ -95,7 +101,7 @@ impl View for CheckReport {
         for tool in &self.tools {
             let why: Vec<&str> = tool.reasons.iter().map(|reason| reason.message.as_str()).collect();
             table.row([
-                tool_id(&tool.id, false),
+                listed_id(&tool.id, false, tool.enabled),
                 words::status(tool.state.as_str()),
                 Text::from(tool.version.observed.as_deref().unwrap_or("")),
                 Text::from(tool.program.as_deref().unwrap_or("")),

@@ -2,8 +2,9 @@
 
 use brigade::core::{NextStep, Severity};
 use brigade::{
-    EnableReport, EnabledTool, ImportAction, ImportMcpReport, ListState, LiveIssue, LiveReport, LoginReport,
-    LogoutReport, PinListReport, PinReport, PinState, PinSummary, ServerSummary, UpdateAction, UpdateReport,
+    EnableReport, EnabledTool, ImportAction, ImportMcpReport, ImportedServer, ListState, LiveIssue,
+    LiveReport, LoginReport, LogoutReport, PinListReport, PinReport, PinState, PinSummary, ServerSummary,
+    UpdateAction, UpdateReport,
 };
 
 use crate::render::next::with_named_option;
@@ -283,6 +284,18 @@ impl View for LogoutReport {
     }
 }
 
+/// Says what became of the tools of a server that was enabled.
+pub(crate) fn imported_line(server: &ImportedServer) -> String {
+    let id = &server.runtime_id;
+    match &server.error {
+        Some(error) => format!("the tools of `{id}` were not imported: {error}"),
+        None => format!(
+            "{} tools of `{id}` were imported, disabled; enable them with `brigade tools enable '{id}-*' --accept-hints`",
+            server.added.len()
+        ),
+    }
+}
+
 impl View for EnableReport {
     fn show(&self, page: &mut Page) {
         let done = if self.written { "changed" } else { "would change" };
@@ -313,6 +326,19 @@ impl View for EnableReport {
         let told = |tool: &EnabledTool| Some(format!("{}: {}", tool.tool_id, tool.detail.as_ref()?));
         for line in self.tools.iter().filter_map(told) {
             page.note(&line);
+        }
+        let starts = |tool: &EnabledTool| {
+            Some(format!(
+                "{}: its tools are imported, for which this is started: {}",
+                tool.tool_id,
+                tool.starts.as_ref()?
+            ))
+        };
+        if self.imported.is_empty() {
+            self.tools.iter().filter_map(starts).for_each(|line| page.note(&line));
+        }
+        for server in &self.imported {
+            page.note(&imported_line(server));
         }
         if !self.written && !self.dry_run && 0 < self.changed_count {
             page.note("nothing was written");
