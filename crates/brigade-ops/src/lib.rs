@@ -56,6 +56,7 @@ pub mod state;
 mod tools;
 mod trust;
 pub mod upstreams;
+mod views;
 pub mod work;
 
 pub use brigade_workspace::RUNTIMES;
@@ -84,7 +85,7 @@ pub use discovery::{discover, harness_labels, sync};
 pub use doctor::error::UpkeepError;
 pub use doctor::examine::{FactRetention, ToolExamination, examine};
 pub use doctor::fix::{Fix, FixKind, Fixes, fix};
-pub use doctor::history::{FoundCall, FoundCheckpoint, HistoryFacts};
+pub use doctor::history::{FoundCall, FoundCheckpoint, HistoryFacts, done_switching};
 pub use doctor::incoming::left_incoming;
 pub use doctor::sections::{
     CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection, Sections,
@@ -129,4 +130,9 @@ pub use tools::installing::{InstallCheck, InstallRequest, InstallSelection, inst
 pub use tools::login::{LoginRequest, login, logout};
 pub use tools::register::{RegisterRequest, RegisterSource, register};
 pub use tools::update::{ConfirmUpdate, UpdateRequest, update_tools};
+pub use views::arguments_line;
+pub use views::history::{HistoryFilter, history};
+pub use views::life::life;
+pub use views::numbers::{ShownNumbers, ShownThing};
+pub use views::pending::{WaitingGroup, pending, waiting_groups};
 pub use work::brief::brief;

@@ -31,7 +31,7 @@ pub struct WorkAnswer {
 }
 
 impl Work {
-    fn kitchen(&self) -> Kitchen {
+    pub(crate) fn kitchen(&self) -> Kitchen {
         Kitchen { room: self.room.clone() }
     }
 

@@ -144,6 +144,9 @@ pub struct ToolLinesReport {
     pub errors: Vec<ErrorLine>,
     /// The enabled tools.
     pub tools: Vec<ToolLine>,
+    /// The disabled entries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disabled: Vec<ToolLine>,
     /// The discovered entries, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovered: Option<Vec<DiscoveredEntry>>,

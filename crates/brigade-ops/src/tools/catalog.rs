@@ -40,6 +40,7 @@ pub fn lines_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<ToolL
         valid,
         errors,
         tools: lines,
+        disabled: Vec::new(),
         next: NextStep::ListTools,
         discovered,
         discovered_at,
@@ -77,6 +78,7 @@ fn lines_of_all(context: &WorkspaceContext, catalog: &Catalog) -> ToolLinesRepor
         discovered: None,
         discovered_at: None,
         tools: catalog.tools().iter().filter(|tool| tool.enabled).map(ToolLine::new).collect(),
+        disabled: catalog.tools().iter().filter(|tool| !tool.enabled).map(ToolLine::new).collect(),
         next: {
             match (catalog.is_valid(), is_missing(catalog)) {
                 // A person left the catalog empty, so the built-in tools are not proposed.

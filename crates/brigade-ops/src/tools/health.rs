@@ -8,7 +8,7 @@ use crate::{
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Report as _;
 use brigade_core::json::Rows;
-use brigade_doctor::{DoctorRequest, Issue, IssueReport, QuietedIssues, quiet};
+use brigade_doctor::{AgentFailures, DoctorRequest, Issue, IssueReport, QuietedIssues, quiet};
 use brigade_fs::RelPath;
 use brigade_policy::Failure;
 use brigade_runtime::Checks;
@@ -45,7 +45,8 @@ pub fn diagnose_catalog(
     request.check()?;
     let tool = request.tool.as_ref().map(|tool| load::id_of(context, tool)).transpose()?;
     let request = &DoctorRequest { tool, ..request.clone() };
-    catalog_report(context, &Parts::all(), request, &ListFilter::default())
+    let failures = if request.all { AgentFailures::All } else { AgentFailures::Recent };
+    catalog_report(context, &Parts { failures, ..Parts::all() }, request, &ListFilter::default())
 }
 
 fn catalog_report(

@@ -34,9 +34,13 @@ pub(crate) struct ListArgs {
     /// List only available tools
     #[arg(long)]
     available: bool,
+    /// List disabled entries, too
+    #[arg(long, conflicts_with_all = ["agent", "available", "json"])]
+    all: bool,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
+    output.set_full(arguments.all);
     let workspace = session.workspace();
     let filter = ListFilter {
         categories: arguments.category.clone(),

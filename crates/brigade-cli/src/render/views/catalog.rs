@@ -3,7 +3,7 @@
 use brigade::core::{Json, NextStep};
 use brigade::{
     ArgumentDescription, Contract, ContractsReport, DescribeReport, ErrorLine, Family, ShowReport, ShownTool,
-    Suggestion, ToolLinesReport, ToolSummary,
+    Suggestion, ToolLine, ToolLinesReport, ToolSummary,
 };
 
 use super::doctor::{place, show_issues};
@@ -42,7 +42,9 @@ impl View for ToolLinesReport {
             let rows: Vec<Suggestion> = discovered.iter().map(Suggestion::from_entry).collect();
             return finding::suggestions(&rows, self.discovered_at, page);
         }
-        if self.tools.is_empty() {
+        let is_shown = page.is_full || self.tools.is_empty();
+        let disabled: &[ToolLine] = if is_shown { &self.disabled } else { &[] };
+        if self.tools.is_empty() && disabled.is_empty() {
             // An error already reports what cannot be listed, and the next step.
             if self.valid {
                 page.data.line("no tools");
@@ -66,7 +68,22 @@ impl View for ToolLinesReport {
                 Text::from(&tool.description),
             ]);
         }
+        for tool in disabled {
+            let grey = |text: &str| Text::new(Tone::Faint, text);
+            table.row([
+                grey(&format!("{} (disabled)", tool.id)),
+                grey(tool.family.map_or("unknown", Family::as_str)),
+                grey(&harnesses(&tool.supported_harnesses)),
+                grey(&tool.description),
+            ]);
+        }
         page.data.table(table);
+        match (self.disabled.len(), disabled.first()) {
+            (0, _) => {}
+            (_, Some(first)) => page.next_step(&NextStep::EnableTools(first.id.clone())),
+            (1, None) => page.note("1 entry is disabled; --all lists it"),
+            (count, None) => page.note(&format!("{count} entries are disabled; --all lists them")),
+        }
         page.next("brigade tools describe ID");
     }
 }
