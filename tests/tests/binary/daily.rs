@@ -3,6 +3,8 @@
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
+use crate::serve_common::{Client, assert_stands, site as served};
+
 fn site() -> Site {
     let lines = "argument_template = { path = \"{path}\" }\neffects = [\"local-read\"]";
     let site = Site::script_with("echo \"$@\"; test \"$1\" != bad\n", lines);
@@ -31,7 +33,7 @@ fn calls_are_decided_by_their_numbers() {
         ["a", "b", "c"].map(|path| site.queue("tool", &format!("{{\"path\":\"{path}\"}}"))).into();
     let pending = site.document(["pending"]).expect(0);
     assert_eq!(pending["waiting_count"], 3);
-    assert_eq!([1, 2, 3], [0, 1, 2].map(|place: usize| number_of(&pending, &ids[place])));
+    assert_eq!([1_u64, 2, 3], [0, 1, 2].map(|place: usize| number_of(&pending, &ids[place])));
     let row = &pending["rows"][0];
     assert_eq!(
         (&row["who"], &row["text"], &row["effects"]),
@@ -129,6 +131,28 @@ fn history_names_who_what_and_how() {
         "brigade.run.v1"
     );
     assert_eq!(site.document(["show", "nothing-like-it"]).expect(1)["code"], "not_found");
+}
+
+/// Issue 45: "always" adds a rule that covers this call and no other.
+#[test]
+fn always_adds_the_narrowest_rule() {
+    let site = served();
+    let (mut ann, mut ben) = (Client::connect(&site, "ann"), Client::connect(&site, "ben"));
+    let same = json!({"text": "one*"});
+    assert_stands(&ann.call("asks", same.clone()), "pending", "approval_pending");
+    let said = text(&site, &["approve", "--agent", "ann", "--always", "--yes"]);
+    for line in ["+agents = [\"ann\"]", "+arguments = { \"text\" = \"one\\\\*\" }", "+tools = [\"asks\"]"] {
+        assert!(said.lines().any(|said| said == line), "{line}\n{said}");
+    }
+    // The approved call, and then one that the rule approves.
+    for _ in 0..2 {
+        assert_stands(&ann.call("asks", same.clone()), "completed", "");
+    }
+    assert_stands(&ann.call("asks", json!({"text": "one more"})), "pending", "approval_pending");
+    assert_stands(&ben.call("asks", same), "pending", "approval_pending");
+    let history = site.document(["log", "--agent", "ann"]).expect(0);
+    let by: Vec<&Value> = history["runs"].as_array().unwrap().iter().map(|run| &run["approved_by"]).collect();
+    assert_eq!(by, [&json!("person"), &json!("rule ann-asks")]);
 }
 
 #[test]

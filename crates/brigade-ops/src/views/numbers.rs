@@ -3,7 +3,7 @@
 //! A number belongs to the ids and revisions that were shown with it. While any of them waits, and for an hour after
 //! the list, no number is given to anything else. So a list in another terminal never changes what a number means.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use brigade_core::json::{from_json, pretty_text};
@@ -49,8 +49,15 @@ pub struct ShownNumbers {
     at: Option<Timestamp>,
     /// The highest number so far.
     last: u64,
-    numbers: BTreeMap<u64, Vec<ShownThing>>,
+    numbers: Vec<NumberedThings>,
     mac: String,
+}
+
+/// What was shown with a number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct NumberedThings {
+    number: u64,
+    things: Vec<ShownThing>,
 }
 
 impl ShownNumbers {
@@ -68,7 +75,8 @@ impl ShownNumbers {
 
     /// Returns what was shown with a number.
     pub fn things(&self, number: u64) -> &[ShownThing] {
-        self.numbers.get(&number).map(Vec::as_slice).unwrap_or_default()
+        let shown = self.numbers.iter().find(|shown| shown.number == number);
+        shown.map(|shown| shown.things.as_slice()).unwrap_or_default()
     }
 
     /// Returns the highest number.
@@ -80,22 +88,23 @@ impl ShownNumbers {
     fn give(&mut self, rows: &[Vec<ShownThing>], now: Timestamp) -> Vec<u64> {
         let waiting: BTreeSet<&str> = rows.iter().flatten().map(|thing| thing.id.as_str()).collect();
         let is_recent = self.at.is_some_and(|at| now.since(at) < KEPT_FOR);
-        let still_waits = |things: &Vec<ShownThing>| things.iter().any(|thing| waiting.contains(&*thing.id));
-        if !is_recent && !self.numbers.values().any(still_waits) {
-            (self.last, self.numbers) = (0, BTreeMap::new());
+        let still_waits =
+            |shown: &NumberedThings| shown.things.iter().any(|thing| waiting.contains(&*thing.id));
+        if !is_recent && !self.numbers.iter().any(still_waits) {
+            (self.last, self.numbers) = (0, Vec::new());
         }
         let known = std::mem::take(&mut self.numbers);
         let mut taken = BTreeSet::new();
         let mut given = Vec::with_capacity(rows.len());
         for row in rows {
-            let is_of_row = |things: &[ShownThing]| {
-                things.iter().any(|thing| row.iter().any(|shown| shown.id == thing.id))
+            let is_of_row = |shown: &&NumberedThings| {
+                let is_shown = |thing: &ShownThing| row.iter().any(|own| own.id == thing.id);
+                !taken.contains(&shown.number) && shown.things.iter().any(is_shown)
             };
-            let known = known.iter().find(|(number, things)| !taken.contains(*number) && is_of_row(things));
-            let number = known.map_or(self.last + 1, |(number, _)| *number);
+            let number = known.iter().find(is_of_row).map_or(self.last + 1, |shown| shown.number);
             self.last = self.last.max(number);
             taken.insert(number);
-            self.numbers.insert(number, row.clone());
+            self.numbers.push(NumberedThings { number, things: row.clone() });
             given.push(number);
         }
         self.at = Some(now);
@@ -110,7 +119,7 @@ impl ShownNumbers {
                 .collect::<Vec<_>>()
                 .join(",")
         };
-        let numbers = self.numbers.iter().map(|(number, shown)| (number.to_string(), things(shown)));
+        let numbers = self.numbers.iter().map(|shown| (shown.number.to_string(), things(&shown.things)));
         let fingerprint = Fingerprint::builder(SCHEMA)
             .text("at", self.at.map(|at| at.to_string()).as_deref())
             .text("last", self.last.to_string().as_str())
@@ -161,6 +170,14 @@ mod tests {
         let thing = |id: &&str| ShownThing { id: (*id).to_owned(), revision: 1 };
         let rows: Vec<Vec<ShownThing>> = rows.iter().map(|row| row.iter().map(thing).collect()).collect();
         assert_eq!(shown.give(&rows, at(seconds)), expect);
+    }
+
+    #[test]
+    fn stored_numbers_are_read_back() {
+        let mut shown = ShownNumbers { schema: SCHEMA.to_owned(), ..ShownNumbers::default() };
+        check(&mut shown, 0, &[&["a"], &["b"]], &[1, 2]);
+        let stored = Json::parse(&pretty_text(&shown).unwrap()).unwrap();
+        assert_eq!(from_json::<ShownNumbers>(&stored).unwrap(), shown);
     }
 
     #[test]

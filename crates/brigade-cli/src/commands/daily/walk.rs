@@ -110,6 +110,7 @@ impl Walk<'_, '_, '_> {
             self.output.note(&format!("{} was decided meanwhile", report.call.id));
             return None;
         }
+        self.output.text("\n");
         let mut page = self.output.new_page();
         page.is_full = is_full;
         report.show(&mut page);

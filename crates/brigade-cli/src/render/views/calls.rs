@@ -383,6 +383,9 @@ impl View for CallReport {
         }
         if !page.is_full {
             folded::show_rest(&self.call, &mut page.data);
+            if let Some(preview) = &self.preview {
+                show_differences(preview, &mut page.data);
+            }
         }
         if let Some(pin) = &self.pin {
             super::mcp::waiting_change(pin, page);
@@ -449,6 +452,7 @@ impl View for ReviewReport {
             if let Some(preview) = &self.preview {
                 folded::show_preview(preview, &mut page.data);
                 folded::show_rest(&self.call, &mut page.data);
+                show_differences(preview, &mut page.data);
             }
             show_pin(self, page);
             return next_step(&self.call, page);

@@ -2,7 +2,7 @@
 
 use brigade::{Access, BoundBy, Call, CallKind, CallStatus, MayLoad, Preview};
 
-use super::{files_by, show_arguments, show_differences, show_runs};
+use super::{files_by, show_arguments, show_runs};
 use crate::render::page::Sheet;
 use crate::render::text::{Text, Tone};
 use crate::render::when::{self, Now};
@@ -36,11 +36,13 @@ pub(super) fn show_preview(preview: &Preview, sheet: &mut Sheet) {
         sheet.line(Text::new(Tone::Warning, &moved));
     }
     if !preview.bound_code.unbound.is_empty() {
-        let count = preview.bound_code.unbound.len();
-        let used = format!("{count} files that the last observed run used (--full lists them)");
+        let files = match preview.bound_code.unbound.as_slice() {
+            [file] => file.clone(),
+            files => format!("{} files", files.len()),
+        };
+        let used = format!("{files}, used by the last observed run");
         sheet.field("not bound", Text::new(Tone::Warning, &used));
     }
-    show_differences(preview, sheet);
 }
 
 /// Sums up what a call may access.
