@@ -39,11 +39,9 @@ use crate::error::{Error, ErrorKind, ok_if_found};
 use crate::pins;
 use crate::refusal::Refusal;
 use crate::report::{
-    CallReport, LifeReport, PlanReport, ProjectionReport, QueueReport, RefusalMember, Report as _,
-    ReviewReport,
+    CallReport, PlanReport, ProjectionReport, QueueReport, RefusalMember, Report as _, ReviewReport,
 };
 use crate::trust::note_approved;
-use crate::views;
 use crate::views::numbers::ShownThing;
 
 pub use brigade_queue::CallFilter;
@@ -307,14 +305,6 @@ impl Calls {
     fn hold_call(&self, choice: &CallChoice<'_>, reason: &str) -> Result<ReviewReport, Error> {
         let review = Review::Hold(gather::clean_reason(&self.context, reason)?);
         decline(&self.context, choice, Step::Hold, review)
-    }
-
-    /// Tells the life of a call. Changes nothing.
-    ///
-    /// # Errors
-    /// As [`Calls::show`].
-    pub fn why(&self, call: impl Into<IdPrefix>) -> Result<LifeReport, Error> {
-        views::life::life(&self.context, self, &call.into())
     }
 }
 

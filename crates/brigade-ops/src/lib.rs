@@ -85,7 +85,7 @@ pub use discovery::{discover, harness_labels, sync};
 pub use doctor::error::UpkeepError;
 pub use doctor::examine::{FactRetention, ToolExamination, examine};
 pub use doctor::fix::{Fix, FixKind, Fixes, fix};
-pub use doctor::history::{FoundCall, FoundCheckpoint, HistoryFacts, done_switching};
+pub use doctor::history::{FoundCall, FoundCheckpoint, HistoryFacts};
 pub use doctor::incoming::left_incoming;
 pub use doctor::sections::{
     CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection, Sections,
@@ -130,9 +130,12 @@ pub use tools::installing::{InstallCheck, InstallRequest, InstallSelection, inst
 pub use tools::login::{LoginRequest, login, logout};
 pub use tools::register::{RegisterRequest, RegisterSource, register};
 pub use tools::update::{ConfirmUpdate, UpdateRequest, update_tools};
+pub use views::always::RuleProposal;
 pub use views::arguments_line;
-pub use views::history::{HistoryFilter, history};
-pub use views::life::life;
-pub use views::numbers::{ShownNumbers, ShownThing};
-pub use views::pending::{WaitingGroup, pending, waiting_groups};
+pub use views::choosing::{CallDecision, ChosenCall, PendingChoice};
+pub use views::daily::{Daily, WaitingSource};
+pub use views::history::HistoryFilter;
+pub use views::numbers::ShownThing;
+pub use views::pending::WaitingGroup;
+pub use views::things::NamedThing;
 pub use work::brief::brief;

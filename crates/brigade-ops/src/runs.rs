@@ -7,7 +7,7 @@ pub(crate) mod observing;
 
 use std::sync::Arc;
 
-use crate::{HistoryFilter, ObservedRun, history, seen_run};
+use crate::{ObservedRun, seen_run};
 use brigade_call::{
     CALLS, Caller, Plan, RUNS, Receipt, ReplayOf, RunInputs, RunStatus, SeenRun, group_inputs,
 };
@@ -23,8 +23,8 @@ use crate::calls::running;
 use crate::error::{Error, ErrorKind};
 use crate::refusal::Refusal;
 use crate::report::{
-    BrokenReceipt, HistoryReport, LedgerFinding, LedgerReport, RefusalMember, ReplayReport, Report as _,
-    Rows, RunInputsReport, RunListReport, RunShowReport, RunSummary,
+    BrokenReceipt, LedgerFinding, LedgerReport, RefusalMember, ReplayReport, Report as _, Rows,
+    RunInputsReport, RunListReport, RunShowReport, RunSummary,
 };
 
 pub use brigade_queue::RunFilter;
@@ -86,14 +86,6 @@ impl Runs {
             runs,
             notes,
         })
-    }
-
-    /// Lists what ran, oldest first. Reads little more than it lists.
-    ///
-    /// # Errors
-    /// Fails if the tool does not exist, and on file errors.
-    pub fn history(&self, filter: &HistoryFilter) -> Result<HistoryReport, Error> {
-        Ok(history(&self.context, filter)?)
     }
 
     /// Shows one receipt.

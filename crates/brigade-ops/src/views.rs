@@ -2,11 +2,15 @@
 //!
 //! Each view is a document. Interfaces draw it, and decide nothing.
 
+pub(crate) mod always;
+pub(crate) mod choosing;
+pub(crate) mod daily;
 pub(crate) mod history;
 pub(crate) mod life;
 pub(crate) mod numbers;
 pub(crate) mod pending;
 pub(crate) mod statistics;
+pub(crate) mod things;
 
 use brigade_call::{Caller, RunReview};
 use brigade_core::Json;

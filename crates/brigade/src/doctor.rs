@@ -53,14 +53,6 @@ impl Doctor {
         Ok(brigade_ops::diagnose_catalog(&self.room, request)?)
     }
 
-    /// Ends the notes on what behaves differently in v0.30.
-    ///
-    /// # Errors
-    /// Fails inside a run, and on file errors.
-    pub fn done_switching(&self) -> Result<(), Error> {
-        Ok(brigade_ops::done_switching(&self.room)?)
-    }
-
     /// Fixes what needs no decision. Narrows file modes that are too open, removes pid files of ended processes and
     /// locks that v0.30 left, and moves unreadable lines of the queue and the inbox to a quarantine file.
     ///

@@ -49,11 +49,9 @@ mod agent_calls;
 mod agent_context;
 mod agent_review;
 mod agents;
-mod always;
 mod brief;
 mod builtin_call;
 mod catalog;
-mod choosing;
 mod clients;
 mod defaults;
 #[cfg(feature = "builtin")]
@@ -82,7 +80,6 @@ mod sample;
 #[cfg(feature = "builtin")]
 mod scripts;
 mod state;
-mod things;
 mod work;
 mod workspace;
 mod workspace_inner;
@@ -176,20 +173,21 @@ pub use brigade_workspace::{
 
 pub use agent_calls::{AgentCall, AgentCalls, Output, RequestOutcome, RunRequestOutcome};
 pub use agents::Agents;
-pub use always::RuleProposal;
 pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
 pub use brigade_ops::{
     ArgsSource, CallFilter, CallList, Calls, Checkpoints, Declare, EnableChange, EnableRequest, Error,
     ErrorKind, HistoryFilter, ImportMcpRequest, LogReach, LoginRequest, OnBlocked, Pins, Refusal, Request,
     RunFilter, RunRefusal, RunTarget, Runs, Runtimes, ShownThing, UpdateRequest, WaitingGroup,
 };
-pub use brigade_ops::{Ignore, OnExisting, arguments_line, upstreams::Upstreams};
+pub use brigade_ops::{
+    CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, PendingChoice, RuleProposal,
+    arguments_line, upstreams::Upstreams,
+};
 pub use brigade_workspace::TaskSessions;
 pub use builtin_call::{DirectCallResult, documentation};
 pub use catalog::{
     CheckSelection, InstallRequest, InstallSelection, ListFilter, RegisterRequest, RegisterSource, RunChecks,
 };
-pub use choosing::{CallDecision, ChosenCall, PendingChoice};
 pub use clients::{ConnectRequest, ConnectStep, Scope, Transport};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;
@@ -211,6 +209,5 @@ pub use registry::{
 pub use report::*;
 pub use sample::NewFile;
 pub use state::{AdoptStep, ExportLine};
-pub use things::NamedThing;
 pub use work::{Work, WorkAnswer};
 pub use workspace::Workspace;

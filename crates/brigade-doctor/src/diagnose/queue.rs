@@ -93,7 +93,7 @@ fn is_old(snapshot: &Snapshot<'_>, call: &Call) -> bool {
     is_over && call.caller.agent().is_some() && is_aged(snapshot, at)
 }
 
-/// Returns whether something that failed for an agent at this time is no issue any more.
+/// Returns whether something that failed for an agent at this time is too old to be an issue.
 fn is_aged(snapshot: &Snapshot<'_>, at: Option<Timestamp>) -> bool {
     snapshot.failures == AgentFailures::Recent && at.is_some_and(|at| RECENT_FAILURE < snapshot.now.since(at))
 }

@@ -207,7 +207,7 @@ const SWITCHED: &str = ".brigade/tools/switched";
 ///
 /// # Errors
 /// Fails inside a run, and on a disk error.
-pub fn done_switching(context: &WorkspaceContext) -> Result<(), Failure> {
+pub(crate) fn done_switching(context: &WorkspaceContext) -> Result<(), Failure> {
     context.require_outside_run()?;
     let text = format!("since {}\n", context.now());
     Ok(context.fs.write_atomic(&RelPath::from_static(SWITCHED), text.as_bytes(), FileMode::Private)?)

@@ -96,7 +96,7 @@ pub fn history(context: &WorkspaceContext, filter: &HistoryFilter) -> Result<His
         part = (part * 2).min(MAX_PART);
         if filter.since.is_none() && MAX_SEARCHED <= skip {
             more = true;
-            notes.push(format!("only the newest {skip} runs were searched; --since searches further back"));
+            notes.push(format!("only the newest {skip} runs were searched, because no first day was given"));
             break;
         }
     }

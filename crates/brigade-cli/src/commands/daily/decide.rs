@@ -145,7 +145,7 @@ fn decide(
             false => output.fail(&unchosen()),
         };
     }
-    match workspace.work().choose(&choice.choice()) {
+    match workspace.daily().choose(&choice.choice()) {
         Ok(chosen) => decide_each(session, &workspace, &chosen, decision, after, output),
         Err(error) => output.fail(&error),
     }
@@ -164,7 +164,7 @@ fn decide_each(
     after: AfterApproval,
     output: &mut Output<'_, '_>,
 ) -> Exit {
-    let work = workspace.work();
+    let work = workspace.daily();
     if let ([call], false) = (chosen, after != AfterApproval::Nothing) {
         return output.finish(work.decide(call, decision));
     }

@@ -101,7 +101,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &LogArgs, output: &mut Outpu
             Err(error) => output.fail(&error),
         };
     }
-    output.finish(session.workspace().and_then(|workspace| workspace.runs().history(&filter)))
+    output.finish(session.workspace().and_then(|workspace| workspace.daily().history(&filter)))
 }
 
 /// Prints the runs so far, and then each as it ends.
@@ -116,7 +116,7 @@ fn follow(
     let mut shown = HashSet::new();
     let mut table = history_table();
     loop {
-        for row in workspace.runs().history(&filter)?.runs {
+        for row in workspace.daily().history(&filter)?.runs {
             if shown.insert(row.run_id.clone()) {
                 history_row(&row, output.shown_now(), &mut table);
             }

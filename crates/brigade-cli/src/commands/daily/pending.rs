@@ -13,5 +13,5 @@ use crate::session::Session;
 pub(crate) struct PendingArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &PendingArgs) -> Result<PendingReport, Error> {
-    session.workspace()?.work().pending()
+    session.workspace()?.daily().pending()
 }

@@ -25,7 +25,7 @@ pub(crate) struct ShowArgs {
 pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs, output: &mut Output<'_, '_>) -> Exit {
     output.set_full(arguments.full);
     let what = arguments.what.trim();
-    let found = session.workspace().and_then(|workspace| Ok((workspace.look_up(what)?, workspace)));
+    let found = session.workspace().and_then(|workspace| Ok((workspace.daily().look_up(what)?, workspace)));
     let (found, workspace) = match found {
         Ok(found) => found,
         Err(error) => return output.fail(&error),
@@ -52,7 +52,7 @@ fn show(workspace: &Workspace, thing: &NamedThing, output: &mut Output<'_, '_>) 
         NamedThing::Runtime(id) => output.finish(workspace.runtimes().show(id)),
         NamedThing::Agent(name) => output.finish(workspace.agents().shown(name)),
         NamedThing::InboxRow(id) => output.finish(workspace.inbox().show(&IdPrefix::new(id))),
-        NamedThing::Waiting(_) => output.finish(workspace.work().pending()),
+        NamedThing::Waiting(_) => output.finish(workspace.daily().pending()),
         NamedThing::Prd(path) => match workspace.kitchen().status(Some(&workspace.root().join(path))) {
             Ok(report) if output.is_json() => output.document(&report, report.exit()),
             Ok(report) => {

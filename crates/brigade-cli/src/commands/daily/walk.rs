@@ -38,7 +38,7 @@ q  end                      ?  show this";
 
 /// Asks about each thing that waits, oldest first.
 pub(super) fn run(workspace: &Workspace, output: &mut Output<'_, '_>) -> Exit {
-    let groups = match workspace.work().groups() {
+    let groups = match workspace.daily().groups() {
         Ok(groups) => groups,
         Err(error) => return output.fail(&error),
     };
@@ -164,7 +164,7 @@ impl Walk<'_, '_, '_> {
     /// Decides about all calls of a group. Asks again if the first one is not what was shown.
     fn decide(&mut self, group: &WaitingGroup, decision: &CallDecision) -> Step {
         for (place, thing) in group.things.iter().enumerate() {
-            match self.workspace.work().decide(&ChosenCall::Shown(thing.clone()), decision) {
+            match self.workspace.daily().decide(&ChosenCall::Shown(thing.clone()), decision) {
                 Ok(report) => {
                     match decision {
                         CallDecision::Approve => self.count.approved += 1,
@@ -249,7 +249,7 @@ pub(super) fn propose_rule(
     yes: bool,
     output: &mut Output<'_, '_>,
 ) -> Exit {
-    let work = workspace.work();
+    let work = workspace.daily();
     let proposal = match work.propose_rule(&IdPrefix::new(call)) {
         Ok(proposal) => proposal,
         Err(error) => return output.fail(&error),

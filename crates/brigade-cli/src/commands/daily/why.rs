@@ -17,7 +17,7 @@ pub(crate) struct WhyArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &WhyArgs) -> Result<LifeReport, Error> {
     let workspace = session.workspace()?;
-    let mut found = workspace.look_up(&arguments.id)?;
+    let mut found = workspace.daily().look_up(&arguments.id)?;
     found.retain(|thing| {
         matches!(thing, NamedThing::Call(_) | NamedThing::Run(_) | NamedThing::Checkpoint(_))
     });
@@ -29,5 +29,5 @@ pub(crate) fn run(session: &Session<'_>, arguments: &WhyArgs) -> Result<LifeRepo
         }
         _ => arguments.id.clone(),
     };
-    workspace.calls().why(call.as_str())
+    workspace.daily().why(call.as_str())
 }

@@ -53,7 +53,7 @@ pub(crate) struct DoctorArgs {
 pub(crate) fn run(session: &Session<'_>, arguments: &DoctorArgs, output: &mut Output<'_, '_>) -> Exit {
     let workspace = session.workspace();
     let workspace = match (workspace, arguments.done_switching) {
-        (Ok(workspace), true) => workspace.doctor().done_switching().map(|()| workspace),
+        (Ok(workspace), true) => workspace.daily().done_switching().map(|()| workspace),
         (workspace, _) => workspace,
     };
     if arguments.fix {

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use brigade_access::NameStyle;
-use brigade_call::ApprovedBy;
+use brigade_access::{NameStyle, Rights};
+use brigade_call::{ApprovedBy, Call};
 use brigade_core::{IdPrefix, Json, codes};
 use brigade_fs::{FileMode, RelPath};
-use brigade_ops::{Error, ErrorKind, plan_again};
 use brigade_policy::{PolicyState, Standing};
 use brigade_projection::unified;
-use brigade_workspace::{CONFIG_LIMIT, CallRequest, Config, Rules, approve};
+use brigade_workspace::{
+    CONFIG_LIMIT, CallRequest, Config, POLICY, Rules, agent_tools, approve, gather, read_agents,
+};
 
-use crate::agents::Agents;
-use crate::work::Work;
-use crate::workspace_inner::POLICY;
+use super::daily::Daily;
+use crate::calls::plan_again;
+use crate::error::{Error, ErrorKind};
 
 /// A rule that a person may add to the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,20 +32,20 @@ pub struct RuleProposal {
     after: String,
 }
 
-impl Work {
+impl Daily {
     /// Proposes the narrowest rule that would cover a call of an agent: its tool, effects, agent and text arguments.
     /// Writes nothing.
     ///
     /// # Errors
     /// Fails for a call that no agent asked for, without a valid policy, and on file errors.
     pub fn propose_rule(&self, call: &IdPrefix) -> Result<RuleProposal, Error> {
-        let room = &*self.room;
-        let call = self.room.calls().show(call)?.call;
+        let fs = &*self.context.fs;
+        let call = self.calls.show(call)?.call;
         let Some(agent) = call.caller.agent() else {
             let message = "rules approve calls of agents only, and no agent asked for this one";
             return Err(Error::new(ErrorKind::Refused, message));
         };
-        let before = room.fs.read(&RelPath::from_static(POLICY), CONFIG_LIMIT)?;
+        let before = fs.read(&RelPath::from_static(POLICY), CONFIG_LIMIT)?;
         let policy = PolicyState::parse(POLICY, Some(&before));
         if policy.standing() != Standing::Valid {
             let message = format!("{POLICY} is invalid, so no rule can be added to it");
@@ -71,25 +72,37 @@ impl Work {
     /// Returns why a policy with the rule would not let it approve the call.
     fn missing(
         &self,
-        call: &brigade_call::Call,
+        call: &Call,
         agent: &str,
         name: &str,
         policy: PolicyState,
     ) -> Result<Vec<String>, Error> {
-        let room = &*self.room;
-        let agents = Agents { room: self.room.clone() };
-        let mut shown = agents.tools(agent, &[], NameStyle::Dotted)?;
-        shown.config = Arc::new(Config::new(&room.host(), shown.config.catalog.clone(), policy));
-        let (_, planned) = plan_again(room, call)?;
+        let context = &*self.context;
+        let host = context.host();
+        let Ok(agents) = read_agents(&*context.fs) else {
+            return Ok(vec!["gateway.toml has an error".to_owned()]);
+        };
+        let agents = Arc::new(agents);
+        let Some(own) = agents.gateway.agents.iter().find(|known| known.name.as_str() == agent).cloned()
+        else {
+            return Ok(vec![format!("gateway.toml names no agent {agent}")]);
+        };
+        let catalog = gather::config(context)?.catalog.clone();
+        let config = Arc::new(Config::new(&host, catalog, policy));
+        let Ok(rights) = Rights::new(&agents.profiles, &own, &[]) else {
+            return Ok(vec!["a profile of the agent is missing".to_owned()]);
+        };
+        let shown = agent_tools(host, config, agents, own, rights, NameStyle::Dotted)?;
+        let (_, planned) = plan_again(context, call)?;
         let request = CallRequest {
             plan: &planned.plan,
             agent: Some(agent),
-            now: room.now(),
+            now: context.now(),
             rules: Rules::All(&|_| 0),
             is_passed: false,
             is_end_unknown: false,
         };
-        Ok(match approve(&shown, &room.host(), request) {
+        Ok(match approve(&shown, &context.host(), request) {
             Ok(ApprovedBy::Rule { rule, .. }) if rule == name => Vec::new(),
             Ok(ApprovedBy::Rule { rule, .. }) => vec![format!("the rule {rule} covers it already")],
             Ok(_) => vec!["its calls need no approval".to_owned()],
@@ -104,17 +117,17 @@ impl Work {
     /// # Errors
     /// Fails inside a run, if the rule would not cover its call, if the policy changed since, and on file errors.
     pub fn add_rule(&self, proposal: &RuleProposal) -> Result<(), Error> {
-        let room = &*self.room;
-        room.require_outside_run()?;
+        let fs = &*self.context.fs;
+        self.context.require_outside_run()?;
         if let Some(why) = proposal.missing.first() {
             return Err(Error::new(ErrorKind::Refused, format!("the rule would not cover the call: {why}")));
         }
         let path = RelPath::from_static(POLICY);
-        if room.fs.read(&path, CONFIG_LIMIT)? != proposal.before {
+        if fs.read(&path, CONFIG_LIMIT)? != proposal.before {
             let message = format!("{POLICY} changed since the rule was shown");
             return Err(Error::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE));
         }
-        Ok(room.fs.write_atomic(&path, proposal.after.as_bytes(), FileMode::KeepOr(0o644))?)
+        Ok(fs.write_atomic(&path, proposal.after.as_bytes(), FileMode::KeepOr(0o644))?)
     }
 }
 

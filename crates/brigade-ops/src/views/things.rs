@@ -3,11 +3,17 @@
 use std::path::PathBuf;
 
 use brigade_core::{CallId, CheckpointId, IdPrefix, RunId};
-use brigade_ops::Error;
+use brigade_fs::RelPath;
 use brigade_queue::Match;
-use brigade_workspace::{gather, load};
+use brigade_workspace::{gather, load, read_agents};
 
-use crate::workspace::Workspace;
+use super::daily::Daily;
+use crate::error::Error;
+use crate::inbox::InboxStore;
+use crate::report::WaitingKind;
+
+/// The directory in which PRDs usually are.
+const PRDS: &str = "brigade/tasks";
 
 /// What a word means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +58,7 @@ impl NamedThing {
     }
 }
 
-impl Workspace {
+impl Daily {
     /// Lists everything that a word means, at most a few. An exact id means only itself.
     ///
     /// # Errors
@@ -63,29 +69,36 @@ impl Workspace {
             return Ok(Vec::new());
         }
         if let Ok(number) = word.parse::<u64>() {
-            let ids = self.work().ids_of_number(number);
+            let ids = self.ids_of_number(number);
             return ids.first().map_or(Ok(Vec::new()), |id| self.look_up(id));
         }
         let mut found = self.records(word)?;
-        let config = gather::config(&self.room)?;
+        let config = gather::config(&self.context)?;
         found.extend(load::named(&config.catalog, word).map(|tool| NamedThing::Tool(tool.id.to_string())));
-        let runtimes = load::runtimes(&self.room)?;
+        let runtimes = load::runtimes(&self.context)?;
         let of_server =
             config.catalog.tools().iter().filter(|tool| tool.mcp_server_id.as_deref() == Some(word));
         let mut names = std::iter::once(word).chain(of_server.filter_map(|tool| tool.runtime_id.as_deref()));
         let runtime =
             names.find_map(|id| runtimes.runtimes().iter().find(|runtime| runtime.id.as_str() == id));
         found.extend(runtime.map(|runtime| NamedThing::Runtime(runtime.id.to_string())));
-        if let Ok(gateway) = self.agents().config() {
-            let agent = gateway.agents.iter().find(|agent| agent.name.as_str() == word);
+        if let Ok(agents) = read_agents(&*self.context.fs) {
+            let agent = agents.gateway.agents.iter().find(|agent| agent.name.as_str() == word);
             found.extend(agent.map(|agent| NamedThing::Agent(agent.name.to_string())));
         }
-        let waiting = self.work().groups()?;
-        let ids = waiting.iter().filter(|group| group.row.args.is_null()).flat_map(|group| &group.row.ids);
-        let waits = |id: &&String| id.starts_with(word) && id.parse::<CheckpointId>().is_err();
-        found.extend(ids.filter(waits).map(|id| NamedThing::Waiting(id.clone())));
+        let waiting = self.groups()?;
+        for row in waiting.iter().map(|group| &group.row) {
+            for id in row.ids.iter().filter(|id| id.starts_with(word)) {
+                let thing = match row.kind {
+                    WaitingKind::Approval | WaitingKind::Plan => continue,
+                    WaitingKind::Checkpoint => id.parse().ok().map(NamedThing::Checkpoint),
+                    WaitingKind::Decision | WaitingKind::Question => Some(NamedThing::Waiting(id.clone())),
+                };
+                found.extend(thing.filter(|thing| !found.contains(thing)));
+            }
+        }
         found.extend(self.tasks(word));
-        if found.is_empty() && self.inbox().show(&IdPrefix::new(word)).is_ok() {
+        if found.is_empty() && InboxStore::new(&self.context).read()?.find(&IdPrefix::new(word)).is_ok() {
             found.push(NamedThing::InboxRow(word.to_owned()));
         }
         Ok(found)
@@ -93,7 +106,7 @@ impl Workspace {
 
     /// Finds calls, runs and checkpoints, whose ids begin with their kind.
     fn records(&self, word: &str) -> Result<Vec<NamedThing>, Error> {
-        let view = self.room.queue().read()?;
+        let view = self.context.queue().read()?;
         let prefix = IdPrefix::new(word);
         let mut found = Vec::new();
         if word.starts_with("call-") {
@@ -125,12 +138,12 @@ impl Workspace {
     /// Finds a PRD by its name or path, and a task as `PRD/TASK`.
     fn tasks(&self, word: &str) -> Option<NamedThing> {
         let prd = |name: &str| {
-            let usual = PathBuf::from(format!("brigade/tasks/prd-{name}.json"));
-            let paths = [PathBuf::from(name), usual];
-            paths.into_iter().find(|path| {
-                path.extension().is_some_and(|kind| kind == "json")
-                    && self.kitchen().status(Some(&self.root().join(path))).is_ok()
-            })
+            let paths = [name.to_owned(), format!("{PRDS}/prd-{name}.json")];
+            let is_file = |path: &String| {
+                let path = path.ends_with(".json").then(|| path.parse::<RelPath>().ok()).flatten();
+                path.is_some_and(|path| self.context.fs.exists(&path).unwrap_or_default())
+            };
+            paths.into_iter().find(is_file).map(PathBuf::from)
         };
         if let Some(path) = prd(word) {
             return Some(NamedThing::Prd(path));

@@ -2,14 +2,13 @@
 
 use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, Glob, IdPrefix, NextStep, codes};
-use brigade_kitchen_run::DecisionFilter;
-use brigade_ops::{
-    Error, ErrorKind, PendingReport, PendingRow, ReviewReport, ShownNumbers, ShownThing, WaitingGroup,
-    WaitingKind,
-};
 use brigade_policy::Failure;
 
-use crate::work::Work;
+use super::daily::Daily;
+use super::numbers::{ShownNumbers, ShownThing};
+use super::pending::WaitingGroup;
+use crate::error::{Error, ErrorKind};
+use crate::report::{PendingRow, ReviewReport, WaitingKind};
 
 /// The selection of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,36 +53,13 @@ pub enum CallDecision {
     Hold(String),
 }
 
-impl Work {
-    /// Lists what waits for a person, in groups of equal requests. Stores nothing.
-    ///
-    /// # Errors
-    /// Returns file errors.
-    pub fn groups(&self) -> Result<Vec<WaitingGroup>, Error> {
-        let decisions = self.kitchen().decisions(None, DecisionFilter::Waiting)?.decisions;
-        Ok(brigade_ops::waiting_groups(&self.room, &decisions, self.questions()?)?)
-    }
-
-    /// Lists what waits for a person, numbered, and remembers the numbers.
-    ///
-    /// # Errors
-    /// Returns file errors.
-    pub fn pending(&self) -> Result<PendingReport, Error> {
-        Ok(brigade_ops::pending(&self.room, self.groups()?))
-    }
-
-    /// Returns the ids that were last shown with a number.
-    pub fn ids_of_number(&self, number: u64) -> Vec<String> {
-        let numbers = ShownNumbers::read(&self.room);
-        numbers.things(number).iter().map(|thing| thing.id.clone()).collect()
-    }
-
+impl Daily {
     /// Finds the calls that a person chose, each once. What waits and is not a call is answered by its own command.
     ///
     /// # Errors
     /// Fails if a word means nothing that waits, and on file errors.
     pub fn choose(&self, choice: &PendingChoice) -> Result<Vec<ChosenCall>, Error> {
-        let numbers = ShownNumbers::read(&self.room);
+        let numbers = ShownNumbers::read(&self.context);
         let groups = self.groups()?;
         let mut chosen = Vec::new();
         for word in &choice.words {
@@ -123,7 +99,7 @@ impl Work {
     /// # Errors
     /// As the decision by its id, and if the call changed since it was shown.
     pub fn decide(&self, chosen: &ChosenCall, decision: &CallDecision) -> Result<ReviewReport, Error> {
-        let calls = self.room.calls();
+        let calls = &self.calls;
         match (decision, chosen) {
             (CallDecision::Approve, ChosenCall::Shown(shown)) => calls.approve_shown(shown),
             (CallDecision::Approve, ChosenCall::Named(call)) => calls.approve(call),
