@@ -1,6 +1,7 @@
 //! The commands. Each file holds the arguments of one command and the call that it makes.
 
 pub(crate) mod completions;
+pub(crate) mod daily;
 pub(crate) mod demo;
 pub(crate) mod kitchen;
 #[cfg(feature = "serve")]
@@ -30,6 +31,23 @@ pub(crate) fn sample_files() -> Vec<brigade::NewFile> {
 /// The top-level commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// List what waits for a person, with numbers for approve, reject and hold
+    #[command(visible_alias = "p")]
+    Pending(Lazy<daily::pending::PendingArgs>),
+    /// Approve waiting calls; without arguments, ask about each
+    Approve(Lazy<daily::decide::ApproveArgs>),
+    /// Reject waiting calls; without arguments, ask about each
+    Reject(Lazy<daily::decide::RejectArgs>),
+    /// Put waiting calls on hold; without arguments, ask about each
+    Hold(Lazy<daily::decide::HoldArgs>),
+    /// Show what ran: when, for whom, what, who or which rule approved, and how it ended
+    Log(Lazy<daily::log::LogArgs>),
+    /// Show anything: a call, run, tool, agent, server, checkpoint, PRD, task or issue
+    Show(Lazy<daily::show::ShowArgs>),
+    /// Tell the life of a call or run: who asked, what decided, each run, and what would happen now
+    Why(Lazy<daily::why::WhyArgs>),
+    /// Explain a code: what it means, its causes, and what to do
+    Explain(Lazy<daily::explain::ExplainArgs>),
     /// Describe, plan, approve and run tools
     #[command(subcommand)]
     Tools(Lazy<tools::Tools>),
@@ -77,6 +95,17 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Err(error) => return output.fail(&error),
     }
     match &arguments.command {
+        Command::Pending(arguments) => output.finish(daily::pending::run(&session, &arguments.0)),
+        Command::Approve(arguments) => daily::decide::approve(&session, &arguments.0, &mut output),
+        Command::Reject(arguments) => daily::decide::reject(&session, &arguments.0, &mut output),
+        Command::Hold(arguments) => daily::decide::hold(&session, &arguments.0, &mut output),
+        Command::Log(arguments) => daily::log::run(&session, &arguments.0, &mut output),
+        Command::Show(arguments) => daily::show::run(&session, &arguments.0, &mut output),
+        Command::Why(arguments) => output.finish(daily::why::run(&session, &arguments.0)),
+        Command::Explain(arguments) => {
+            let explained = daily::explain::run(&arguments.0, &output);
+            output.finish(explained)
+        }
         Command::Tools(command) => tools::run(&command.0, &session, &mut output),
         Command::Work(command) => work::run(&command.0, &session, &mut output),
         Command::Kitchen(command) => kitchen::run(&command.0, &session, &mut output),

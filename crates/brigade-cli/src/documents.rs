@@ -8,6 +8,7 @@ use brigade::core::json::{Mismatch, from_json, write_document};
 use brigade::*;
 
 use crate::commands::completions::CompletionsReport;
+use crate::commands::daily::explain::CodeReport;
 use crate::commands::demo::stage::DemoReport;
 use crate::render::batch::BatchDocument;
 use crate::render::calls::CallListReport;
@@ -116,6 +117,7 @@ documents! {
     CheckpointReport or CheckpointRefused,
     CheckpointReviewReport or CheckpointReviewRefused,
     CloseoutReport,
+    CodeReport,
     CompactReport,
     CompletionsReport,
     ConnectReport,
@@ -136,6 +138,7 @@ documents! {
     FixReport,
     HarnessListReport,
     HarnessReport,
+    HistoryReport,
     ImportMcpReport,
     ImportReport,
     InboxItemReport or InboxItemRefused,
@@ -152,6 +155,7 @@ documents! {
     KitchenMapReport,
     KitchenPlanReport,
     LedgerReport,
+    LifeReport,
     LoginReport,
     LogoutReport,
     #[cfg(feature = "builtin")]
@@ -165,6 +169,7 @@ documents! {
     PackListReport,
     PackShowReport,
     ParityReport,
+    PendingReport,
     PinListReport,
     PinReport or PinRefused,
     PlanReport or PlanRefused,

@@ -1,5 +1,7 @@
 //! The examples in the help of each command.
 
+mod daily;
+
 use clap::Command;
 
 /// A command group, one of its commands, and examples: a command line and its purpose.
@@ -10,7 +12,7 @@ type Examples = (&'static str, &'static str, &'static [(&'static str, &'static s
 /// The group of the top-level commands.
 pub(crate) const PROGRAM: &str = "brigade";
 
-const TABLE: &[Examples] = &[
+const GROUPS: &[Examples] = &[
     (
         "brigade",
         "serve",
@@ -653,6 +655,11 @@ const TABLE: &[Examples] = &[
     ),
 ];
 
+/// Returns all examples.
+fn table() -> impl Iterator<Item = &'static Examples> {
+    daily::ROWS.iter().chain(GROUPS)
+}
+
 /// Adds examples to the commands of a group, or to a command at the top level.
 pub(crate) fn attach(group: Command) -> Command {
     let name = group.get_name().to_owned();
@@ -667,14 +674,14 @@ pub(crate) fn attach(group: Command) -> Command {
 
 /// Returns the examples section of a command's help.
 pub(crate) fn help_text(group: &str, command: &str) -> Option<String> {
-    let listed = TABLE.iter().find(|(of, leaf, _)| *of == group && *leaf == command);
+    let listed = table().find(|(of, leaf, _)| *of == group && *leaf == command);
     listed.map(|(_, _, examples)| section(examples))
 }
 
 /// Returns the command lines of all examples.
 #[cfg(test)]
 pub(crate) fn lines() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().flat_map(|(_, _, examples)| examples.iter().map(|(line, _)| *line))
+    table().flat_map(|(_, _, examples)| examples.iter().map(|(line, _)| *line))
 }
 
 /// Formats the examples of a command, with the purpose in a second column.

@@ -36,6 +36,8 @@ pub use surroundings::{Streams, Surroundings, Terminal, Variables};
 
 use std::ffi::OsString;
 
+use commands::daily::start;
+
 /// Runs one command line, starting with the program name, and returns its exit code.
 ///
 /// Never panics: a bug ends as [`Exit::Bug`].
@@ -43,6 +45,9 @@ pub fn run(words: Vec<OsString>, surroundings: &Surroundings, mut streams: Strea
     mistake::guard(&words, &mut streams, |streams| {
         if let Some(hook) = retired::hook(&words) {
             return retired::answer(hook, surroundings, streams);
+        }
+        if start::is_meant(&words, surroundings) {
+            return start::run(&words, surroundings, streams);
         }
         match usage::parse(&words) {
             Ok(arguments) => commands::run(arguments, surroundings, streams),

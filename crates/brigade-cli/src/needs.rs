@@ -33,7 +33,14 @@ enum OutsideBehavior {
 fn outside_behavior(command: &Command) -> OutsideBehavior {
     use OutsideBehavior as O;
     match command {
-        Command::Demo(_) | Command::Completions(_) => O::Works,
+        Command::Demo(_) | Command::Completions(_) | Command::Explain(_) => O::Works,
+        Command::Pending(_)
+        | Command::Approve(_)
+        | Command::Reject(_)
+        | Command::Hold(_)
+        | Command::Log(_)
+        | Command::Show(_)
+        | Command::Why(_) => O::Fails,
         #[cfg(feature = "serve")]
         Command::Serve(_) => O::Fails,
         Command::State(_) => O::Fails,

@@ -15,9 +15,13 @@ use crate::live::{Live, LiveDetail, PromptMode};
 use crate::render::failure::{ErrorReport, diagnosis, show_error};
 use crate::render::page::{Page, Sheet, TextFormat};
 use crate::render::text::{Colour, Text, Tone};
+use crate::render::when::Now;
 use crate::render::{CommandWords, View, refusals};
 use crate::session::Session;
 use crate::surroundings::{Streams, Surroundings, Terminal};
+
+/// The maximum length of a typed line.
+const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// The output options.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +45,9 @@ pub(crate) struct Output<'a, 's> {
     shape: Shape,
     data: TextFormat,
     notes: TextFormat,
+    /// How far local time is ahead of UTC, if standard output is a terminal.
+    offset_minutes: Option<i32>,
+    is_full: bool,
     clock: Arc<dyn Clock>,
     streams: &'a mut Streams<'s>,
     session: Option<&'a Session<'a>>,
@@ -71,6 +78,8 @@ impl<'a, 's> Output<'a, 's> {
             shape,
             data: look(surroundings.output),
             notes: look(surroundings.error),
+            offset_minutes: surroundings.output.map(|_| surroundings.local_offset_minutes),
+            is_full: false,
             clock: surroundings.clock.clone(),
             streams,
             session: None,
@@ -85,9 +94,19 @@ impl<'a, 's> Output<'a, 's> {
         Output { session: Some(session), ..self }
     }
 
+    /// Sets whether pages show details that are usually folded.
+    pub(crate) fn set_full(&mut self, is_full: bool) {
+        self.is_full = is_full;
+    }
+
     /// Returns whether standard output is coloured.
     pub(crate) fn is_coloured(&self) -> bool {
         self.data.colour == Colour::On
+    }
+
+    /// Returns the colour mode of standard error.
+    pub(crate) fn notes_colour(&self) -> Colour {
+        self.notes.colour
     }
 
     /// Returns the colour mode of standard output.
@@ -123,7 +142,14 @@ impl<'a, 's> Output<'a, 's> {
 
     /// Creates an empty page.
     pub(crate) fn new_page(&self) -> Page {
-        Page::new(self.now(), self.words().clone())
+        let mut page = Page::new(self.shown_now(), self.words().clone());
+        page.is_full = self.is_full;
+        page
+    }
+
+    /// Returns the current time as pages show it.
+    pub(crate) fn shown_now(&self) -> Now {
+        Now { at: self.now(), offset_minutes: self.offset_minutes }
     }
 
     /// Returns whether a write to standard output failed.
@@ -308,9 +334,35 @@ impl<'a, 's> Output<'a, 's> {
         let mut asked = self.new_page();
         asked.notes.line(format!("{question} Type yes:"));
         self.aside(&asked.notes);
-        let mut answer = String::new();
-        let is_read = BufReader::new(self.input()).read_line(&mut answer).is_ok();
-        is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+        self.read_line().is_some_and(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Asks the person at the terminal, who types behind the question. `None` at the end of the input.
+    pub(crate) fn ask(&mut self, question: &Text) -> Option<String> {
+        let mut sheet = Sheet::default();
+        sheet.line(question.clone());
+        let text = self.written(&sheet, self.notes);
+        let _ = self.streams.error.write_all(text.trim_end_matches('\n').as_bytes());
+        let _ = self.streams.error.write_all(b" ");
+        let _ = self.streams.error.flush();
+        self.read_line()
+    }
+
+    /// Reads a line without its blanks, and no byte after it.
+    fn read_line(&mut self) -> Option<String> {
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        loop {
+            match self.streams.input.read(&mut byte) {
+                Ok(0) if line.is_empty() => return None,
+                Ok(_) if byte[0] == b'\n' => break,
+                Ok(0) => break,
+                Ok(_) if line.len() < MAX_LINE_BYTES => line.push(byte[0]),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+        Some(String::from_utf8_lossy(&line).trim().to_owned())
     }
 
     /// Asks about a proposal unless `yes` is given. Fails without a person at a terminal.

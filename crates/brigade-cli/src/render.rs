@@ -21,7 +21,7 @@ pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod views;
 pub(crate) mod when;
-mod words;
+pub(crate) mod words;
 
 use std::io::{self, Write};
 

@@ -250,6 +250,12 @@ next_steps! {
     AnswerDecision(String) = "answer-decision";
     /// Show what waits for a person.
     ShowBrief = "show-brief";
+    /// List what waits for a person, with numbers.
+    ListPending = "list-pending";
+    /// Show what ran.
+    ShowHistory = "show-history";
+    /// Show the life of a call.
+    TellLife(CallId) = "tell-life";
     /// Answer what waits for a person with one of its choices.
     AnswerByChoice(String) = "answer-by-choice";
     /// Answer what waits for a person with a text.
@@ -326,7 +332,9 @@ impl NextStep {
             | N::ContinuePlan(text)
             | N::AcceptPinChange { pin: text, .. } => Some(text.clone()),
             N::DiagnoseOnly(area) => Some((*area).to_owned()),
-            N::ShowCall(id) | N::Approve(id) | N::Reject(id) | N::RunCall(id) => Some(id.to_string()),
+            N::ShowCall(id) | N::Approve(id) | N::Reject(id) | N::RunCall(id) | N::TellLife(id) => {
+                Some(id.to_string())
+            }
             N::ShowInputs(id) | N::ShowRun(id) | N::ReadOutput(id) | N::FollowOutput(id) | N::Replay(id) => {
                 Some(id.to_string())
             }
@@ -376,6 +384,8 @@ impl NextStep {
             | N::ListWorkers
             | N::ListDecisions
             | N::ShowBrief
+            | N::ListPending
+            | N::ShowHistory
             | N::ListMemories
             | N::ListPullRequests
             | N::VerifyKitchenReceipts

@@ -60,8 +60,8 @@ pub use sarif::{
     SarifRegion, SarifResult, SarifRule, SarifRun, SarifTags, SarifText, SarifTool, sarif,
 };
 pub use snapshot::{
-    BrokenFile, CallState, CheckpointState, ClientProblem, ClientState, ConfigFile, FoundRuntimes,
-    PinProblem, PinState, PolicyFacts, Quarantine, RunState, RunnerState, ServerOffer, Snapshot, ToolFiles,
-    ToolIssues, ToolState, request_fingerprint,
+    AgentFailures, BrokenFile, CallState, CheckpointState, ClientProblem, ClientState, ConfigFile,
+    FoundRuntimes, PinProblem, PinState, PolicyFacts, Quarantine, RunState, RunnerState, ServerOffer,
+    Snapshot, ToolFiles, ToolIssues, ToolState, request_fingerprint,
 };
 pub use waiting::PendingWork;

@@ -17,6 +17,8 @@ pub struct DoctorRequest {
     pub tool: Option<String>,
     /// Whether to list the built-in tools with missing requirements.
     pub explain_missing: bool,
+    /// Whether failures of agents are issues however old they are.
+    pub all: bool,
 }
 
 impl DoctorRequest {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brigade_call::{
-    Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, RunStatus, SchemaFact, ToolUse,
+    Call, Caller, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, RunStatus, SchemaFact, ToolUse,
 };
 use brigade_catalog::{Catalog, Presence, Runtimes, Tool, UnsafeUserFile};
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError, Place, Timestamp};
@@ -21,6 +21,8 @@ use crate::{Issue, McpServer, RuntimeFacts};
 pub struct Snapshot<'a> {
     /// The current time.
     pub now: Timestamp,
+    /// Which failures of agents are issues.
+    pub failures: AgentFailures,
     /// The home directory of the person, used to explain paths that begin with `~`.
     pub home: Option<&'a Path>,
     /// The catalog.
@@ -89,6 +91,7 @@ impl<'a> Snapshot<'a> {
     pub fn new(now: Timestamp) -> Snapshot<'a> {
         Snapshot {
             now,
+            failures: AgentFailures::All,
             home: None,
             catalog: None,
             tools: None,
@@ -119,6 +122,16 @@ impl<'a> Snapshot<'a> {
             kitchen: None,
         }
     }
+}
+
+/// Which failures of calls and runs of agents are issues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentFailures {
+    /// Those of the last day. Agents go on after a failure, and few older ones need a person.
+    #[default]
+    Recent,
+    /// All.
+    All,
 }
 
 /// The resources and prompts that a server listed last and gateway.toml offers.
@@ -410,6 +423,8 @@ pub struct RunState {
     pub family: String,
     /// How it ended.
     pub status: RunStatus,
+    /// Whether an agent asked for it.
+    pub is_of_agent: bool,
     /// When it started.
     pub started_at: Option<Timestamp>,
     /// Whether it timed out.
@@ -437,6 +452,7 @@ impl RunState {
             tool_id: receipt.tool_id().to_owned(),
             family: receipt.family.clone(),
             status: receipt.status().clone(),
+            is_of_agent: Caller::from_record(receipt.caller.as_deref()).agent().is_some(),
             started_at: receipt.started_at(),
             timed_out: receipt.timed_out,
             failure: receipt.failure.clone(),

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
 use crate::call_turns::Turns;
+use crate::event::ServeEvent;
 use crate::offers::Listings;
 use crate::stdio::LineLimit;
 use crate::upstream::ParkedCalls;
@@ -69,7 +70,7 @@ pub(crate) struct Gateway {
     pub(crate) changed: Notify,
     /// Notified when profiles and agents were read again.
     pub(crate) reloaded: Notify,
-    said: Mutex<VecDeque<String>>,
+    events: Mutex<VecDeque<ServeEvent>>,
     speaks: Notify,
 }
 
@@ -180,7 +181,7 @@ impl Gateway {
             listeners: Mutex::default(),
             changed: Notify::new(),
             reloaded: Notify::new(),
-            said: Mutex::default(),
+            events: Mutex::default(),
             speaks: Notify::new(),
         }
     }
@@ -410,16 +411,21 @@ impl Gateway {
 
     /// Queues a message for the person who runs the server.
     pub(crate) fn say(&self, text: &str) {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).push_back(text.to_owned());
+        self.happened(ServeEvent::Warning(text.to_owned()));
+    }
+
+    /// Queues an event for the person who runs the server.
+    pub(crate) fn happened(&self, event: ServeEvent) {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push_back(event);
         self.speaks.notify_one();
     }
 
-    /// Waits for the next message for the person.
-    pub(crate) async fn heard(&self) -> String {
+    /// Waits for the next event for the person.
+    pub(crate) async fn heard(&self) -> ServeEvent {
         loop {
-            let next = self.said.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let next = self.events.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             match next {
-                Some(text) => return text,
+                Some(event) => return event,
                 None => self.speaks.notified().await,
             }
         }
@@ -431,6 +437,12 @@ impl Gateway {
 
     /// Adds a client that is notified of changes. `known` are the lists at its handshake.
     pub(crate) async fn listen(self: &Arc<Self>, who: Speaker, peer: Peer<RoleServer>, known: Option<Lists>) {
+        let client = peer.peer_info().map(|info| {
+            let about = &info.client_info;
+            format!("{} {}", about.name, about.version)
+        });
+        let (agent, client) = (who.agent.to_string(), client.unwrap_or_default());
+        self.happened(ServeEvent::Connected { agent, client });
         let now = self.lists(&who).await;
         let known = known.unwrap_or(now);
         {

@@ -31,6 +31,7 @@ mod call_state;
 mod call_turns;
 mod confirm;
 mod control;
+mod event;
 mod file_watch;
 mod gateway;
 mod http;
@@ -57,5 +58,6 @@ mod workspace_offers;
 
 pub use brigade::ServeReport;
 pub use brigade::profile::{Listing, NameStyle};
+pub use event::ServeEvent;
 pub use serve::{Serve, Transport, serve};
 pub use tasks::connect;

@@ -21,6 +21,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::event::ServeEvent;
 use crate::file_watch;
 use crate::gateway::{Gateway, ReadAgents, Terms};
 use crate::http::{Http, Proof};
@@ -94,7 +95,7 @@ impl Serve {
 
 /// Serves until `stop` is cancelled or, over standard input and output, the input ends.
 ///
-/// Calls `ready` once the server listens, and `say` with messages for the person who runs it.
+/// Calls `ready` once the server listens, and `say` with what happens, for the person who runs it.
 ///
 /// # Errors
 /// Fails inside of a run, if the configuration is broken, the agent or the lane is unknown, or nothing can be listened
@@ -104,7 +105,7 @@ pub fn serve(
     wanted: Serve,
     stop: CancelToken,
     ready: &mut dyn FnMut(&ServeReport),
-    say: &(dyn Fn(&str) + Sync),
+    say: &(dyn Fn(&ServeEvent) + Sync),
 ) -> Result<(), Error> {
     workspace.require_outside_run()?;
     let stamp = file_watch::stamp(workspace);
@@ -228,14 +229,14 @@ async fn signalled(stop: CancelToken) {
     }
 }
 
-/// Watches the files, and passes messages to the person who runs the server.
-async fn follow(gateway: Arc<Gateway>, say: &(dyn Fn(&str) + Sync)) {
+/// Watches the files, and passes events to the person who runs the server.
+async fn follow(gateway: Arc<Gateway>, say: &(dyn Fn(&ServeEvent) + Sync)) {
     let followed = file_watch::follow(gateway.clone());
     tokio::pin!(followed);
     loop {
         tokio::select! {
             () = &mut followed => return,
-            text = gateway.heard() => say(&text),
+            event = gateway.heard() => say(&event),
         }
     }
 }

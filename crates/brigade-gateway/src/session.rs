@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use brigade::codes::reasons;
 use brigade::core::{Fingerprint, Json};
@@ -27,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{Answer, CallSummary};
 use crate::call::{AskOutcome, Asker};
 use crate::confirm::{Question, Reply};
+use crate::event::ServeEvent;
 use crate::gateway::{Gateway, Speaker};
 use crate::http::Identity;
 use crate::listing;
@@ -134,6 +136,10 @@ impl Session {
         let CallRequest { view, tool, arguments, state, replies } = *asked;
         let question = Question::new(&self.gateway, asker, tool);
         let late = is_late(context);
+        let started = Instant::now();
+        let happened = |answer: &Answer| {
+            self.gateway.happened(ServeEvent::answered(asker, answer, arguments, started.elapsed()));
+        };
         let done = |answer: Answer| match (&answer.lacking, &answer.asks_for_url) {
             // The client must have the capabilities that the upstream server requires.
             (Some(wanted), _) if late && !has(Some(&asker.client.capabilities), wanted) => {
@@ -145,15 +151,26 @@ impl Session {
         // The answer to a question that this client was asked before.
         if let Some(state) = state {
             let returned = Question::returned(&self.gateway, asker, tool, arguments, state, replies);
-            return done(Box::pin(returned).await?);
+            let answer = Box::pin(returned).await?;
+            happened(&answer);
+            return done(answer);
         }
         match Box::pin(self.gateway.ask(asker, view, tool, arguments.clone())).await {
-            AskOutcome::Answer(answer) => done(*answer),
+            AskOutcome::Answer(answer) => {
+                happened(&answer);
+                done(*answer)
+            }
             AskOutcome::Pending(call, before) => {
                 match Box::pin(question.ask(&self.gateway, asker, tool, &call)).await {
                     Reply::Required(required) => Ok(Outcome::Required(required)),
-                    Reply::Answer(answer) => done(*answer),
-                    Reply::None => done(self.gateway.as_it_stands(asker, &call, &before)),
+                    Reply::Answer(answer) => {
+                        happened(&answer);
+                        done(*answer)
+                    }
+                    Reply::None => {
+                        self.gateway.happened(ServeEvent::Waits(call.clone()));
+                        done(self.gateway.as_it_stands(asker, &call, &before))
+                    }
                 }
             }
         }

@@ -53,6 +53,8 @@ pub struct WatchView {
     pub report: StatusReport,
     /// What runs now.
     pub scene: ServiceView,
+    /// Whether no service runs yet, and the watcher waits for one.
+    pub waits: bool,
 }
 
 impl Kitchen<'_> {
@@ -137,7 +139,7 @@ impl Kitchen<'_> {
 
     /// Calls `show` with the status at once, after each change, and at least every `STATUS_WATCH_INTERVAL`. Ends when
     /// no service runs, `show` breaks, or the token is cancelled. With [`FollowTarget::Output`], also calls it every
-    /// second while something runs.
+    /// second while something runs, and waits for a service that has not begun if tasks are not done.
     ///
     /// # Errors
     /// Same as [`Kitchen::status`].
@@ -152,11 +154,15 @@ impl Kitchen<'_> {
         // Later calls use the same PRD, even if another one starts.
         let search = PrdSearch::At(standing.path.clone());
         let taken = standing.taken;
+        let mut was_served = false;
         loop {
             standing.taken = taken;
             let (signs, interval) = (self.signs(&standing), standing.crew.settings.status_watch_interval);
-            let is_over = standing.holder.is_none();
-            let mut watched = WatchView { report: self.status_of(&standing), scene: self.scene(&standing) };
+            was_served |= standing.holder.is_some();
+            let (report, scene) = (self.status_of(&standing), self.scene(&standing));
+            let can_begin = !was_served && follow == FollowTarget::Output && 0 < report.pending_tasks;
+            let is_over = standing.holder.is_none() && !can_begin;
+            let mut watched = WatchView { report, scene, waits: standing.holder.is_none() && can_begin };
             if show(&watched).is_break() || is_over {
                 return Ok(());
             }

@@ -6,6 +6,7 @@ use brigade_policy::Blocker;
 use crate::life::{Decision, DecisionState, Life, Stage, TaskOutcome};
 use crate::names::{PrdName, TaskId, Tier};
 use crate::prd::{Fault, ValidPrd};
+use crate::service::Outcome;
 
 /// The facts of a kitchen.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +44,8 @@ pub struct PrdHealth {
     pub newer: u64,
     /// Whether the last service was killed.
     pub is_interrupted: bool,
+    /// Whether the last service was killed or interrupted, so that the PRD can be continued.
+    pub can_continue: bool,
     /// What changed since the last approval, for unfinished tasks. Empty if nothing was approved.
     pub changed: Vec<String>,
     /// Tasks that failed or are blocked and have no pending decision, with the last error.
@@ -87,6 +90,9 @@ impl PrdHealth {
             set_aside: Vec::new(),
             newer: life.newer,
             is_interrupted: life.service.as_ref().is_some_and(is_open),
+            can_continue: life.service.as_ref().is_some_and(|service| {
+                is_open(service) || !is_served && service.ended == Some(Outcome::Interrupted)
+            }),
             changed: Vec::new(),
             failed: if is_served { Vec::new() } else { failed.collect() },
             waiting: waiting(life),

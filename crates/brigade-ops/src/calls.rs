@@ -43,6 +43,7 @@ use crate::report::{
 };
 use crate::tools::installing::auto_install;
 use crate::trust::note_approved;
+use crate::views::numbers::ShownThing;
 
 pub use brigade_queue::CallFilter;
 
@@ -156,10 +157,18 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Call`] if no call matches, or if the call is open and the policy is invalid, and file errors.
     pub fn show(&self, call: impl Into<IdPrefix>) -> Result<CallReport, Error> {
+        self.show_revision(call).map(|(report, _)| report)
+    }
+
+    /// Shows one call, and returns the revision that was shown, for [`Calls::approve_shown`].
+    ///
+    /// # Errors
+    /// As [`Calls::show`].
+    pub fn show_revision(&self, call: impl Into<IdPrefix>) -> Result<(CallReport, u64), Error> {
         let context = &*self.context;
         let stored = find_call(context, &call.into(), None)
             .map_err(|error| error.missing(context, Refusal::Call { call: None }))?;
-        let call = stored.call;
+        let (call, revision) = (stored.call, stored.revision);
         let planned = if call.is_open() { ok_if_found(plan_again(context, &call))? } else { None };
         if let Some((config, _)) = &planned
             && let Some(error) = invalid_policy(config)
@@ -180,7 +189,7 @@ impl Calls {
         };
         blocker_details.retain(|detail| moved.as_ref().is_none_or(|moved| moved.code != detail.code));
         blocker_details.extend(moved);
-        Ok(CallReport {
+        let report = CallReport {
             schema: CallReport::SCHEMA,
             target: self.context.target(),
             calls_path: calls_path(&self.context),
@@ -196,7 +205,8 @@ impl Calls {
             call: call.shown(context),
             error: RefusalMember::default(),
             candidates: RefusalMember::default(),
-        })
+        };
+        Ok((report, revision))
     }
 
     /// Queues the installations of tools. Runs nothing: neither a check nor a command.
@@ -219,9 +229,21 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Review`] if the call cannot be approved now, and file errors.
     pub fn approve(&self, call: impl Into<IdPrefix>) -> Result<ReviewReport, Error> {
+        self.approve_call(&CallChoice::Named(call.into()))
+    }
+
+    /// Like [`Calls::approve`], for a call that was shown before.
+    ///
+    /// # Errors
+    /// Like [`Calls::approve`], and if the call changed since it was shown.
+    pub fn approve_shown(&self, shown: &ShownThing) -> Result<ReviewReport, Error> {
+        self.approve_call(&CallChoice::Shown(shown))
+    }
+
+    fn approve_call(&self, choice: &CallChoice<'_>) -> Result<ReviewReport, Error> {
         let context = &*self.context;
         context.require_outside_run()?;
-        let stored = find_call_to_review(context, &call.into(), Step::Approve)?;
+        let stored = find_call_to_review(context, choice, Step::Approve)?;
         let call = &stored.call;
         let refused = |error| review_refused(context, Some(call), error);
         if let Err(wrong) = call.status.check(Step::Approve) {
@@ -254,12 +276,20 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Review`] if the call cannot be rejected now, and file errors.
     pub fn reject(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
-        decline(
-            &self.context,
-            &call.into(),
-            Step::Reject,
-            Review::Reject(gather::clean_reason(&self.context, reason)?),
-        )
+        self.reject_call(&CallChoice::Named(call.into()), reason)
+    }
+
+    /// Like [`Calls::reject`], for a call that was shown before.
+    ///
+    /// # Errors
+    /// Like [`Calls::reject`], and if the call changed since it was shown.
+    pub fn reject_shown(&self, shown: &ShownThing, reason: &str) -> Result<ReviewReport, Error> {
+        self.reject_call(&CallChoice::Shown(shown), reason)
+    }
+
+    fn reject_call(&self, choice: &CallChoice<'_>, reason: &str) -> Result<ReviewReport, Error> {
+        let review = Review::Reject(gather::clean_reason(&self.context, reason)?);
+        decline(&self.context, choice, Step::Reject, review)
     }
 
     /// Holds a call with a reason.
@@ -267,12 +297,20 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Review`] if the call cannot be held now, and file errors.
     pub fn hold(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
-        decline(
-            &self.context,
-            &call.into(),
-            Step::Hold,
-            Review::Hold(gather::clean_reason(&self.context, reason)?),
-        )
+        self.hold_call(&CallChoice::Named(call.into()), reason)
+    }
+
+    /// Like [`Calls::hold`], for a call that was shown before.
+    ///
+    /// # Errors
+    /// Like [`Calls::hold`], and if the call changed since it was shown.
+    pub fn hold_shown(&self, shown: &ShownThing, reason: &str) -> Result<ReviewReport, Error> {
+        self.hold_call(&CallChoice::Shown(shown), reason)
+    }
+
+    fn hold_call(&self, choice: &CallChoice<'_>, reason: &str) -> Result<ReviewReport, Error> {
+        let review = Review::Hold(gather::clean_reason(&self.context, reason)?);
+        decline(&self.context, choice, Step::Hold, review)
     }
 }
 
@@ -352,22 +390,39 @@ fn tell_changes(context: &WorkspaceContext, stored: &StoredCall, plan: &Plan) ->
 
 fn decline(
     context: &WorkspaceContext,
-    prefix: &IdPrefix,
+    choice: &CallChoice<'_>,
     step: Step,
     review: Review,
 ) -> Result<ReviewReport, Error> {
     context.require_outside_run()?;
-    let stored = find_call_to_review(context, prefix, step)?;
+    let stored = find_call_to_review(context, choice, step)?;
     record_review(context, &stored, review)
+}
+
+/// How a person names a call.
+enum CallChoice<'a> {
+    /// By its id or a prefix.
+    Named(IdPrefix),
+    /// By what was shown. The decision counts only for this revision.
+    Shown(&'a ShownThing),
 }
 
 fn find_call_to_review(
     context: &WorkspaceContext,
-    prefix: &IdPrefix,
+    choice: &CallChoice<'_>,
     step: Step,
 ) -> Result<StoredCall, Error> {
-    let found = find_call_to_change(context, prefix, step);
-    found.map_err(|error| error.missing(context, Refusal::Review { call: None, pin: None }))
+    let (prefix, revision) = match choice {
+        CallChoice::Named(prefix) => (prefix.clone(), None),
+        CallChoice::Shown(shown) => (IdPrefix::new(&shown.id), Some(shown.revision)),
+    };
+    let found = find_call_to_change(context, &prefix, step);
+    let stored = found.map_err(|error| error.missing(context, Refusal::Review { call: None, pin: None }))?;
+    if revision.is_some_and(|shown| shown != stored.revision) {
+        let changed = QueueError::Changed { id: stored.call.id.clone() };
+        return Err(review_refused(context, Some(&stored.call), changed.into()));
+    }
+    Ok(stored)
 }
 
 /// Adds the next step that is possible for a call.

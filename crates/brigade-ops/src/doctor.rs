@@ -20,8 +20,8 @@ use brigade_call::{CALLS, RUNS};
 use brigade_catalog::{Reads, Tool};
 use brigade_core::{ConfigIssue, Place, Timestamp};
 use brigade_doctor::{
-    BrokenFile, CallState, CheckpointState, ClientState, ConfigFile, Issue, PinState, PolicyFacts,
-    RunnerState, ServerOffer, Snapshot, ToolIssues, diagnose,
+    AgentFailures, BrokenFile, CallState, CheckpointState, ClientState, ConfigFile, Issue, PinState,
+    PolicyFacts, RunnerState, ServerOffer, Snapshot, ToolIssues, diagnose,
 };
 use brigade_fs::{FileKind, Fs, RelPath};
 use brigade_kitchen::health::KitchenHealth;
@@ -68,6 +68,8 @@ pub struct Parts {
     pub clients: bool,
     /// The kitchen.
     pub kitchen: bool,
+    /// Which failures of agents are issues.
+    pub failures: AgentFailures,
 }
 
 /// Whether to check the chain of receipts, which reads every receipt in full.
@@ -93,6 +95,7 @@ impl Parts {
             modes: true,
             clients: true,
             kitchen: true,
+            failures: AgentFailures::Recent,
         }
     }
 
@@ -109,6 +112,7 @@ impl Parts {
             modes: false,
             clients: false,
             kitchen: false,
+            failures: AgentFailures::Recent,
         }
     }
 }
@@ -127,6 +131,7 @@ pub struct Survey<'c> {
     pub now: Timestamp,
     /// The catalog and the policy.
     pub config: &'c Config,
+    failures: AgentFailures,
     is_catalog_there: bool,
     /// Tool facts for lists.
     pub summaries: Vec<SummaryFacts>,
@@ -234,6 +239,7 @@ impl<'c> Survey<'c> {
             offered: server_offers(host, config),
             now: site.now(),
             config,
+            failures: parts.failures,
             is_catalog_there: fs.exists(&RelPath::from_static(CATALOG))?,
             summaries,
             tool_issues: parts.tools.then_some(issues),
@@ -275,6 +281,7 @@ impl<'c> Survey<'c> {
         });
         let mut found = diagnose(Snapshot {
             now: self.now,
+            failures: self.failures,
             home: site.host.home(),
             catalog: Some(catalog),
             tools: self.tool_issues.take(),
@@ -307,6 +314,12 @@ impl<'c> Survey<'c> {
         let masks = masks(site.host.environment, &self.config.policy);
         found.iter_mut().for_each(|issue| masks.hide(&mut issue.detail));
         found
+    }
+
+    /// Lists the PRDs whose last service was killed or interrupted, by their files.
+    pub fn interrupted_prds(&self) -> Vec<String> {
+        let prds = self.kitchen.iter().flat_map(|kitchen| &kitchen.prds).filter(|prd| prd.can_continue);
+        prds.map(|prd| prd.path.clone().unwrap_or_else(|| prd.name.to_string())).collect()
     }
 
     /// Returns the facts of the runtimes; empty when runtimes were not read.

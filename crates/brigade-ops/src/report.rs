@@ -21,6 +21,7 @@ mod setup;
 mod state;
 mod trust;
 mod upstreams;
+mod views;
 mod work;
 
 pub use attest::*;
@@ -48,4 +49,5 @@ pub use setup::*;
 pub use state::*;
 pub use trust::*;
 pub use upstreams::*;
+pub use views::*;
 pub use work::*;

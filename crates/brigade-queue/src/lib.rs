@@ -38,6 +38,7 @@ mod queue;
 mod recent;
 mod report;
 mod running;
+mod short;
 mod store;
 mod texts;
 

@@ -7,6 +7,7 @@ use brigade_call::{Call, CallStatus};
 use brigade_core::{CallId, Fingerprint, IdPrefix, PrefixMatch};
 
 use crate::enqueue::duplicate_of;
+use crate::short;
 use crate::store::CallQuery;
 use crate::{CANDIDATES, Calls, FoundReceipt, Match, QueueError, Records, StoredCall, StoredReceipt, View};
 
@@ -74,7 +75,9 @@ impl View<'_> {
         {
             return Ok(Match::One(exact));
         }
-        let mut ids = self.candidates(Records::Calls, prefix, MAX_EXAMINED_CALLS)?;
+        let (start, end) = short::parts(prefix.as_str());
+        let mut ids = self.candidates(Records::Calls, &IdPrefix::new(start), MAX_EXAMINED_CALLS)?;
+        ids.retain(|id| end.is_none_or(|end| short::repeat_of(id).is_some_and(|own| own.starts_with(end))));
         if 1 < ids.len() {
             let mut fitting = Vec::new();
             for id in ids.iter().filter_map(|id| id.parse::<CallId>().ok()) {

@@ -79,6 +79,14 @@ impl Store for MemoryStore {
 /// An immutable view of one moment.
 struct MemorySnapshot(Arc<StoreContent>);
 
+impl MemorySnapshot {
+    fn newest(&self, skip: usize, limit: usize) -> Vec<StoredReceipt> {
+        let mut receipts: Vec<&StoredReceipt> = self.0.receipts.values().collect();
+        receipts.sort_by_cached_key(|stored| Reverse(stored.receipt.sort_key()));
+        receipts.into_iter().skip(skip).take(limit).cloned().collect()
+    }
+}
+
 fn created(stored: &StoredCall) -> i64 {
     stored.call.created_at.map_or(i64::MAX, Timestamp::unix_micros)
 }
@@ -143,11 +151,8 @@ impl Snapshot for MemorySnapshot {
         let of_memory = &self.0.receipts;
         let receipts = match *query {
             ReceiptQuery::Run(run) => of_memory.get(run).cloned().into_iter().collect(),
-            ReceiptQuery::Newest(limit) => {
-                let mut receipts: Vec<&StoredReceipt> = of_memory.values().collect();
-                receipts.sort_by_cached_key(|stored| Reverse(stored.receipt.sort_key()));
-                receipts.into_iter().take(limit).cloned().collect()
-            }
+            ReceiptQuery::Newest(limit) => self.newest(0, limit),
+            ReceiptQuery::Part { skip, limit } => self.newest(skip, limit),
             ReceiptQuery::Misplaced => Vec::new(),
         };
         Ok(RunList { receipts, errors: Vec::new() })

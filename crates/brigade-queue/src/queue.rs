@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use brigade_call::{ApprovedBy, Binding, Call, CallStatus, Checkpoint, Claim, Receipt, Replan, WrongStep};
+use brigade_call::{
+    ApprovedBy, Binding, Call, CallStatus, Checkpoint, CheckpointStatus, Claim, Receipt, Replan, WrongStep,
+};
 use brigade_core::{CallId, CheckpointId, IdPrefix, Json, RunId, Timestamp};
 
 use crate::error::QueueError;
@@ -263,6 +265,23 @@ impl View<'_> {
     /// Lists at most `limit` receipts, newest first; `usize::MAX` for all. Reads about as many as it returns.
     pub fn receipts(&self, limit: usize) -> Result<RunList, QueueError> {
         self.snapshot().receipts(&ReceiptQuery::Newest(limit))
+    }
+
+    /// Lists at most `limit` receipts after the `skip` newest ones, newest first, for a history that is read in parts.
+    pub fn receipts_after(&self, skip: usize, limit: usize) -> Result<RunList, QueueError> {
+        self.snapshot().receipts(&ReceiptQuery::Part { skip, limit })
+    }
+
+    /// Lists the unanswered checkpoints that calls wait on, as the records of these calls have them. Reads no others.
+    pub fn open_checkpoints(&self) -> Result<Vec<Checkpoint>, QueueError> {
+        let mut open = Vec::new();
+        self.for_each_call(&Calls::Of(CallStatus::Waiting), &mut |stored| {
+            let ids = stored.call.checkpoint_ids.iter();
+            let found = ids.filter_map(|id| stored.checkpoints.get(id.as_str()).and_then(checkpoint_of));
+            open.extend(found.filter(|checkpoint| checkpoint.status == CheckpointStatus::Pending));
+            ControlFlow::Continue(())
+        })?;
+        Ok(open)
     }
 
     /// Calls `found` with every receipt in this detail, on several threads and in any order, and optionally verifies

@@ -230,6 +230,13 @@ pub enum ReceiptQuery<'a> {
     Run(&'a str),
     /// At most this many, newest first; `usize::MAX` for all. Reads about as many as it returns.
     Newest(usize),
+    /// At most `limit`, newest first, after the `skip` newest ones. For a history that is read in parts.
+    Part {
+        /// How many newer ones to skip.
+        skip: usize,
+        /// The size of the part.
+        limit: usize,
+    },
     /// Entries that have the name of a receipt but cannot be one. Empty for a store without files.
     Misplaced,
 }
@@ -260,6 +267,7 @@ impl Detail {
                 "failure",
                 "mcp_error_kind",
                 "args",
+                "caller",
                 "stdout_log_path",
                 "stderr_log_path",
             ],

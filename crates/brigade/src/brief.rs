@@ -1,7 +1,6 @@
 //! Pending decisions, and the next command to type.
 
-use brigade_kitchen_run::DecisionFilter;
-use brigade_ops::Error;
+use brigade_ops::{Error, WaitingSource as _};
 
 use crate::doctor::Doctor;
 use crate::report::BriefReport;
@@ -14,10 +13,8 @@ impl Doctor {
     /// Returns file errors.
     pub fn brief(&self) -> Result<BriefReport, Error> {
         let workspace = Workspace { room: self.room.clone() };
-        let kitchen = workspace.kitchen();
-        let decisions = kitchen.decisions(None, DecisionFilter::Waiting)?.decisions;
-        let is_there = kitchen.is_there()?;
-        let questions = workspace.work().questions()?;
+        let is_there = workspace.kitchen().is_there()?;
+        let (decisions, questions) = workspace.work().others()?;
         Ok(brigade_ops::brief(&self.room, decisions, is_there, questions)?)
     }
 }

@@ -176,10 +176,13 @@ pub use agents::Agents;
 pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
 pub use brigade_ops::{
     ArgsSource, CallFilter, CallList, Calls, Checkpoints, Declare, EnableChange, EnableRequest, Error,
-    ErrorKind, ImportMcpRequest, LogReach, LoginRequest, OnBlocked, Pins, Refusal, Request, RunFilter,
-    RunRefusal, RunTarget, Runs, Runtimes, UpdateRequest,
+    ErrorKind, HistoryFilter, ImportMcpRequest, LogReach, LoginRequest, OnBlocked, Pins, Refusal, Request,
+    RunFilter, RunRefusal, RunTarget, Runs, Runtimes, ShownThing, UpdateRequest, WaitingGroup,
 };
-pub use brigade_ops::{Ignore, OnExisting, upstreams::Upstreams};
+pub use brigade_ops::{
+    CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, PendingChoice, RuleProposal,
+    arguments_line, upstreams::Upstreams,
+};
 pub use brigade_workspace::TaskSessions;
 pub use builtin_call::{DirectCallResult, documentation};
 pub use catalog::{

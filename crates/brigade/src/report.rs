@@ -19,10 +19,11 @@ pub use brigade_doctor::{IssueReport, ProjectionMarks};
 pub use brigade_ops::{
     AdoptReport, AdoptRow, AnswerOutcome, ApplyReport, BriefReport, CallSection, CheckpointSection,
     CloseoutReport, CompactReport, ConnectStatus, DamageReport, DefaultConflict, DefaultSource, Defaults,
-    DefaultsReport, HarnessListReport, HarnessReport, ImportReport, InboxItemReport, InboxReport, InitReport,
-    ParityReport, ParitySection, PolicySection, ProjectionPlanReport, Quarantine, RunSection, RuntimeSection,
-    SourceAction, StateReport, SyncPlanReport, TrustPart, TrustReport, TrustRow, TrustState, UpstreamStart,
-    WaitingKind, WaitingRow, WorkAnswerReport, WorkspaceAbove,
+    DefaultsReport, HarnessListReport, HarnessReport, HistoryReport, HistoryRow, HistoryStatistics,
+    ImportReport, InboxItemReport, InboxReport, InitReport, LifeEvent, LifeReport, ParityReport,
+    ParitySection, PendingReport, PendingRow, PolicySection, ProjectionPlanReport, Quarantine, RunSection,
+    RuntimeSection, SourceAction, StateReport, StatisticsRow, SyncPlanReport, TrustPart, TrustReport,
+    TrustRow, TrustState, UpstreamStart, WaitingKind, WaitingRow, WorkAnswerReport, WorkspaceAbove,
 };
 pub use brigade_ops::{
     BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallReport, CheckpointListReport,

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use brigade_core::{Hint, IdPrefix, NextStep, codes};
+use brigade_kitchen::show::DecisionRow;
 use brigade_kitchen_run::{AnswerRequest, DecisionFilter};
-use brigade_ops::{AnswerOutcome, Error, ErrorKind, WaitingKind, WaitingRow, WorkAnswerReport};
+use brigade_ops::{
+    AnswerOutcome, Error, ErrorKind, WaitingKind, WaitingRow, WaitingSource, WorkAnswerReport,
+};
 use brigade_policy::Failure;
 
 use crate::kitchens::Kitchen;
@@ -17,6 +20,12 @@ const DECLINED: &str = "declined";
 #[derive(Clone)]
 pub struct Work {
     pub(crate) room: Arc<WorkspaceInner>,
+}
+
+impl WaitingSource for Work {
+    fn others(&self) -> Result<(Vec<DecisionRow>, Vec<WaitingRow>), Error> {
+        Ok((self.kitchen().decisions(None, DecisionFilter::Waiting)?.decisions, self.questions()?))
+    }
 }
 
 /// An answer of a person.
@@ -40,8 +49,8 @@ impl Work {
     /// # Errors
     /// Returns file errors.
     pub fn waiting(&self) -> Result<Vec<WaitingRow>, Error> {
-        let decisions = self.kitchen().decisions(None, DecisionFilter::Waiting)?.decisions;
-        Ok(brigade_ops::waiting(&self.room, &decisions, self.questions()?)?)
+        let (decisions, questions) = self.others()?;
+        Ok(brigade_ops::waiting(&self.room, &decisions, questions)?)
     }
 
     /// Answers what an id or its only prefix means. Does not inside of a run.

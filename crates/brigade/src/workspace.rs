@@ -9,7 +9,9 @@ use brigade_core::text::escape_terminal;
 #[cfg(feature = "builtin")]
 use brigade_db::records::Lane;
 use brigade_fs::{DiskFs, Fs, RelPath};
-use brigade_ops::{Calls, Checkpoints, Error, ErrorKind, MARKER, Pins, Runs, Runtimes, marked_workspace};
+use brigade_ops::{
+    Calls, Checkpoints, Daily, Error, ErrorKind, MARKER, Pins, Runs, Runtimes, marked_workspace,
+};
 use brigade_workspace::{SourceFiles, did_you_mean, near_path};
 
 use crate::agent_calls::AgentCalls;
@@ -317,6 +319,11 @@ impl Workspace {
     /// Returns the operations on what waits for a person.
     pub fn work(&self) -> Work {
         Work { room: self.room.clone() }
+    }
+
+    /// Returns the operations of every day, on what waits and what ran.
+    pub fn daily(&self) -> Daily {
+        Daily::new(self.room.context.clone(), self.room.calls(), Arc::new(self.work()))
     }
 
     /// Returns the operations on the memories of agents.

@@ -23,7 +23,7 @@ fn said(site: &Site, words: &[&str]) -> String {
 fn approve_and_show_name_command_and_access() {
     let site = site();
     let first = site.queue("tool", r#"{"path":"a.txt"}"#);
-    let shown = said(&site, &["call", "show", &first]);
+    let shown = said(&site, &["call", "show", &first, "--full"]);
     for line in [
         "runs:           sh bin/tool.sh a.txt\n",
         "reads:          workspace\n",
@@ -36,7 +36,14 @@ fn approve_and_show_name_command_and_access() {
     ] {
         assert!(shown.contains(line), "no `{line}`\n{shown}");
     }
+    // Issue 45: without `--full`, what a person decides on comes first, and the rest is folded.
     let approved = said(&site, &["call", "approve", &first]);
+    assert!(approved.starts_with("tool:  tool\narguments:\n  path = \"a.txt\"\neffects: "), "{approved}");
+    let may = "may:            read workspace; write nothing; use the network; sandbox: off, so nothing enforces this\n";
+    assert!(
+        approved.contains(may) && approved.contains(", bin/tool.sh; may also load: anything"),
+        "{approved}"
+    );
     assert!(approved.contains("runs:           sh bin/tool.sh a.txt\n"), "{approved}");
     assert!(approved.contains("effects:        local-read, network\n"), "{approved}");
 
@@ -146,8 +153,8 @@ fn approve_and_show_report_the_same_facts() {
     let site = Site::script_with("echo ran\n", lines);
     site.workspace.write(".brigade/tools/policy.toml", "env_bindings = { GREETING = \"HOME\" }\n");
     let id = site.queue("tool", "{}");
-    let shown = said(&site, &["call", "show", &id]);
-    let approved = said(&site, &["call", "approve", &id]);
+    let shown = said(&site, &["call", "show", &id, "--full"]);
+    let approved = said(&site, &["call", "approve", &id, "--full"]);
     let facts =
         ["family:", "command:", "approval mode:", "permissions:", "effects:", "env labels:", "timeout:"];
     for fact in facts {

@@ -40,6 +40,7 @@ mod cli_usage;
 mod closed_declarations;
 mod closed_reads;
 mod connect;
+mod daily;
 mod discover;
 mod discover_plugins;
 mod doctor_faults;

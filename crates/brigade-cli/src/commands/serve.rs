@@ -1,5 +1,7 @@
 //! `brigade serve`
 
+mod events;
+
 use std::io::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -8,8 +10,11 @@ use brigade::{Error, ErrorKind, Exit};
 use brigade_gateway::{Listing, NameStyle, Serve, ServeReport, Transport, connect, serve};
 use clap::{Args, ValueEnum};
 
+use events::EventLines;
+
 use crate::examples;
 use crate::output::Output;
+use crate::render::text::{Text, Tone};
 use crate::session::Session;
 
 /// The default port.
@@ -127,11 +132,28 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
     if arguments.no_token {
         warn("every process on this machine can call as this agent, because no token is required");
     }
+    let lines = EventLines::new(session.surroundings, output.notes_colour());
+    let is_for_person = session.surroundings.output.is_some() && !output.is_json();
     let mut ready = |listening: &ServeReport| {
+        if is_for_person {
+            let mut page = output.new_page();
+            page.data.line(listening_line(listening));
+            output.page(&page, Exit::Done);
+            return;
+        }
         let text = serde_json::to_string(listening).expect("plain members are JSON");
         output.write(Exit::Done, |out| writeln!(out, "{text}"));
     };
-    serve(&workspace, wanted, stop, &mut ready, &warn)
+    serve(&workspace, wanted, stop, &mut ready, &|event| lines.show(event))
+}
+
+/// Says where the server listens, for a person.
+fn listening_line(listening: &ServeReport) -> Text {
+    let places: Vec<&str> =
+        [&listening.address, &listening.socket].into_iter().flatten().map(String::as_str).collect();
+    Text::new(Tone::Good, "listening on ")
+        .then(Tone::Accent, &places.join(" and "))
+        .then(Tone::Faint, &format!(", {} tools; Ctrl-C ends it", listening.tools))
 }
 
 /// Connects a client inside of a task to the session of the task, which determines the caller.

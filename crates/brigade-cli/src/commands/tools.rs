@@ -163,7 +163,10 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Cost(arguments) => output.finish(cost::run(session, arguments)),
         Tools::Observe(arguments) => output.finish(observe::run(session, arguments)),
         Tools::Defaults(arguments) => output.finish(defaults::run(session, arguments)),
-        Tools::Plan(arguments) => output.finish(plan::run(session, arguments)),
+        Tools::Plan(arguments) => {
+            let plan = plan::run(session, arguments, output);
+            output.finish(plan)
+        }
         Tools::Apply(arguments) => output.finish(apply::run(session, arguments, output)),
         Tools::ImportIssues(arguments) => output.finish(import_issues::run(session, arguments)),
         Tools::Connect(arguments) => output.finish(connect::run(session, arguments)),

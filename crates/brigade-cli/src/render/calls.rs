@@ -5,14 +5,15 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use brigade::core::json::DocumentWriter;
-use brigade::core::{CallId, NextStep, Timestamp};
+use brigade::core::{CallId, NextStep};
 use brigade::{Call, CallList, CallStatus, Error, Report, SchemaId};
 use serde::{Deserialize, Serialize};
 
 use super::page::Page;
 use super::table::{Fit, Table};
 use super::text::{Text, Tone};
-use super::{when, words};
+use super::when::{self, Now};
+use super::words;
 
 /// `call list`: the calls, written while they are read.
 #[derive(Serialize, Deserialize)]
@@ -106,7 +107,7 @@ impl CallRows {
     }
 
     /// Adds one call.
-    pub(crate) fn add(&mut self, call: &Call, now: Timestamp) {
+    pub(crate) fn add(&mut self, call: &Call, now: Now) {
         let blockers = call.blockers.len();
         if call.status == CallStatus::Pending && blockers == 0 && self.pending.is_none() {
             self.pending = Some(call.id.clone());

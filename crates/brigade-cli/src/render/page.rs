@@ -1,13 +1,14 @@
 //! The text output of a command: data for standard output, everything else for standard error.
 
 use brigade::codes::ErrorCode;
-use brigade::core::{NextStep, Timestamp};
+use brigade::core::NextStep;
 use brigade::{Fault, SourceFiles};
 
 use super::fault;
 use super::next::CommandWords;
 use super::table::{Fit, Table};
 use super::text::{Colour, Text, Tone};
+use super::when::Now;
 
 /// How text is formatted.
 #[derive(Clone, Copy, Debug)]
@@ -172,15 +173,17 @@ pub(crate) struct Page {
     /// Notes and next steps, for standard error; left out with `--quiet`.
     pub notes: Sheet,
     /// The current time, for ages.
-    pub now: Timestamp,
+    pub now: Now,
+    /// Whether details are shown that are usually folded.
+    pub is_full: bool,
     words: CommandWords,
 }
 
 impl Page {
     /// Creates an empty page. `words` formats the proposed commands.
-    pub(crate) fn new(now: Timestamp, words: CommandWords) -> Page {
+    pub(crate) fn new(now: impl Into<Now>, words: CommandWords) -> Page {
         let sheet = || Sheet::new(&words);
-        Page { data: sheet(), trouble: sheet(), notes: sheet(), now, words }
+        Page { data: sheet(), trouble: sheet(), notes: sheet(), now: now.into(), is_full: false, words }
     }
 
     /// Adds an error.

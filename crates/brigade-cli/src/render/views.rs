@@ -5,6 +5,7 @@ mod calls;
 mod catalog;
 mod checkpoints;
 mod clients;
+pub(crate) mod daily;
 mod doctor;
 mod finding;
 mod install;

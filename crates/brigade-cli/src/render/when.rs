@@ -4,25 +4,60 @@ use brigade::core::Timestamp;
 
 use super::text::{Text, Tone};
 
+/// The current time, and how times are shown: in local time on terminals, and in UTC elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Now {
+    /// The current time.
+    pub at: Timestamp,
+    /// How far local time is ahead of UTC, in minutes; `None` to show UTC.
+    pub offset_minutes: Option<i32>,
+}
+
+impl From<Timestamp> for Now {
+    fn from(at: Timestamp) -> Now {
+        Now { at, offset_minutes: None }
+    }
+}
+
+impl Now {
+    /// Returns the local date and time of a moment, without seconds for the same day.
+    pub(crate) fn brief(self, time: Timestamp) -> String {
+        let text = |time| local(time, self.offset_minutes.unwrap_or(0));
+        let (shown, today) = (text(time), text(self.at));
+        match shown.get(..10) == today.get(..10) {
+            true => shown.get(11..19).unwrap_or(&shown).to_owned(),
+            false => shown.get(5..16).unwrap_or(&shown).to_owned(),
+        }
+    }
+}
+
+/// Formats a time as `2026-01-31 12:00:00` at this distance from UTC.
+fn local(time: Timestamp, offset_minutes: i32) -> String {
+    let micros = time.unix_micros().saturating_add(i64::from(offset_minutes) * 60_000_000);
+    let text = Timestamp::from_unix_micros(micros).to_string();
+    text.get(..19).unwrap_or(&text).replacen('T', " ", 1)
+}
+
 /// Formats a stored time with its age. Text that is not a time is shown unchanged.
-pub(crate) fn moment(stored: &str, now: Timestamp) -> Text {
+pub(crate) fn moment(stored: &str, now: impl Into<Now>) -> Text {
     stored.parse().map_or_else(|_| Text::from(stored), |time| at(time, now))
 }
 
 /// Formats a time with its age.
-pub(crate) fn at(time: Timestamp, now: Timestamp) -> Text {
-    Text::from(clock(time)).then(Tone::Faint, &format!(" ({})", distance(time, now)))
+pub(crate) fn at(time: Timestamp, now: impl Into<Now>) -> Text {
+    let now = now.into();
+    let shown = now.offset_minutes.map_or_else(|| clock(time), |offset| local(time, offset));
+    Text::from(shown).then(Tone::Faint, &format!(" ({})", distance(time, now)))
 }
 
 /// Formats a time as `2026-01-31 12:00:00 UTC`.
 pub(crate) fn clock(at: Timestamp) -> String {
-    let text = at.to_string();
-    let seconds = text.get(..19).unwrap_or(&text).replacen('T', " ", 1);
-    format!("{seconds} UTC")
+    format!("{} UTC", local(at, 0))
 }
 
 /// Formats a time relative to now: `2 hours ago`, `in 5 minutes`.
-pub(crate) fn distance(at: Timestamp, now: Timestamp) -> String {
+pub(crate) fn distance(at: Timestamp, now: impl Into<Now>) -> String {
+    let now = now.into().at;
     let past = now.since(at).as_secs();
     let future = at.since(now).as_secs();
     match (past, future) {
@@ -70,7 +105,7 @@ mod tests {
 
     #[track_caller]
     fn check(at: &str, expect: &str) {
-        let now = "2026-11-21T20:00:00Z".parse().unwrap();
+        let now: Timestamp = "2026-11-21T20:00:00Z".parse().unwrap();
         assert_eq!(distance(at.parse().unwrap(), now), expect);
     }
 
@@ -87,10 +122,19 @@ mod tests {
 
     #[test]
     fn a_time_has_its_age_and_other_text_is_unchanged() {
-        let now = "2026-11-21T20:00:00Z".parse().unwrap();
+        let now: Timestamp = "2026-11-21T20:00:00Z".parse().unwrap();
         let expect = Text::from("2026-11-21 19:00:00 UTC").then(Tone::Faint, " (1 hour ago)");
         assert_eq!(moment("2026-11-21T20:00:00+01:00", now), expect);
         assert_eq!(moment("soon", now), Text::from("soon"));
+    }
+
+    #[test]
+    fn terminals_show_local_time() {
+        let now = Now { at: "2026-11-21T20:00:00Z".parse().unwrap(), offset_minutes: Some(90) };
+        let hour_ago: Timestamp = "2026-11-21T19:00:00Z".parse().unwrap();
+        assert_eq!(at(hour_ago, now), Text::from("2026-11-21 20:30:00").then(Tone::Faint, " (1 hour ago)"));
+        assert_eq!(now.brief(hour_ago), "20:30:00");
+        assert_eq!(now.brief("2026-11-20T19:00:00Z".parse().unwrap()), "11-20 20:30");
     }
 
     #[test]

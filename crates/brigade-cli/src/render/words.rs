@@ -28,7 +28,7 @@ pub(super) fn tool_of(id: &str, kind: &str) -> Text {
 }
 
 /// Formats a status in its tone.
-pub(super) fn status(word: &str) -> Text {
+pub(crate) fn status(word: &str) -> Text {
     let tone = match word {
         "approved" | "completed" | "running" | "ready" | "current" | "ok" | "resumed" => Tone::Good,
         "pending" | "held" | "waiting" | "resume-pending" | "stale" | "missing" => Tone::Warning,

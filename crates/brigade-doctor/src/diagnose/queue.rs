@@ -1,6 +1,6 @@
 //! Diagnoses calls, runs and checkpoints.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus, RunStatus};
@@ -9,7 +9,9 @@ use brigade_core::{Fingerprint, NextStep, Place, Timestamp};
 use brigade_redact::Redactor;
 
 use crate::snapshot::request_fingerprint;
-use crate::{BrokenFile, CallState, CheckpointState, Issue, IssueType, RunState, RunnerState, Snapshot};
+use crate::{
+    AgentFailures, BrokenFile, CallState, CheckpointState, Issue, IssueType, RunState, RunnerState, Snapshot,
+};
 
 /// The maximum length of the reason of a failure, in characters.
 const REASON: usize = 300;
@@ -19,6 +21,9 @@ const MAX_WAIT: Duration = Duration::from_secs(72 * 60 * 60);
 
 /// The usual maximum duration of a call.
 const MAX_RUN: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// How long a failure for an agent is an issue.
+const RECENT_FAILURE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// When each request last succeeded.
 type Successes = HashMap<Fingerprint, Timestamp>;
@@ -53,8 +58,14 @@ pub(super) fn calls(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     }
     let (moved, others): (Vec<&CallState<'_>>, Vec<_>) =
         snapshot.calls.iter().partition(|state| state.is_only_moved);
+    // The run of a call that failed says more.
+    let of_runs = snapshot.runs.iter().filter(|run| is_failed_run(run)).map(|run| run.call_id.as_str());
+    let of_runs: HashSet<&str> = of_runs.collect();
     for state in others {
-        call(state, snapshot.now, &successes, found);
+        let is_explained = has_failed(&state.call.status) && of_runs.contains(state.call.id.as_str());
+        if !is_explained && !is_old(snapshot, state.call) {
+            call(state, snapshot.now, &successes, found);
+        }
     }
     moved_programs(&moved, found);
 }
@@ -73,6 +84,23 @@ fn moved_programs(moved: &[&CallState<'_>], found: &mut Vec<Issue>) {
         };
         found.push(of_call(IssueType::CallStaleApproved, calls[0], detail).evidence(why));
     }
+}
+
+/// Returns whether a failure or a rejection of an agent's call is too old to be an issue.
+fn is_old(snapshot: &Snapshot<'_>, call: &Call) -> bool {
+    let is_over = has_failed(&call.status) || call.status == CallStatus::Rejected;
+    let at = call.completed_at.or(call.reviewed_at).or(call.created_at);
+    is_over && call.caller.agent().is_some() && is_aged(snapshot, at)
+}
+
+/// Returns whether something that failed for an agent at this time is too old to be an issue.
+fn is_aged(snapshot: &Snapshot<'_>, at: Option<Timestamp>) -> bool {
+    snapshot.failures == AgentFailures::Recent && at.is_some_and(|at| RECENT_FAILURE < snapshot.now.since(at))
+}
+
+/// Returns whether a run failed in a way that is an issue of the run.
+fn is_failed_run(run: &RunState) -> bool {
+    run.timed_out || matches!(run.status, RunStatus::TimedOut | RunStatus::Failed)
 }
 
 fn has_failed(status: &CallStatus) -> bool {
@@ -197,8 +225,13 @@ pub(super) fn runs(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
             succeeded(&mut successes, run.asks, at);
         }
     }
+    // Only the newest failure of a request is an issue. Runs are sorted newest first.
+    let mut failed: HashSet<Fingerprint> = HashSet::new();
     for run in snapshot.runs {
-        run_issues(run, &successes, found);
+        let is_counted = is_failed_run(run) && run.is_of_agent && !failed.insert(run.asks);
+        if !is_counted && !(run.is_of_agent && is_aged(snapshot, run.started_at)) {
+            run_issues(run, &successes, found);
+        }
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn waiting_rows<'a>(
     Ok(rows)
 }
 
-fn of_call(call: &Call) -> WaitingRow {
+pub(crate) fn of_call(call: &Call) -> WaitingRow {
     let plan = call.args.get("plan").and_then(Json::as_str).filter(|_| call.tool_id == EXIT_PLAN);
     let text = match plan {
         Some(plan) => plan.to_owned(),

@@ -11,12 +11,13 @@ use brigade_call::{
 };
 use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, request_fingerprint};
-use brigade_fs::{FileKind, Lines, RelPath};
+use brigade_fs::{FileKind, FileMode, Lines, RelPath};
+use brigade_policy::Failure;
 use brigade_queue::{
     Calls, Chain, Detail, ExaminedReceipt, FoundReceipt, StoredCheckpoint, StoredReceipt, Verification, View,
     receipt_name,
 };
-use brigade_workspace::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts, is_code_file};
+use brigade_workspace::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts, WorkspaceContext, is_code_file};
 
 use crate::calls::replan::{Changes, Replanner};
 use crate::doctor::LedgerCheck;
@@ -199,10 +200,26 @@ const FIRST_LINES_OF_V030: &[(&str, &str)] = &[
 const FILES_OF_V030: [&str; 2] =
     [".brigade/work/.proofs.authority.json", ".brigade/work/imports/inbox.jsonl.writer.lock"];
 
+/// The file that says that the person knows what behaves differently in v0.30.
+const SWITCHED: &str = ".brigade/tools/switched";
+
+/// Ends the notes on what behaves differently in v0.30.
+///
+/// # Errors
+/// Fails inside a run, and on a disk error.
+pub(crate) fn done_switching(context: &WorkspaceContext) -> Result<(), Failure> {
+    context.require_outside_run()?;
+    let text = format!("since {}\n", context.now());
+    Ok(context.fs.write_atomic(&RelPath::from_static(SWITCHED), text.as_bytes(), FileMode::Private)?)
+}
+
 /// Returns whether v0.30 was used. It was if it wrote the first call, the catalog, the policy, the runtimes or the
 /// inbox, or if the copy of its adopted journal still exists.
 fn is_of_v030(site: &Site<'_>, view: &View<'_>) -> Result<bool, UpkeepError> {
     let fs = site.fs();
+    if fs.exists(&RelPath::from_static(SWITCHED))? {
+        return Ok(false);
+    }
     let mut is_of_v030 = fs.exists(&RelPath::composed(&format!("{CALLS}.0.30.0")))?;
     for file in FILES_OF_V030 {
         is_of_v030 = is_of_v030 || fs.exists(&RelPath::composed(file))?;
@@ -242,11 +259,25 @@ fn uses(
         let Some(looked) = last.get(tool.id.as_str()) else { continue };
         let Some(FoundReceipt::Good(stored)) = view.receipt(looked.stored_id())? else { continue };
         if let Some(seen) = seen_run(site.fs(), view, &stored.receipt)?.run() {
-            let used = ToolUse::new(tool, [&seen], site.fs().root(), &|path| is_code_file(site.fs(), path));
+            let may_load = may_load_code(&seen.receipt);
+            let is_code = |path: &str| may_load && is_code_file(site.fs(), path);
+            let used = ToolUse::new(tool, [&seen], site.fs().root(), &is_code);
             found.insert(tool.id.to_string(), used);
         }
     }
     Ok(found)
+}
+
+/// Returns whether a run may load code of the workspace: unless it is a server whose program and named scripts are
+/// elsewhere. What such a server reads in the workspace is data of its calls, even if it is named like code.
+fn may_load_code(receipt: &Receipt) -> bool {
+    let is_outside = |path: &String| path.starts_with('/');
+    let binding = receipt.binding.as_ref();
+    let of_workspace = binding.is_none_or(|binding| {
+        let program = binding.program.as_ref();
+        program.is_some_and(|program| !is_outside(&program.path)) || !binding.files.keys().all(is_outside)
+    });
+    receipt.mcp_start_id.is_none() || of_workspace
 }
 
 /// Counts the unreadable lines of the inbox.

@@ -142,7 +142,7 @@ pub struct ToolLinesReport {
     pub valid: bool,
     /// Errors in the catalog.
     pub errors: Vec<ErrorLine>,
-    /// The enabled tools.
+    /// The tools, also disabled ones.
     pub tools: Vec<ToolLine>,
     /// The discovered entries, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

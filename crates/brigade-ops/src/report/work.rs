@@ -12,6 +12,8 @@ use brigade_doctor::{InboxItem, IssueReport};
 use brigade_kitchen::show::DecisionRow;
 use serde::{Deserialize, Serialize};
 
+use super::HistoryRow;
+
 /// `work inbox list`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -80,6 +82,9 @@ pub struct BriefReport {
     pub pending_approval_count: u64,
     /// The oldest of these calls; `null` if no call waits.
     pub oldest_pending_call: Option<Box<Call>>,
+    /// Number of calls that a person put on hold.
+    #[serde(default)]
+    pub held_count: u64,
     /// Number of approved calls that wait to run.
     pub approved_count: u64,
     /// Number of approved calls that changed since the approval and cannot run.
@@ -114,8 +119,14 @@ pub struct BriefReport {
     pub top_kitchen_issue: Option<IssueReport>,
     /// Number of all issues.
     pub issue_count: usize,
-    /// Enabled runtimes that are not running.
+    /// Enabled runtimes that are not running, except those that start on demand.
     pub runtimes_down: Vec<String>,
+    /// The newest runs of the last 24 hours that failed, newest last, at most 5.
+    #[serde(default)]
+    pub recent_failures: Vec<HistoryRow>,
+    /// PRDs of the kitchen whose last service was killed or interrupted.
+    #[serde(default)]
+    pub interrupted_prds: Vec<String>,
     /// Number of inbox rows by status.
     pub inbox: BTreeMap<String, u64>,
     /// Decisions of the kitchen that wait, the oldest first.

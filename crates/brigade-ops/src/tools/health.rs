@@ -8,7 +8,7 @@ use crate::{
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Report as _;
 use brigade_core::json::Rows;
-use brigade_doctor::{DoctorRequest, Issue, IssueReport, QuietedIssues, quiet};
+use brigade_doctor::{AgentFailures, DoctorRequest, Issue, IssueReport, QuietedIssues, quiet};
 use brigade_fs::RelPath;
 use brigade_policy::Failure;
 use brigade_runtime::Checks;
@@ -45,7 +45,9 @@ pub fn diagnose_catalog(
     request.check()?;
     let tool = request.tool.as_ref().map(|tool| load::id_of(context, tool)).transpose()?;
     let request = &DoctorRequest { tool, ..request.clone() };
-    catalog_report(context, &Parts::all(), request, &ListFilter::default(), DisabledTools::LeftOut)
+    let failures = if request.all { AgentFailures::All } else { AgentFailures::Recent };
+    let parts = Parts { failures, ..Parts::all() };
+    catalog_report(context, &parts, request, &ListFilter::default(), DisabledTools::LeftOut)
 }
 
 /// Whether a report lists disabled tools.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, CheckpointStatus};
-use brigade_core::{NextStep, Report as _};
+use brigade_core::{NextStep, Report as _, Timestamp};
 use brigade_doctor::{Area, InboxStatus, Issue, PendingWork};
 use brigade_fs::RelPath;
 use brigade_kitchen::show::DecisionRow;
@@ -19,8 +19,12 @@ use crate::doctor::shown::top_issue_of;
 use crate::doctor::site::Site;
 use crate::doctor::{Parts, Survey};
 use crate::inbox::InboxStore;
-use crate::report::{BriefReport, WaitingRow};
+use crate::report::{BriefReport, HistoryRow, WaitingRow};
+use crate::views::history::{HistoryFilter, history};
 use crate::work::inbox_counts;
+
+/// The maximum number of failed runs.
+const MAX_FAILURES: usize = 5;
 
 /// The maximum number of waiting rows.
 const MAX_WAITING: usize = 200;
@@ -53,7 +57,11 @@ pub fn brief(
     let pending_checkpoints: Vec<_> = checkpoint.collect();
     // Only these can continue after an answer.
     let mut answerable = pending_checkpoints.iter().rev().filter(|found| found.blockers.is_empty());
-    let is_down = |facts: &&brigade_runtime::RuntimeFacts| facts.enabled && !facts.running();
+    let runtimes = load::runtimes(context)?;
+    let is_on_demand = |id: &str| runtimes.runtime(id).is_some_and(|runtime| runtime.on_demand);
+    let is_down = |facts: &&brigade_runtime::RuntimeFacts| {
+        facts.enabled && !facts.running() && !is_on_demand(&facts.id)
+    };
     let top =
         |areas: &[Area]| top_issue_of(context, issues.iter().filter(|issue| areas.contains(&issue.area())));
     let pending_rows = inbox.rows().filter(|row| row.status == Some(InboxStatus::Pending)).count();
@@ -97,6 +105,7 @@ pub fn brief(
         tool_count: load::enabled(&config.catalog).len(),
         pending_approval_count: count("pending"),
         oldest_pending_call: oldest.as_ref().map(|call| Box::new(call.clone().shown(context))),
+        held_count: count("held"),
         approved_count: count("approved"),
         stale_approval_count: stale,
         pending_checkpoint_count: pending_checkpoints.len(),
@@ -111,12 +120,29 @@ pub fn brief(
         top_kitchen_issue: top(&[Area::Kitchen]),
         issue_count: issues.len(),
         runtimes_down: survey.runtime_facts().iter().filter(is_down).map(|facts| facts.id.clone()).collect(),
+        recent_failures: recent_failures(context)?,
+        interrupted_prds: survey.interrupted_prds(),
         inbox: inbox_counts(&inbox),
         kitchen_decisions,
         waiting,
         next_command: context.spelled(next),
         next_reason,
     })
+}
+
+/// Lists the newest runs of the last day that failed.
+fn recent_failures(context: &WorkspaceContext) -> Result<Vec<HistoryRow>, Failure> {
+    let day_ago = context.now().unix_micros() - 24 * 3_600 * 1_000_000;
+    let filter = HistoryFilter {
+        since: Some(Timestamp::from_unix_micros(day_ago)),
+        until: None,
+        agent: None,
+        tool: None,
+        failed: true,
+        limit: MAX_FAILURES,
+        statistics: false,
+    };
+    Ok(history(context, &filter)?.runs)
 }
 
 fn oldest_pending(context: &WorkspaceContext) -> Result<Option<Call>, Failure> {

@@ -135,6 +135,26 @@ pub(crate) fn list(state: &State, limit: usize) -> Result<RunList, FsError> {
     Ok(list)
 }
 
+/// Lists the receipts after the `skip` newest ones, newest first. Reads only these, if the ledger is complete.
+pub(crate) fn part(state: &State, skip: usize, limit: usize) -> Result<RunList, FsError> {
+    let fs = &**state.place().fs();
+    let wanted = skip.saturating_add(limit);
+    let entries = match usable_ledger(state)? {
+        Some(ledger) => newest(&*ledger, wanted)?,
+        None => None,
+    };
+    if let Some(entries) = entries {
+        let paths = entries.iter().skip(skip).filter_map(|entry| receipt_path(&entry.run_id));
+        return Ok(read(fs, &paths.collect::<Vec<_>>()));
+    }
+    let mut list = read(fs, &files(fs)?);
+    list.receipts = list.receipts.into_iter().skip(skip).take(limit).collect();
+    if 0 < skip {
+        list.errors.clear();
+    }
+    Ok(list)
+}
+
 /// Lists everything that has the name of a receipt but is not a file, and the directory if it is not one.
 pub(crate) fn misplaced(fs: &dyn Fs) -> Result<Vec<BadReceipt>, FsError> {
     let folder = layout::runs();

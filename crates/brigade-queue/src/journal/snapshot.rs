@@ -289,6 +289,7 @@ impl Snapshot for State {
                 receipts::read_one(fs, run)?.map_or_else(RunList::default, RunList::from)
             }
             ReceiptQuery::Newest(limit) => receipts::list(self, limit)?,
+            ReceiptQuery::Part { skip, limit } => receipts::part(self, skip, limit)?,
             ReceiptQuery::Misplaced => RunList { receipts: Vec::new(), errors: receipts::misplaced(fs)? },
         })
     }

@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::live::{Region, scene_lines};
 use crate::output::Output;
-use crate::render::text::Text;
+use crate::render::text::{Text, Tone};
 use crate::render::{Escalations, show_status, task_lines, waiting_line};
 use crate::session::Session;
 
@@ -93,7 +93,7 @@ fn watch(
     let watched = workspace.kitchen().watch(arguments.prd.as_deref(), follow, &mut |watched| {
         exit = match &mut region {
             // At the end, the whole status is shown.
-            Some(region) if watched.report.running => redraw(region, watched, output),
+            Some(region) if watched.report.running || watched.waits => redraw(region, watched, output),
             Some(region) => {
                 let mut text = String::new();
                 region.erase(&mut text);
@@ -129,6 +129,9 @@ fn redraw(region: &mut Region, watched: &WatchView, output: &mut Output<'_, '_>)
     let mut lines = task_lines(report, room);
     lines.extend(waiting);
     lines.extend(running);
+    lines.extend(
+        watched.waits.then(|| Text::new(Tone::Faint, "no service runs; waiting for one (Ctrl-C ends)")),
+    );
     let mut text = String::new();
     region.erase(&mut text);
     region.draw(lines, output.colour(), &mut text);

@@ -37,7 +37,10 @@ pub(crate) fn run(command: &Call, session: &Session<'_>, output: &mut Output<'_,
         }
         Call::Queue(arguments) => queue::run(session, arguments, output),
         Call::List(arguments) => list::run(session, arguments, output),
-        Call::Show(arguments) => output.finish(show::run(session, arguments)),
+        Call::Show(arguments) => {
+            let result = show::run(session, arguments, output);
+            output.finish(result)
+        }
         Call::Approve(arguments) => approve::run(session, arguments, output),
         Call::Reject(arguments) => reject::run(session, arguments, output),
         Call::Hold(arguments) => hold::run(session, arguments, output),

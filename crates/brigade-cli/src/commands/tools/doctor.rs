@@ -25,6 +25,10 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "ID")]
     tool: Option<String>,
 
+    /// Also report failures of agents that are older than a day
+    #[arg(long)]
+    all: bool,
+
     /// List built-in tools with missing requirements, and how to meet them
     #[arg(long)]
     explain_missing: bool,
@@ -40,10 +44,18 @@ pub(crate) struct DoctorArgs {
     /// Show what --fix would do, without writing
     #[arg(long, requires = "fix")]
     dry_run: bool,
+
+    /// End the notes on what behaves differently in brigade-cli 0.30.0
+    #[arg(long, conflicts_with_all = ["strict", "only", "tool", "sarif", "explain_missing", "fix", "all"])]
+    done_switching: bool,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &DoctorArgs, output: &mut Output<'_, '_>) -> Exit {
     let workspace = session.workspace();
+    let workspace = match (workspace, arguments.done_switching) {
+        (Ok(workspace), true) => workspace.daily().done_switching().map(|()| workspace),
+        (workspace, _) => workspace,
+    };
     if arguments.fix {
         return output.finish(workspace.and_then(|workspace| workspace.doctor().fix(arguments.dry_run)));
     }
@@ -52,6 +64,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &DoctorArgs, output: &mut Ou
         only: arguments.only.clone(),
         tool: arguments.tool.clone(),
         explain_missing: arguments.explain_missing,
+        all: arguments.all,
     };
     let report = workspace.and_then(|workspace| workspace.doctor().check(&request));
     match (report, &arguments.sarif) {

@@ -34,6 +34,9 @@ pub(crate) struct ListArgs {
     /// List only available tools
     #[arg(long)]
     available: bool,
+    /// List disabled tools, too, which is the default
+    #[arg(long, hide = true)]
+    all: bool,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {

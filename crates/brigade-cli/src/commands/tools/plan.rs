@@ -3,6 +3,7 @@
 use brigade::{Error, ProjectionPlanReport};
 use clap::Args;
 
+use crate::output::Output;
 use crate::session::Session;
 
 /// Show which projections would be written
@@ -10,8 +11,17 @@ use crate::session::Session;
 pub(crate) struct PlanArgs {
     /// Id of the tool [default: all tools]
     id: Option<String>,
+
+    /// List current projections and notes, too
+    #[arg(long)]
+    full: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs) -> Result<ProjectionPlanReport, Error> {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &PlanArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<ProjectionPlanReport, Error> {
+    output.set_full(arguments.full);
     session.workspace()?.projections().plan(arguments.id.as_deref())
 }

@@ -1,10 +1,12 @@
 //! Plans and calls.
 
+mod folded;
+
 use std::borrow::Cow;
 
 use brigade::codes::reasons;
 use brigade::core::text::escape_blanks;
-use brigade::core::{Fingerprint, Json, NextStep, Timestamp};
+use brigade::core::{Fingerprint, Json, NextStep};
 use brigade::{
     Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, CodeNote,
     ContractLabels, MayLoad, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport,
@@ -16,6 +18,7 @@ use crate::render::next::with_named_option;
 use crate::render::page::{Page, Sheet};
 use crate::render::shell::quote;
 use crate::render::text::{Text, Tone};
+use crate::render::when::Now;
 use crate::render::{View, when, words};
 
 impl View for PlanReport {
@@ -215,11 +218,10 @@ fn shown_word(word: &str) -> Cow<'_, str> {
     Cow::Owned(format!("$'{}'", escape_blanks(&doubled)))
 }
 
-/// Shows what a call would run and access, and how it differs from the last approved call of the tool.
-fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
+/// Shows the words of the command line, each on a line if quotes would hide where one ends.
+fn show_runs(preview: &Preview, sheet: &mut Sheet) {
     let is_quoted = |word: &String| word.contains(char::is_whitespace) || shown_word(word) != *word;
     if preview.argv.iter().any(is_quoted) {
-        // Quotes would hide where an argument ends.
         sheet.line(Text::new(Tone::Faint, "runs:"));
         for word in &preview.argv {
             sheet.indented(2, whole(Tone::Accent, word, shown_word));
@@ -230,6 +232,11 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
     if let Some(unchecked) = &preview.unchecked {
         sheet.line(Text::new(Tone::Warning, unchecked));
     }
+}
+
+/// Shows what a call would run and access, and how it differs from the last approved call of the tool.
+fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
+    show_runs(preview, sheet);
     let list = |paths: &[String]| if paths.is_empty() { "nothing".to_owned() } else { paths.join(", ") };
     let Access { read, write, closed, network, sandbox } = &preview.access;
     sheet.field("reads", list(read));
@@ -261,6 +268,11 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
     sheet.field("binds", bound.collect::<Vec<_>>().join(", "));
     show_code(&preview.bound_code, preview.binding.program.is_some(), sheet);
     sheet.field("asked by", call.caller.to_string());
+    show_differences(preview, sheet);
+}
+
+/// Shows how a call differs from the last approved one of its tool.
+fn show_differences(preview: &Preview, sheet: &mut Sheet) {
     let Some(earlier) = &preview.last_approved else {
         sheet.field("last approved", "none among the newest runs");
         return;
@@ -345,7 +357,10 @@ fn show_code(code: &BoundCode, is_started: bool, sheet: &mut Sheet) {
 
 impl View for CallReport {
     fn show(&self, page: &mut Page) {
-        show_call(&self.call, page.now, &mut page.data);
+        match page.is_full {
+            true => show_call(&self.call, page.now, &mut page.data),
+            false => folded::show_lead(&self.call, page.now, &mut page.data),
+        }
         // Current blockers replace the stored ones.
         if self.blocker_details.is_empty() {
             show_stored_blockers(&self.call, &mut page.data);
@@ -354,12 +369,23 @@ impl View for CallReport {
             show_blockers(&self.blocker_details, &mut page.data);
         }
         if let Some(preview) = &self.preview {
-            page.data.gap();
+            if page.is_full {
+                page.data.gap();
+            }
             if let Some(approval) = self.call.approval.as_ref().filter(|_| !self.changed.is_empty()) {
                 show_bound(&approval.binding, &mut page.data);
                 page.data.line(Text::new(Tone::Bad, "what it would run now, which was not approved:"));
             }
-            show_preview(preview, &self.call, &mut page.data);
+            match page.is_full {
+                true => show_preview(preview, &self.call, &mut page.data),
+                false => folded::show_preview(preview, &mut page.data),
+            }
+        }
+        if !page.is_full {
+            folded::show_rest(&self.call, &mut page.data);
+            if let Some(preview) = &self.preview {
+                show_differences(preview, &mut page.data);
+            }
         }
         if let Some(pin) = &self.pin {
             super::mcp::waiting_change(pin, page);
@@ -381,7 +407,7 @@ impl View for CallReport {
 }
 
 /// Shows a stored call.
-pub(crate) fn show_call(call: &Call, now: Timestamp, sheet: &mut Sheet) {
+pub(crate) fn show_call(call: &Call, now: Now, sheet: &mut Sheet) {
     sheet.field("call", Text::new(Tone::Accent, call.id.as_str()));
     sheet.field("tool", Text::new(Tone::Strong, &call.tool_id));
     sheet.field("status", words::status(call.status.as_str()));
@@ -421,6 +447,16 @@ pub(crate) fn show_stored_blockers(call: &Call, sheet: &mut Sheet) {
 
 impl View for ReviewReport {
     fn show(&self, page: &mut Page) {
+        if !page.is_full {
+            folded::show_lead(&self.call, page.now, &mut page.data);
+            if let Some(preview) = &self.preview {
+                folded::show_preview(preview, &mut page.data);
+                folded::show_rest(&self.call, &mut page.data);
+                show_differences(preview, &mut page.data);
+            }
+            show_pin(self, page);
+            return next_step(&self.call, page);
+        }
         page.data.field("call", Text::new(Tone::Accent, self.call.id.as_str()));
         page.data.field("tool", &self.call.tool_id);
         page.data.field("status", words::status(self.call.status.as_str()));
@@ -431,10 +467,15 @@ impl View for ReviewReport {
             page.data.gap();
             show_preview(preview, &self.call, &mut page.data);
         }
-        if let Some(pin) = &self.pin {
-            super::mcp::accepted_change(pin, &self.accepted_changes, page);
-        }
+        show_pin(self, page);
         next_step(&self.call, page);
+    }
+}
+
+/// Shows the pin after a review.
+fn show_pin(report: &ReviewReport, page: &mut Page) {
+    if let Some(pin) = &report.pin {
+        super::mcp::accepted_change(pin, &report.accepted_changes, page);
     }
 }
 

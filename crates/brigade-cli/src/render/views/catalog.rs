@@ -65,14 +65,21 @@ impl View for ToolLinesReport {
             ("description", Fit::Cut),
         ]);
         for tool in &self.tools {
+            let cell = |text: &str| match tool.enabled {
+                true => Text::from(text),
+                false => Text::new(Tone::Faint, text),
+            };
             table.row([
                 listed_id(&tool.id, tool.broken, tool.enabled),
-                Text::from(tool.family.map_or("unknown", Family::as_str)),
-                Text::from(harnesses(&tool.supported_harnesses)),
-                Text::from(&tool.description),
+                cell(tool.family.map_or("unknown", Family::as_str)),
+                cell(&harnesses(&tool.supported_harnesses)),
+                cell(&tool.description),
             ]);
         }
         page.data.table(table);
+        if let Some(first) = self.tools.iter().find(|tool| !tool.enabled) {
+            page.next_step(&NextStep::EnableTools(first.id.clone()));
+        }
         page.next("brigade tools describe ID");
     }
 }

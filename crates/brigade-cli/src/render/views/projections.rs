@@ -27,6 +27,16 @@ impl View for ProjectionPlanReport {
             }
             return;
         }
+        if self.tool_id.is_none() && !page.is_full && has_nothing_to_do(self) {
+            let count = self.projections.len();
+            let advice = self.projections.iter().filter(|item| !item.advice.is_empty()).count();
+            let notes = match advice {
+                0 => String::new(),
+                count => format!("; {count} have notes (--full)"),
+            };
+            page.data.line(format!("{count} current, nothing to write{notes}"));
+            return;
+        }
         let folded = match self.tool_id {
             None => count_unwritten(&self.projections),
             Some(_) => BTreeMap::new(),
@@ -66,6 +76,14 @@ impl View for ProjectionPlanReport {
             page.next("brigade tools apply --all --prune --dry-run");
         }
     }
+}
+
+/// Returns whether every projection is current, and there is nothing to remove or to report.
+fn has_nothing_to_do(plan: &ProjectionPlanReport) -> bool {
+    plan.errors.is_empty()
+        && plan.orphans.is_empty()
+        && plan.orphans_complete
+        && plan.projections.iter().all(|item| item.status == ProjectionStatus::Current)
 }
 
 /// The maximum number of unwritten projections of a tool that are listed separately in an overview of all tools.

@@ -231,6 +231,9 @@ impl View for PullRequestReport {
     }
 }
 
+/// The maximum number of issues in a brief.
+const MAX_TOP_ISSUES: usize = 5;
+
 impl View for BriefReport {
     /// Shows at most 22 lines, to fit one screen. Each is cut to the width of the terminal, except for the next
     /// command.
@@ -245,12 +248,24 @@ impl View for BriefReport {
             undecided = undecided.then(Tone::Faint, &format!(" (oldest: {}{age})", call.id));
         }
         sheet.short_field("pending calls", undecided);
+        if 0 < self.held_count {
+            sheet.short_field("held calls", self.held_count.to_string());
+        }
         let stale = match self.stale_approval_count {
             0 => String::new(),
             stale => format!(" ({stale} changed since)"),
         };
         sheet.short_field("approved calls", format!("{}{stale}", self.approved_count));
         sheet.short_field("open checkpoints", self.pending_checkpoint_count.to_string());
+        if let Some(newest) = self.recent_failures.last() {
+            let count = self.recent_failures.len();
+            let why = newest.failure.as_deref().unwrap_or(&newest.status);
+            let newest = format!("{} of {}: {}: {why}", newest.short_id, newest.who, newest.tool_id);
+            sheet.short_field("failed since yesterday", format!("{count} (newest: {newest})"));
+        }
+        if !self.interrupted_prds.is_empty() {
+            sheet.short_field("interrupted PRDs", self.interrupted_prds.join(", "));
+        }
         if !self.runtimes_down.is_empty() {
             let names = format!("{} ({})", self.runtimes_down.len(), self.runtimes_down.join(", "));
             sheet.short_field("runtimes down", names);
@@ -286,7 +301,8 @@ impl View for BriefReport {
         ];
         let mut table =
             Table::new([("top issues", Fit::Whole), ("severity", Fit::Whole), ("issue", Fit::Cut)]);
-        for (area, issue) in top.into_iter().filter_map(|(area, issue)| Some((area, issue.as_ref()?))) {
+        let top = top.into_iter().filter_map(|(area, issue)| Some((area, issue.as_ref()?)));
+        for (area, issue) in top.take(MAX_TOP_ISSUES) {
             let [severity, line] = issue_line(&IssueLine::from(issue));
             table.row([Text::from(area), severity, line]);
         }
@@ -302,6 +318,12 @@ impl View for BriefReport {
         }
         let command = self.next_command.to_string();
         page.data.line(Text::new(Tone::Good, "help: ").then(Tone::Accent, &command));
+        if 1 < self.pending_approval_count + self.held_count {
+            page.next("brigade pending");
+        }
+        if !self.recent_failures.is_empty() {
+            page.next("brigade log --since 24h --failed");
+        }
     }
 }
 

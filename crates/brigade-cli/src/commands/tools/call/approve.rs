@@ -17,8 +17,13 @@ pub(crate) struct ApproveArgs {
     /// Ids of the calls, or unique prefixes; a call that is named twice is decided once
     #[arg(required = true, value_name = "CALL")]
     calls: Vec<IdPrefix>,
+
+    /// Show every detail of what was approved
+    #[arg(long)]
+    full: bool,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ApproveArgs, output: &mut Output<'_, '_>) -> Exit {
+    output.set_full(arguments.full);
     review::decide_each(session, &arguments.calls, output, |workspace, call| workspace.calls().approve(call))
 }

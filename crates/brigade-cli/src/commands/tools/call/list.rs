@@ -57,7 +57,7 @@ fn show(workspace: &Workspace, filter: CallFilter, output: &mut Output<'_, '_>) 
         });
         return Ok(failed.map_or(exit, |error| exit.max(error.exit())));
     }
-    let now = output.now();
+    let now = output.shown_now();
     let mut rows = CallRows::new(&list.counts);
     let mut exit = Exit::Done;
     list.for_each(&mut |call| {

@@ -1,0 +1,15 @@
+//! The words of every day: what waits, deciding, what ran, and why.
+
+mod advice;
+pub(crate) mod decide;
+pub(crate) mod explain;
+pub(crate) mod log;
+mod moment;
+pub(crate) mod pending;
+pub(crate) mod show;
+pub(crate) mod start;
+mod walk;
+pub(crate) mod why;
+
+#[cfg(test)]
+mod tests;

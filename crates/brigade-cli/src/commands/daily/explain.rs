@@ -1,0 +1,162 @@
+//! `brigade explain`
+
+use brigade::codes::{self, ErrorCode, reasons, registering};
+use brigade::core::text::escape_terminal;
+use brigade::core::{NextStep, StepFormatter as _, closest};
+use brigade::{Error, ErrorKind, IssueType, Remedy, Report, SchemaId};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use super::advice;
+use crate::output::Output;
+use crate::render::View;
+use crate::render::page::Page;
+use crate::render::text::{Text, Tone};
+
+/// Explain a code: what it means, its causes, and what to do
+///
+/// Takes every code of errors, of reasons why a call is refused, of issues of doctor, of notes about registrations, and
+/// exit codes.
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    /// A code such as policy_denied_effect, or an exit code
+    code: String,
+}
+
+/// `explain`: the meanings of a code.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub(crate) struct CodeReport {
+    #[serde(deserialize_with = "CodeReport::read_schema")]
+    schema: SchemaId,
+    /// The code.
+    code: String,
+    /// Its meanings; several if it is used for more than one kind.
+    meanings: Vec<CodeMeaning>,
+    /// The usual causes.
+    causes: Vec<String>,
+    /// What to do.
+    advice: Vec<String>,
+    /// An example; `null` without one.
+    example: Option<String>,
+}
+
+/// One meaning of a code.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub(crate) struct CodeMeaning {
+    /// The kind: `error`, `reason`, `issue`, `registration` or `exit`.
+    kind: String,
+    /// The meaning.
+    meaning: String,
+    /// Why it matters and what to do, for issues.
+    explanation: Option<String>,
+}
+
+impl Report for CodeReport {
+    const SCHEMA: SchemaId = "brigade.code.v1";
+}
+
+/// The exit codes.
+const EXITS: [(&str, &str); 11] = [
+    ("0", "Done."),
+    ("1", "Refused, blocked or not found, or the run failed, or a check found issues."),
+    ("2", "The command line, or the target, cannot be used."),
+    ("3", "The disk or the environment failed."),
+    ("30", "A service of the kitchen is paused, because a person must decide."),
+    ("31", "Another service of the kitchen has the list of tasks."),
+    ("32", "The task is blocked."),
+    ("33", "The task was done already."),
+    ("34", "Another task did the work of the task."),
+    ("70", "A bug in Brigade. Report it with the text that it printed."),
+    ("130", "Ctrl-C interrupted a service of the kitchen."),
+];
+
+pub(crate) fn run(arguments: &ExplainArgs, output: &Output<'_, '_>) -> Result<CodeReport, Error> {
+    let code = arguments.code.trim();
+    explanation(code, output).ok_or_else(|| {
+        let error = Error::new(ErrorKind::NotFound, format!("no code is `{}`", escape_terminal(code)));
+        let near = closest(code, all_codes().map(|(_, code)| code.as_str()));
+        let near = near.or_else(|| closest(code, IssueType::all().iter().map(|issue| issue.code())));
+        match near {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint("docs/errors.md and docs/issues.md list all"),
+        }
+    })
+}
+
+fn all_codes() -> impl Iterator<Item = (&'static str, &'static ErrorCode)> {
+    let of = |kind: &'static str, table: &'static [ErrorCode]| table.iter().map(move |code| (kind, code));
+    of("error", codes::ALL).chain(of("reason", reasons::ALL)).chain(of("registration", registering::ALL))
+}
+
+/// Explains a code. `None` if there is no such code.
+pub(super) fn explanation(code: &str, output: &Output<'_, '_>) -> Option<CodeReport> {
+    let meaning = |kind: &str, meaning: &str| CodeMeaning {
+        kind: kind.to_owned(),
+        meaning: meaning.to_owned(),
+        explanation: None,
+    };
+    let of_tables = all_codes().filter(|(_, known)| known.as_str() == code);
+    let mut meanings: Vec<CodeMeaning> =
+        of_tables.map(|(kind, known)| meaning(kind, known.meaning())).collect();
+    let issue = IssueType::all().iter().find(|issue| issue.code() == code);
+    meanings.extend(issue.map(|issue| CodeMeaning {
+        explanation: Some(issue.explanation().to_owned()),
+        ..meaning("issue", issue.title())
+    }));
+    let exit = EXITS.iter().find(|(exit, _)| *exit == code);
+    meanings.extend(exit.map(|(_, text)| meaning("exit", text)));
+    if meanings.is_empty() {
+        return None;
+    }
+    let known = advice::for_code(code);
+    let mut advice: Vec<String> =
+        known.iter().flat_map(|known| known.advice).map(|text| (*text).to_owned()).collect();
+    let step = issue.and_then(|issue| step(issue.fix()));
+    advice.extend(step.map(|step| format!("`{}`", output.words().spell(&step, None))));
+    Some(CodeReport {
+        schema: CodeReport::SCHEMA,
+        code: code.to_owned(),
+        meanings,
+        causes: known.iter().flat_map(|known| known.causes).map(|text| (*text).to_owned()).collect(),
+        advice,
+        example: known.map(|known| known.example.to_owned()).filter(|example| !example.is_empty()),
+    })
+}
+
+/// Returns the step that fixes a type of issue, for any object.
+fn step(remedy: Remedy) -> Option<NextStep> {
+    match remedy {
+        Remedy::Edit | Remedy::ReadFile => None,
+        Remedy::File(step) => Some(step("FILE".to_owned())),
+        Remedy::Tool(step) => Some(step("TOOL".to_owned())),
+        Remedy::Object(step) => Some(step("ID".to_owned())),
+        Remedy::Call(_) => Some(NextStep::ListCalls),
+        Remedy::Run(_) => Some(NextStep::ShowHistory),
+        Remedy::Checkpoint(_) => Some(NextStep::ListCheckpoints),
+        Remedy::Step(step) => Some(step),
+    }
+}
+
+impl View for CodeReport {
+    fn show(&self, page: &mut Page) {
+        page.data.line(Text::new(Tone::Strong, &self.code));
+        for meaning in &self.meanings {
+            page.data.field(&meaning.kind, meaning.meaning.as_str());
+            if let Some(explanation) = &meaning.explanation {
+                page.data.indented(2, explanation.as_str());
+            }
+        }
+        for (title, lines) in [("causes", &self.causes), ("what to do", &self.advice)] {
+            if !lines.is_empty() {
+                page.data.line(Text::new(Tone::Faint, &format!("{title}:")));
+                lines.iter().for_each(|line| page.data.indented(2, format!("- {line}")));
+            }
+        }
+        if let Some(example) = &self.example {
+            page.data.line(Text::new(Tone::Faint, "example:"));
+            example.lines().for_each(|line| page.data.indented(2, Text::new(Tone::Accent, line)));
+        }
+    }
+}

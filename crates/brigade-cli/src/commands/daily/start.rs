@@ -1,0 +1,50 @@
+//! `brigade` alone on a terminal.
+
+use std::ffi::OsString;
+
+use brigade::Exit;
+
+use crate::output::{Output, Shape};
+use crate::session::Session;
+use crate::surroundings::{Streams, Surroundings};
+use crate::{arguments, commands, usage};
+
+/// What to type without a workspace, and why. The first command that exists comes first.
+const BEGINNINGS: [(&str, &str); 4] = [
+    ("setup", "Put the agents and servers of this machine under rules, in a few questions"),
+    ("tools discover", "See the agent programs, servers and tools of this machine"),
+    ("tools init", "Create an empty catalog in this directory"),
+    ("demo", "Walk through a call, from plan to receipt, on real scripts"),
+];
+
+/// Returns whether a command line is only the name of the program, on a terminal.
+pub(crate) fn is_meant(words: &[OsString], surroundings: &Surroundings) -> bool {
+    words.len() == 1 && surroundings.output.is_some()
+}
+
+/// Shows what waits here; without a workspace, how to begin.
+pub(crate) fn run(words: &[OsString], surroundings: &Surroundings, streams: &mut Streams<'_>) -> Exit {
+    let words: Vec<OsString> = words.iter().cloned().chain(["work", "brief"].map(OsString::from)).collect();
+    let arguments = match usage::parse(&words) {
+        Ok(arguments) => arguments,
+        Err(trouble) => return usage::explain(&trouble, &words, surroundings, streams),
+    };
+    let session = Session::new(&arguments.globals, surroundings);
+    if session.workspace().and_then(|workspace| workspace.exists()).unwrap_or(false) {
+        return commands::run(arguments, surroundings, streams);
+    }
+    Output::new(Shape::from(&arguments.globals), surroundings, streams).text(&beginning())
+}
+
+/// Returns three lines on how to begin.
+fn beginning() -> String {
+    let command = arguments::command();
+    let exists = |words: &str| {
+        let first = words.split(' ').next().unwrap_or_default();
+        command.find_subcommand(first).is_some()
+    };
+    let lines = BEGINNINGS.iter().filter(|(words, _)| exists(words)).take(3);
+    let lines: Vec<String> =
+        lines.map(|(words, purpose)| format!("  brigade {words:16} {purpose}")).collect();
+    format!("There is no workspace here. To begin:\n{}\n", lines.join("\n"))
+}

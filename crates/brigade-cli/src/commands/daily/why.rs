@@ -1,0 +1,33 @@
+//! `brigade why`
+
+use brigade::core::IdPrefix;
+use brigade::{Error, LifeReport, NamedThing};
+use clap::Args;
+
+use super::show::only_one;
+use crate::session::Session;
+
+/// Tell the life of a call or run: who asked, what decided, each run, and what would happen now
+#[derive(Args, Debug)]
+pub(crate) struct WhyArgs {
+    /// Id of a call or run, a unique prefix, or a number of the last list
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &WhyArgs) -> Result<LifeReport, Error> {
+    let workspace = session.workspace()?;
+    let mut found = workspace.daily().look_up(&arguments.id)?;
+    found.retain(|thing| {
+        matches!(thing, NamedThing::Call(_) | NamedThing::Run(_) | NamedThing::Checkpoint(_))
+    });
+    let call = match only_one(&arguments.id, found)? {
+        NamedThing::Call(id) => id.to_string(),
+        NamedThing::Run(id) => workspace.runs().show(&IdPrefix::new(id.as_str()))?.run.call_id.clone(),
+        NamedThing::Checkpoint(id) => {
+            workspace.checkpoints().show(&IdPrefix::new(id.as_str()))?.checkpoint.call_id
+        }
+        _ => arguments.id.clone(),
+    };
+    workspace.daily().why(call.as_str())
+}

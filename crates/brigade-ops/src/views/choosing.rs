@@ -1,0 +1,182 @@
+//! Which waiting things a person means: numbers of the last list, ids, tools, agents, or all.
+
+use brigade_core::text::escape_terminal;
+use brigade_core::{CallId, Glob, IdPrefix, NextStep, codes};
+use brigade_policy::Failure;
+
+use super::daily::Daily;
+use super::numbers::{ShownNumbers, ShownThing};
+use super::pending::WaitingGroup;
+use crate::error::{Error, ErrorKind};
+use crate::report::{PendingRow, ReviewReport, WaitingKind};
+
+/// The selection of a command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PendingChoice {
+    /// Numbers of the last list (`2`, `1-3`), ids or prefixes, and tools or patterns of tools.
+    pub words: Vec<String>,
+    /// Only calls of this tool, or this pattern of tools.
+    pub tool: Option<String>,
+    /// Only calls of this agent.
+    pub agent: Option<String>,
+    /// All calls that wait.
+    pub all: bool,
+}
+
+/// A chosen call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChosenCall {
+    /// As it was shown. The decision counts only for this revision.
+    Shown(ShownThing),
+    /// By its id or a prefix.
+    Named(IdPrefix),
+}
+
+impl ChosenCall {
+    /// Returns what names the call.
+    pub fn prefix(&self) -> IdPrefix {
+        match self {
+            ChosenCall::Shown(shown) => IdPrefix::new(&shown.id),
+            ChosenCall::Named(prefix) => prefix.clone(),
+        }
+    }
+}
+
+/// A decision about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallDecision {
+    /// Approve it.
+    Approve,
+    /// Reject it, with a reason.
+    Reject(String),
+    /// Put it on hold, with a reason.
+    Hold(String),
+}
+
+impl Daily {
+    /// Finds the calls that a person chose, each once. What waits and is not a call is answered by its own command.
+    ///
+    /// # Errors
+    /// Fails if a word means nothing that waits, and on file errors.
+    pub fn choose(&self, choice: &PendingChoice) -> Result<Vec<ChosenCall>, Error> {
+        let numbers = ShownNumbers::read(&self.context);
+        let groups = self.groups()?;
+        let mut chosen = Vec::new();
+        for word in &choice.words {
+            match number_range(word) {
+                Some((first, last)) => {
+                    for number in first..=last.min(numbers.last().max(first)) {
+                        chosen.extend(numbered(&numbers, number)?.into_iter().map(ChosenCall::Shown));
+                    }
+                }
+                None => chosen.extend(named(&groups, word)?),
+            }
+        }
+        if choice.words.is_empty() && (choice.all || choice.tool.is_some() || choice.agent.is_some()) {
+            let fits = |row: &PendingRow| {
+                is_call(row)
+                    && choice.tool.as_ref().is_none_or(|tool| is_tool(row, tool))
+                    && choice.agent.as_ref().is_none_or(|agent| row.who == *agent)
+            };
+            let fitting = groups.iter().filter(|group| fits(&group.row));
+            chosen.extend(fitting.flat_map(|group| &group.things).cloned().map(ChosenCall::Shown));
+            if chosen.is_empty() {
+                let error = Error::new(ErrorKind::NotFound, "no waiting call fits");
+                return Err(error.coded(codes::WAITING_MISSING).hint(NextStep::ListPending));
+            }
+        }
+        let mut each: Vec<ChosenCall> = Vec::new();
+        for one in chosen {
+            if !each.iter().any(|known| known.prefix().as_str() == one.prefix().as_str()) {
+                each.push(one);
+            }
+        }
+        Ok(each)
+    }
+
+    /// Decides about a chosen call.
+    ///
+    /// # Errors
+    /// As the decision by its id, and if the call changed since it was shown.
+    pub fn decide(&self, chosen: &ChosenCall, decision: &CallDecision) -> Result<ReviewReport, Error> {
+        let calls = &self.calls;
+        match (decision, chosen) {
+            (CallDecision::Approve, ChosenCall::Shown(shown)) => calls.approve_shown(shown),
+            (CallDecision::Approve, ChosenCall::Named(call)) => calls.approve(call),
+            (CallDecision::Reject(reason), ChosenCall::Shown(shown)) => calls.reject_shown(shown, reason),
+            (CallDecision::Reject(reason), ChosenCall::Named(call)) => calls.reject(call, reason),
+            (CallDecision::Hold(reason), ChosenCall::Shown(shown)) => calls.hold_shown(shown, reason),
+            (CallDecision::Hold(reason), ChosenCall::Named(call)) => calls.hold(call, reason),
+        }
+    }
+}
+
+/// Reads `2` or `1-3`.
+fn number_range(word: &str) -> Option<(u64, u64)> {
+    let number = |text: &str| text.parse::<u64>().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
+    match word.split_once('-') {
+        Some((first, last)) => number(first).zip(number(last)).filter(|(first, last)| first <= last),
+        None => number(word).map(|number| (number, number)),
+    }
+}
+
+/// Returns the calls that were shown with a number.
+fn numbered(numbers: &ShownNumbers, number: u64) -> Result<Vec<ShownThing>, Error> {
+    let things = numbers.things(number);
+    let Some(first) = things.first() else {
+        let error =
+            Error::new(ErrorKind::NotFound, format!("the last list of what waits has no number {number}"));
+        return Err(error.coded(codes::WAITING_MISSING).hint(NextStep::ListPending));
+    };
+    if first.id.parse::<CallId>().is_err() || !first.id.starts_with("call-") {
+        return Err(not_a_call(&first.id));
+    }
+    Ok(things.to_vec())
+}
+
+fn not_a_call(id: &str) -> Error {
+    let message = format!("`{}` is not a call, and needs an answer of its own", escape_terminal(id));
+    Error::new(ErrorKind::Usage, message).hint(NextStep::AnswerByChoice(id.to_owned()))
+}
+
+/// Returns the calls of a tool, of a pattern of tools, or the one with this id or prefix.
+fn named(groups: &[WaitingGroup], word: &str) -> Result<Vec<ChosenCall>, Error> {
+    let of_tool = groups.iter().filter(|group| is_call(&group.row) && is_tool(&group.row, word));
+    let things: Vec<ChosenCall> =
+        of_tool.flat_map(|group| &group.things).cloned().map(ChosenCall::Shown).collect();
+    if !things.is_empty() {
+        return Ok(things);
+    }
+    let others = groups.iter().filter(|group| !is_call(&group.row)).flat_map(|group| &group.row.ids);
+    let others: Vec<&String> = others.filter(|id| id.starts_with(word)).collect();
+    match others.as_slice() {
+        [] => Ok(vec![ChosenCall::Named(IdPrefix::new(word))]),
+        [one] => Err(not_a_call(one)),
+        several => {
+            let ids = several.iter().map(|id| (*id).clone()).collect();
+            Err(Failure::ambiguous("answer", word, ids).into())
+        }
+    }
+}
+
+fn is_call(row: &PendingRow) -> bool {
+    matches!(row.kind, WaitingKind::Approval | WaitingKind::Plan)
+}
+
+fn is_tool(row: &PendingRow, tool: &str) -> bool {
+    row.subject == tool || tool.contains(['*', '?']) && Glob::of_ids(tool).matches(&row.subject)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_ranges_are_not_ids() {
+        assert_eq!(number_range("2"), Some((2, 2)));
+        assert_eq!(number_range("1-3"), Some((1, 3)));
+        for word in ["3-1", "call-1", "a", "+1", "", "1-", "run-1-2"] {
+            assert_eq!(number_range(word), None, "{word}");
+        }
+    }
+}

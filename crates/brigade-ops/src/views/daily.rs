@@ -1,0 +1,85 @@
+//! The operations of every day, on everything that waits and on everything that ran.
+
+use std::sync::Arc;
+
+use brigade_core::IdPrefix;
+use brigade_kitchen::show::DecisionRow;
+use brigade_workspace::WorkspaceContext;
+
+use super::history::{HistoryFilter, history};
+use super::numbers::ShownNumbers;
+use super::pending::{WaitingGroup, pending, waiting_groups};
+use crate::calls::Calls;
+use crate::error::Error;
+use crate::report::{HistoryReport, LifeReport, PendingReport, WaitingRow};
+
+/// Lists what waits outside of the queue of calls.
+pub trait WaitingSource: Send + Sync {
+    /// Returns the decisions of the kitchen and the questions of agents that wait.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    fn others(&self) -> Result<(Vec<DecisionRow>, Vec<WaitingRow>), Error>;
+}
+
+/// Shows and decides what waits, and shows what ran.
+#[derive(Clone)]
+pub struct Daily {
+    pub(crate) context: Arc<WorkspaceContext>,
+    pub(crate) calls: Calls,
+    source: Arc<dyn WaitingSource>,
+}
+
+impl Daily {
+    /// Creates the operations on a workspace.
+    pub fn new(context: Arc<WorkspaceContext>, calls: Calls, source: Arc<dyn WaitingSource>) -> Daily {
+        Daily { context, calls, source }
+    }
+
+    /// Lists what waits for a person, in groups of equal requests. Stores nothing.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn groups(&self) -> Result<Vec<WaitingGroup>, Error> {
+        let (decisions, questions) = self.source.others()?;
+        Ok(waiting_groups(&self.context, &decisions, questions)?)
+    }
+
+    /// Lists what waits for a person, numbered, and remembers the numbers.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn pending(&self) -> Result<PendingReport, Error> {
+        Ok(pending(&self.context, self.groups()?))
+    }
+
+    /// Returns the ids that were last shown with a number.
+    pub fn ids_of_number(&self, number: u64) -> Vec<String> {
+        let numbers = ShownNumbers::read(&self.context);
+        numbers.things(number).iter().map(|thing| thing.id.clone()).collect()
+    }
+
+    /// Lists what ran, oldest first. Reads little more than it lists.
+    ///
+    /// # Errors
+    /// Fails if the tool does not exist, and on file errors.
+    pub fn history(&self, filter: &HistoryFilter) -> Result<HistoryReport, Error> {
+        Ok(history(&self.context, filter)?)
+    }
+
+    /// Ends the notes on what behaves differently in v0.30.
+    ///
+    /// # Errors
+    /// Fails inside a run, and on file errors.
+    pub fn done_switching(&self) -> Result<(), Error> {
+        Ok(crate::doctor::history::done_switching(&self.context)?)
+    }
+
+    /// Tells the life of a call. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`Calls::show`].
+    pub fn why(&self, call: impl Into<IdPrefix>) -> Result<LifeReport, Error> {
+        super::life::life(&self.context, &self.calls, &call.into())
+    }
+}

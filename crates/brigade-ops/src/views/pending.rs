@@ -1,0 +1,149 @@
+//! Everything that waits for a person, one row for each decision.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use brigade_call::{Call, CallStatus};
+use brigade_core::text::short;
+use brigade_core::{Json, Report as _};
+use brigade_kitchen::show::DecisionRow;
+use brigade_policy::Failure;
+use brigade_queue::Calls;
+use brigade_workspace::WorkspaceContext;
+
+use super::numbers::{ShownThing, number_rows};
+use super::{arguments_line, who};
+use crate::calls::waiting::{of_call, waiting_rows};
+use crate::report::{PendingReport, PendingRow, WaitingKind, WaitingRow};
+
+/// A row that is not numbered yet, with its calls or other things as they are now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WaitingGroup {
+    /// The row, with number 0.
+    pub row: PendingRow,
+    /// The things.
+    pub things: Vec<ShownThing>,
+    request: Option<String>,
+}
+
+/// Lists everything that waits, oldest first: calls that are pending or held, checkpoints, decisions of the kitchen and
+/// questions of agents. Equal requests of a caller are one group.
+///
+/// Reads only what waits, however long the history is. Stores nothing.
+pub fn waiting_groups(
+    context: &WorkspaceContext,
+    decisions: &[DecisionRow],
+    questions: Vec<WaitingRow>,
+) -> Result<Vec<WaitingGroup>, Failure> {
+    let mut groups: Vec<WaitingGroup> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    let view = context.queue().read()?;
+    for status in [CallStatus::Pending, CallStatus::Held] {
+        view.for_each_call(&Calls::Of(status), &mut |stored| {
+            let request = request_of(&stored.call);
+            let thing = ShownThing { id: stored.call.id.to_string(), revision: stored.revision };
+            if let Some(place) = known.get(&request) {
+                groups[*place].row.ids.push(thing.id.clone());
+                groups[*place].things.push(thing);
+            } else {
+                known.insert(request.clone(), groups.len());
+                let row = row_of_call(context, &stored.call);
+                groups.push(WaitingGroup { row, things: vec![thing], request: Some(request) });
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
+    let open = view.open_checkpoints()?;
+    let others = waiting_rows(context, open.iter(), decisions, questions)?;
+    let others = others.into_iter().filter(|row| !is_of_call(row.kind));
+    groups.extend(others.map(|row| WaitingGroup {
+        things: vec![ShownThing { id: row.id.clone(), revision: 0 }],
+        row: row_of_other(row),
+        request: None,
+    }));
+    groups.sort_by(|left, right| {
+        let key = |group: &WaitingGroup| (group.row.created_at, group.row.ids.first().cloned());
+        key(left).cmp(&key(right))
+    });
+    for group in groups.iter_mut().filter(|group| is_of_call(group.row.kind)) {
+        group.row.short_id = view.short_call_id(group.row.ids.first().map_or("", String::as_str))?;
+    }
+    Ok(groups)
+}
+
+fn is_of_call(kind: WaitingKind) -> bool {
+    matches!(kind, WaitingKind::Approval | WaitingKind::Plan)
+}
+
+/// Lists what waits, by number, and remembers the numbers.
+pub fn pending(context: &WorkspaceContext, groups: Vec<WaitingGroup>) -> PendingReport {
+    let things: Vec<Vec<ShownThing>> = groups.iter().map(|group| group.things.clone()).collect();
+    let numbers = number_rows(context, &things);
+    let rows = groups.into_iter().zip(numbers);
+    let mut rows: Vec<PendingRow> = rows.map(|(group, number)| PendingRow { number, ..group.row }).collect();
+    // New rows have the highest numbers, whatever their place was.
+    rows.sort_by_key(|row| row.number);
+    PendingReport {
+        schema: PendingReport::SCHEMA,
+        target: context.target(),
+        waiting_count: rows.iter().map(|row| row.ids.len()).sum(),
+        rows,
+    }
+}
+
+/// Returns what equal requests share: who asks for what, and how it stands.
+fn request_of(call: &Call) -> String {
+    let parts = [
+        call.status.as_str(),
+        &call.caller.as_record(),
+        call.session.as_ref().and_then(|session| session.root_of(&call.tool_id)).unwrap_or_default(),
+        call.kind().as_str(),
+        &call.tool_id,
+        &call.args.to_compact(),
+        call.review_reason.as_deref().unwrap_or_default(),
+        &call.planned_binding.map(|binding| binding.to_hex()).unwrap_or_default(),
+    ];
+    parts.join("\n")
+}
+
+fn row_of_call(context: &WorkspaceContext, call: &Call) -> PendingRow {
+    let waiting = of_call(call);
+    let text = if waiting.kind == WaitingKind::Plan { waiting.text } else { arguments_line(&call.args) };
+    PendingRow {
+        number: 0,
+        kind: waiting.kind,
+        ids: vec![waiting.id],
+        short_id: String::new(),
+        who: who(&call.caller),
+        subject: call.tool_id.clone(),
+        text,
+        args: call.args.clone(),
+        effects: call.contract.effects.clone(),
+        held: call.status == CallStatus::Held,
+        reason: call.review_reason.clone(),
+        blocker_count: call.blockers.len(),
+        choices: waiting.choices,
+        created_at: call.created_at,
+        next: context.spelled(waiting.next),
+    }
+}
+
+fn row_of_other(row: WaitingRow) -> PendingRow {
+    PendingRow {
+        number: 0,
+        short_id: row.id.clone(),
+        ids: vec![row.id],
+        subject: row.kind.to_string(),
+        kind: row.kind,
+        who: row.who,
+        text: short(&row.text, WaitingRow::TEXT),
+        args: Json::Null,
+        effects: Vec::new(),
+        held: false,
+        reason: None,
+        blocker_count: 0,
+        choices: row.choices,
+        created_at: row.created_at,
+        next: row.next,
+    }
+}

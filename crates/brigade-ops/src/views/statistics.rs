@@ -1,0 +1,90 @@
+//! Sums of a history, by tool and by agent.
+
+use std::collections::BTreeMap;
+
+use brigade_call::{Caller, Receipt};
+use brigade_core::Timestamp;
+
+use super::history::is_good;
+use super::{approver, who};
+use crate::report::{HistoryStatistics, StatisticsRow};
+
+/// The number of periods of an activity.
+const PERIODS: i64 = 24;
+
+/// The sums so far.
+#[derive(Default)]
+pub(crate) struct Statistics {
+    tools: BTreeMap<String, Sum>,
+    agents: BTreeMap<String, Sum>,
+    approved_by: BTreeMap<String, u64>,
+    total: Sum,
+}
+
+#[derive(Default)]
+struct Sum {
+    runs: u64,
+    failed: u64,
+    seconds: f64,
+    /// When the runs started, in seconds since 1970.
+    starts: Vec<i64>,
+}
+
+impl Sum {
+    fn add(&mut self, receipt: &Receipt) {
+        self.runs += 1;
+        self.failed += u64::from(!is_good(receipt.status()));
+        self.seconds += receipt.duration_seconds.as_ref().map_or(0.0, |seconds| seconds.as_f64());
+        self.starts.extend(receipt.started_at().map(|at| at.unix_micros() / 1_000_000));
+    }
+
+    fn row(self, name: String, since: i64, until: i64) -> StatisticsRow {
+        let mut activity = vec![0; usize::try_from(PERIODS).expect("a small number")];
+        let length = (until - since).max(1);
+        for start in self.starts {
+            let period = ((start - since) * PERIODS / length).clamp(0, PERIODS - 1);
+            activity[usize::try_from(period).expect("not negative")] += 1;
+        }
+        StatisticsRow { name, runs: self.runs, failed: self.failed, seconds: rounded(self.seconds), activity }
+    }
+}
+
+/// Rounds to milliseconds, so that sums have no noise.
+fn rounded(seconds: f64) -> f64 {
+    (seconds * 1_000.0).round() / 1_000.0
+}
+
+impl Statistics {
+    pub(crate) fn add(&mut self, receipt: &Receipt) {
+        let agent = who(&Caller::from_record(receipt.caller.as_deref()));
+        self.tools.entry(receipt.tool_id().to_owned()).or_default().add(receipt);
+        self.agents.entry(agent).or_default().add(receipt);
+        let by = receipt.approval.as_ref().map(approver).unwrap_or_default();
+        *self.approved_by.entry(if by.is_empty() { "unknown".to_owned() } else { by }).or_default() += 1;
+        self.total.add(receipt);
+    }
+
+    /// Sums up the runs from a time, or from the oldest run, to now.
+    pub(crate) fn sum_up(self, since: Option<Timestamp>, now: Timestamp) -> HistoryStatistics {
+        let Statistics { tools, agents, approved_by, total } = self;
+        let until = now.unix_micros() / 1_000_000;
+        let oldest = total.starts.iter().copied().min();
+        let since = since.map(|since| since.unix_micros() / 1_000_000).or(oldest).unwrap_or(until);
+        let rows = |sums: BTreeMap<String, Sum>| {
+            let mut rows: Vec<StatisticsRow> =
+                sums.into_iter().map(|(name, sum)| sum.row(name, since, until)).collect();
+            rows.sort_by_key(|row| std::cmp::Reverse(row.runs));
+            rows
+        };
+        HistoryStatistics {
+            runs: total.runs,
+            failed: total.failed,
+            seconds: rounded(total.seconds),
+            since: Some(Timestamp::from_unix_micros(since * 1_000_000)),
+            until: Some(Timestamp::from_unix_micros(until * 1_000_000)),
+            tools: rows(tools),
+            agents: rows(agents),
+            approved_by,
+        }
+    }
+}
