@@ -17,9 +17,11 @@ mod fixtures;
 mod floors;
 mod generated;
 mod interop;
+mod mcp_client;
 mod redaction;
 mod repository;
 mod schemas;
+mod servers;
 mod skills;
 mod tidy;
 mod torture;
@@ -51,6 +53,7 @@ enum Task {
     Interop(interop::InteropArguments),
     Redaction(redaction::RedactionArguments),
     Schemas(schemas::SchemasArguments),
+    Servers(servers::ServersArguments),
     Skills(skills::SkillsArguments),
     Tidy(tidy::TidyArguments),
     Torture(torture::TortureArguments),
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Task::Interop(arguments) => interop::run(&repository, &arguments),
         Task::Redaction(arguments) => redaction::run(&repository, &arguments),
         Task::Schemas(arguments) => schemas::run(&repository, &arguments),
+        Task::Servers(arguments) => servers::run(&repository, &arguments),
         Task::Skills(arguments) => skills::run(&repository, &arguments),
         Task::Tidy(arguments) => tidy::run(&repository, &arguments),
         Task::Torture(arguments) => torture::run(&repository, &arguments),

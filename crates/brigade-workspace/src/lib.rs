@@ -120,4 +120,4 @@ pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
 pub use tool_visibility::ToolVisibility;
 pub use trust::{TRUSTED, TrustKind, TrustStore, TrustTarget, WritablePlaces};
 pub use user::{RUNTIMES, read_runtimes, read_user_catalog, read_user_runtimes, user_directory, why_unsafe};
-pub use visibility_check::look;
+pub use visibility_check::AgentLook;
