@@ -7,7 +7,7 @@
 //!
 //! `cargo xtask interop --programs` compares what agent programs list with what `tools discover` reads.
 
-mod install;
+pub mod install;
 mod programs;
 mod servers;
 mod workspace;
@@ -62,7 +62,7 @@ fn folder(repository: &Repository) -> PathBuf {
 }
 
 /// Builds the binary, and returns its path.
-fn build(repository: &Repository) -> Result<PathBuf, Failure> {
+pub fn build(repository: &Repository) -> Result<PathBuf, Failure> {
     run_command(&mut cargo(repository, ["build", "--locked", "--quiet", "--package", "brigade-cli"]))?;
     Ok(repository.root().join("target/debug/brigade"))
 }

@@ -17,10 +17,12 @@ mod fixtures;
 mod floors;
 mod generated;
 mod interop;
+mod mcp_client;
 mod pictures;
 mod redaction;
 mod repository;
 mod schemas;
+mod servers;
 mod skills;
 mod tidy;
 mod torture;
@@ -53,6 +55,7 @@ enum Task {
     Pictures(pictures::PicturesArguments),
     Redaction(redaction::RedactionArguments),
     Schemas(schemas::SchemasArguments),
+    Servers(servers::ServersArguments),
     Skills(skills::SkillsArguments),
     Tidy(tidy::TidyArguments),
     Torture(torture::TortureArguments),
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Task::Pictures(arguments) => pictures::run(&repository, &arguments),
         Task::Redaction(arguments) => redaction::run(&repository, &arguments),
         Task::Schemas(arguments) => schemas::run(&repository, &arguments),
+        Task::Servers(arguments) => servers::run(&repository, &arguments),
         Task::Skills(arguments) => skills::run(&repository, &arguments),
         Task::Tidy(arguments) => tidy::run(&repository, &arguments),
         Task::Torture(arguments) => torture::run(&repository, &arguments),

@@ -13,7 +13,7 @@ use crate::repository::{Failure, write_file};
 pub struct Workspace {
     folder: tempfile::TempDir,
     brigade: PathBuf,
-    variables: Vec<(&'static str, String)>,
+    variables: Vec<(String, String)>,
     started: RefCell<Vec<String>>,
 }
 
@@ -43,8 +43,8 @@ impl Workspace {
     }
 
     /// Sets a variable of every command.
-    pub fn variable(&mut self, name: &'static str, value: impl Into<String>) {
-        self.variables.push((name, value.into()));
+    pub fn variable(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.variables.push((name.into(), value.into()));
     }
 
     /// Returns the directory around the workspace, which is removed with it.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use brigade_call::{StartPurpose, VerifiedStart};
+use brigade_policy::{Observe, SandboxMode};
 use brigade_process::{CancelToken, Control, Sink, Spec};
 use brigade_redact::{Redactor, SecretValue};
 
@@ -68,6 +69,11 @@ pub fn talk(talk: &Conversation<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());
     spec.sandbox = sandbox;
+    // What the sandbox denies explains why a program does not answer.
+    let is_observed = start.purpose() != StartPurpose::Check
+        && decision.sandbox.mode != SandboxMode::Off
+        && decision.sandbox.observe != Observe::Never;
+    spec.observe = is_observed.then(|| talk.workspace.to_owned());
     let control = Control {
         timeout: Some(talk.timeout.min(decision.effective_timeout.duration())),
         cancel: talk.cancel.clone(),

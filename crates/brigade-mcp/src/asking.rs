@@ -4,13 +4,13 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use brigade_call::{Objection, VerifiedStart};
+use brigade_call::{Objection, PYTHON_CACHE, VerifiedStart};
 use brigade_catalog::Tool;
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Hint, NextStep, codes};
 use brigade_exec::{Conversation, HostEnvironment, OpenedProgram};
 use brigade_policy::{ErrorLine, SandboxMode};
-use brigade_process::{CancelToken, Stream};
+use brigade_process::{Attempt, CancelToken, ObservedDenial, Stream};
 use brigade_redact::{Redactor, SecretValue};
 
 use crate::exchange::{Exchange, McpErrorKind};
@@ -19,11 +19,15 @@ use crate::peer::list_live;
 /// The maximum time for listing tools. The policy or the tool can lower it.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of bytes that are kept of a server's standard error.
+/// The number of bytes that are kept of the beginning, and of the end, of a server's standard error.
 const ERRORS: usize = 8 * 1024;
 
-/// The number of characters of it that an error shows.
-const MAX_SHOWN_CHARS: usize = 300;
+/// The number of characters that an error shows of its beginning, and of its end, where tracebacks name the reason.
+const MAX_SHOWN_CHARS: usize = 120;
+const MAX_SHOWN_END_CHARS: usize = 200;
+
+/// The number of denied paths that an error names.
+const MAX_DENIED: usize = 3;
 
 /// The parts of the host that a list request uses.
 pub struct ListContext<'a> {
@@ -42,17 +46,18 @@ impl ListContext<'_> {
     /// 30 s.
     ///
     /// # Errors
-    /// Fails if the server was not started or did not answer. The error includes the start of its standard error.
+    /// Fails if the server was not started or did not answer. The error includes the start and end of its standard
+    /// error, and what the sandbox denied.
     pub fn list(
         &self,
         tool: &Tool,
         start: &VerifiedStart,
         program: &OpenedProgram,
     ) -> Result<Exchange, Silence> {
-        let mut errors = Vec::new();
+        let mut errors = Errors::default();
         let mut sink = |stream: Stream, bytes: &[u8]| {
-            if stream == Stream::Stderr && errors.len() < ERRORS {
-                errors.extend_from_slice(bytes);
+            if stream == Stream::Stderr {
+                errors.push(bytes);
             }
             Ok(())
         };
@@ -73,19 +78,77 @@ impl ListContext<'_> {
             McpErrorKind::ConnectionFailed => return Err(Silence::Failed(fault.message.clone())),
             _ => {}
         }
-        let all = Redactor::new(self.secrets).for_output().redact_str(&String::from_utf8_lossy(&errors));
-        let said = short(&all, MAX_SHOWN_CHARS);
+        let all = Redactor::new(self.secrets).for_output().redact_str(&errors.text());
+        let said = beginning_and_end(&all);
         let why = match escape_terminal(&said) {
             said if said.is_empty() => fault.message.clone(),
             said => format!("{}; it printed: {said}", fault.message),
         };
         let is_confined = start.decision().is_some_and(|decision| decision.sandbox.mode != SandboxMode::Off);
-        let denied = denied_by_sandbox(&all, tool.runtime_id.as_deref().unwrap_or_default());
+        let runtime = tool.runtime_id.as_deref().unwrap_or_default();
+        let observed = exchange.outcome.as_ref().and_then(|outcome| outcome.observation.as_ref());
+        let writes = observed.map(|observed| denied_writes(&observed.denied)).unwrap_or_default();
+        let denied = denied_by_sandbox(&all, &writes, runtime);
         Err(Silence::Failed(match denied.filter(|_| is_confined) {
             Some(denied) => format!("{why}; {denied}"),
             None => why,
         }))
     }
+}
+
+/// The beginning and the end of what a server printed.
+#[derive(Debug, Default)]
+struct Errors {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    is_cut: bool,
+}
+
+impl Errors {
+    fn push(&mut self, bytes: &[u8]) {
+        let (first, rest) = bytes.split_at(bytes.len().min(ERRORS.saturating_sub(self.head.len())));
+        self.head.extend_from_slice(first);
+        self.tail.extend_from_slice(rest);
+        if let Some(excess) = self.tail.len().checked_sub(ERRORS).filter(|excess| 0 < *excess) {
+            self.tail.drain(..excess);
+            self.is_cut = true;
+        }
+    }
+
+    /// Returns the text, without the lines that the cut is in.
+    fn text(&self) -> String {
+        let Errors { head, tail, is_cut } = self;
+        let (mut head, mut tail) = (head.as_slice(), tail.as_slice());
+        if *is_cut {
+            head = &head[..head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)];
+            tail = &tail[tail.iter().position(|byte| *byte == b'\n').map_or(tail.len(), |at| at + 1)..];
+        }
+        String::from_utf8_lossy(&[head, tail].concat()).into_owned()
+    }
+}
+
+/// Returns the beginning of a text, and its end if it is longer.
+fn beginning_and_end(text: &str) -> String {
+    let whole = short(text, usize::MAX);
+    let count = whole.chars().count();
+    if count <= MAX_SHOWN_CHARS + MAX_SHOWN_END_CHARS {
+        return whole;
+    }
+    let end: String = whole.chars().skip(count - MAX_SHOWN_END_CHARS).collect();
+    format!("{} {}", short(&whole, MAX_SHOWN_CHARS), end.trim_start())
+}
+
+/// Returns the paths that a server could not write, each once. Python works the same without its cache.
+fn denied_writes(denied: &[ObservedDenial]) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for denial in denied {
+        let path = denial.path.display().to_string();
+        let is_write = matches!(denial.what, Attempt::Write | Attempt::Create);
+        if is_write && !path.split('/').any(|part| part == PYTHON_CACHE) && !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
 }
 
 /// What programs print when the system refuses access to a path, in lower case.
@@ -102,31 +165,37 @@ const NO_NETWORK: [&str; 6] = [
     "could not resolve",
 ];
 
-/// Returns what the sandbox probably denied, by what a server printed, and what opens it.
-fn denied_by_sandbox(printed: &str, runtime: &str) -> Option<String> {
+/// Returns what the sandbox denied, by what a server printed and by the paths that it could not write, and what opens
+/// it.
+fn denied_by_sandbox(printed: &str, writes: &[String], runtime: &str) -> Option<String> {
     let runtime = escape_terminal(runtime);
-    for line in printed.lines() {
-        let lower = line.to_ascii_lowercase();
-        if REFUSED.iter().any(|word| lower.contains(word)) {
-            let path = absolute_path(line);
-            let path =
-                path.map_or("a path".to_owned(), |path| format!("`{}`", escape_terminal(&short(path, 200))));
-            return Some(format!(
-                "the sandbox denied access to {path}: `write_paths` of the runtime `{runtime}` in \
-                 .brigade/tools/runtimes.toml opens directories that exist, `home = \"private\"` there gives the \
-                 server a home directory, and `read_paths` under [sandbox] in .brigade/tools/policy.toml opens files \
-                 for reading"
-            ));
+    let lines = || printed.lines().map(|line| (line, line.to_ascii_lowercase()));
+    let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
+    let refused = lines().find(|(_, lower)| has(lower, &REFUSED));
+    let shown = |path: &str| format!("`{}`", escape_terminal(&short(path, 200)));
+    let named = refused.and_then(|(line, _)| absolute_path(line)).map(shown);
+    let paths = match (named, refused, writes) {
+        (Some(path), _, _) => path,
+        (None, _, [_, ..]) => {
+            let more = writes.len().saturating_sub(MAX_DENIED);
+            let paths: Vec<String> = writes.iter().take(MAX_DENIED).map(|path| shown(path)).collect();
+            let more = if more == 0 { String::new() } else { format!(" and {more} more paths") };
+            format!("{}{more}", paths.join(", "))
         }
-        if NO_NETWORK.iter().any(|word| lower.contains(word)) {
-            return Some(
+        (None, Some(_), []) => "a path".to_owned(),
+        (None, None, []) => {
+            return lines().any(|(_, lower)| has(&lower, &NO_NETWORK)).then(|| {
                 "the sandbox closes the network to a server without the effect `network`: install the server first, \
                  so that it starts without network"
-                    .to_owned(),
-            );
+                    .to_owned()
+            });
         }
-    }
-    None
+    };
+    Some(format!(
+        "the sandbox denied access to {paths}: `write_paths` of the runtime `{runtime}` in \
+         .brigade/tools/runtimes.toml opens directories that exist, `home = \"private\"` there gives the server a \
+         home directory, and `read_paths` under [sandbox] in .brigade/tools/policy.toml opens files for reading"
+    ))
 }
 
 /// Returns the first absolute path in a line.
@@ -213,10 +282,35 @@ mod tests {
             ("mkdir: cannot create directory /srv/x: Read-only file system", "`/srv/x`"),
             ("open failed: operation not permitted", "a path"),
         ] {
-            let said = denied_by_sandbox(printed, "up").unwrap();
+            let said = denied_by_sandbox(printed, &[], "up").unwrap();
             assert!(said.contains(&format!("access to {path}: `write_paths` of the runtime `up`")), "{said}");
         }
-        assert!(denied_by_sandbox("getaddrinfo EAI_AGAIN registry", "up").unwrap().contains("network"));
-        assert_eq!(denied_by_sandbox("SyntaxError: /x/y.py", "up"), None);
+        assert!(denied_by_sandbox("getaddrinfo EAI_AGAIN registry", &[], "up").unwrap().contains("network"));
+        assert_eq!(denied_by_sandbox("SyntaxError: /x/y.py", &[], "up"), None);
+        // A server need not say it in words that are known.
+        let denial = |path: &str, what| ObservedDenial { path: path.into(), what };
+        let denied = [
+            denial("data/x.db", Attempt::Write),
+            denial("lib/__pycache__/a.pyc", Attempt::Write),
+            denial("/root/.npmrc", Attempt::Read),
+            denial("data/x.db", Attempt::Create),
+        ];
+        let said = denied_by_sandbox("unable to open database file", &denied_writes(&denied), "up").unwrap();
+        assert!(said.contains("access to `data/x.db`: `write_paths`"), "{said}");
+    }
+
+    #[test]
+    fn a_long_output_keeps_its_beginning_and_end() {
+        let mut errors = Errors::default();
+        errors.push(b"Traceback (most recent call last):\n");
+        for number in 0..2_000 {
+            errors.push(format!("  File \"{number}.py\"\n").as_bytes());
+        }
+        errors.push(b"ValueError: no such table\n");
+        let text = errors.text();
+        assert!(text.len() <= 2 * ERRORS && text.lines().all(|line| line.ends_with(['"', ':', 'e'])));
+        let shown = beginning_and_end(&text);
+        assert!(shown.starts_with("Traceback") && shown.ends_with("ValueError: no such table"), "{shown}");
+        assert_eq!(beginning_and_end("a\nb"), "a b");
     }
 }

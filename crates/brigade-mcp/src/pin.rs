@@ -60,9 +60,11 @@ impl ListedTool {
     /// Reads one element of the answer to `tools/list`; `None` if it has no name.
     pub fn from_json(json: &Json) -> Option<ListedTool> {
         let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
+        // Servers of older revisions state it with the hints.
+        let hinted = || json.get("annotations")?.get("title")?.as_str().map(str::to_owned);
         let mut tool = ListedTool {
             name: text("name")?,
-            title: text("title"),
+            title: text("title").or_else(hinted),
             description: text("description"),
             input_schema: json.get("inputSchema").cloned().unwrap_or_default(),
             output_schema: json.get("outputSchema").cloned(),

@@ -40,6 +40,8 @@ const MIN_FILE_AGE_MICROS: i64 = 2_000_000;
 pub struct Digests {
     stored: OnceLock<BTreeMap<String, Fingerprint>>,
     learned: Mutex<BTreeMap<String, Fingerprint>>,
+    /// Whether it holds for one look only, so that it also remembers files that can change.
+    is_brief: bool,
 }
 
 /// The file.
@@ -70,13 +72,24 @@ fn is_worth_remembering(stamp: &FileStamp, now: Timestamp) -> bool {
         && changed.saturating_add(MIN_FILE_AGE_MICROS) <= now.unix_micros()
 }
 
+impl Digests {
+    /// Creates a cache for one look at many tools, which start the same programs. It is never stored.
+    pub(crate) fn for_one_look() -> Digests {
+        Digests { is_brief: true, ..Digests::default() }
+    }
+
+    fn remembers(&self, stamp: &FileStamp, now: Timestamp) -> bool {
+        self.is_brief || is_worth_remembering(stamp, now)
+    }
+}
+
 impl KnownDigests for Host<'_> {
     fn limit(&self) -> u64 {
         self.fs.bound_file_limit().get()
     }
 
     fn recall(&self, stamp: &FileStamp) -> Option<Fingerprint> {
-        if !is_worth_remembering(stamp, self.clock.now()) {
+        if !self.digests.remembers(stamp, self.clock.now()) {
             return None;
         }
         let read = || self.fs.read(&path(), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default();
@@ -85,7 +98,7 @@ impl KnownDigests for Host<'_> {
     }
 
     fn learn(&self, stamp: &FileStamp, digest: Fingerprint) {
-        if is_worth_remembering(stamp, self.clock.now()) {
+        if self.digests.remembers(stamp, self.clock.now()) {
             let mut learned = self.digests.learned.lock().unwrap_or_else(PoisonError::into_inner);
             learned.insert(stamp.key(), digest);
         }

@@ -122,4 +122,4 @@ pub use trust::{TRUSTED, TrustKind, TrustStore, TrustTarget, WritablePlaces};
 pub use user::{
     REGISTRIES, RUNTIMES, read_runtimes, read_user_runtimes, user_directory, why_unsafe, with_levels,
 };
-pub use visibility_check::look;
+pub use visibility_check::AgentLook;

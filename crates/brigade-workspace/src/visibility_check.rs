@@ -21,6 +21,7 @@ use crate::agent_tools::{AgentOffer, AgentTool};
 use crate::approval::is_named;
 use crate::command::behind_links;
 use crate::config::{Config, KnownFacts};
+use crate::digests::Digests;
 use crate::host::Host;
 use crate::named::missing_script;
 use crate::plan::{errors_of_tool, misspelt_of, newer_schema};
@@ -28,14 +29,23 @@ use crate::schemas::{SchemaFound, SchemaText, Schemas};
 use crate::tool::FactReader;
 use crate::tool_visibility::ToolVisibility;
 
-/// Explains whether an agent sees one tool.
-pub fn look(host: Host<'_>, config: &Config, agent: &Agent, rights: &Rights, tool: &Tool) -> ToolVisibility {
-    let caller = Caller::Agent(agent.name.to_string());
-    let looker = VisibilityCheck::new(host, config, rights, NameStyle::Dotted, caller);
-    let (against, texts) = looker.against(tool);
-    let reviewed = looker.reviewed(tool);
-    let visible = looker.visible(tool, &against, texts.check, &reviewed);
-    ToolVisibility::new(rights, &ToolTraits::from_tool(tool), texts.check, reviewed, visible)
+/// Explains whether an agent sees tools. The facts that they share are read once.
+pub struct AgentLook<'h, 'c>(VisibilityCheck<'h, 'c>);
+
+impl<'h, 'c> AgentLook<'h, 'c> {
+    /// Creates a look with nothing read.
+    pub fn new(host: Host<'h>, config: &'c Config, agent: &Agent, rights: &'c Rights) -> AgentLook<'h, 'c> {
+        let caller = Caller::Agent(agent.name.to_string());
+        AgentLook(VisibilityCheck::new(host, config, rights, NameStyle::Dotted, caller))
+    }
+
+    /// Explains whether the agent sees one tool.
+    pub fn look(&self, tool: &Tool) -> ToolVisibility {
+        let (against, texts) = self.0.against(tool);
+        let reviewed = self.0.reviewed(tool);
+        let visible = self.0.visible(tool, &against, texts.check, &reviewed);
+        ToolVisibility::new(self.0.rights, &ToolTraits::from_tool(tool), texts.check, reviewed, visible)
+    }
 }
 
 /// Decides on tools, reading only the facts that each decision needs.
@@ -49,6 +59,7 @@ pub(crate) struct VisibilityCheck<'h, 'c> {
     programs: Mutex<HashMap<(String, PathBuf), Option<PathBuf>>>,
     schemas: Schemas,
     known: KnownFacts,
+    digests: Digests,
     /// The programs, scripts and directories that commands start from, and whether each exists.
     pub(crate) started_from: Mutex<BTreeMap<PathBuf, bool>>,
 }
@@ -96,7 +107,7 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         let clashes = NameClashes::find(enabled.map(|tool| tool.id.as_str()), names);
         let facts = FactReader::new(host, config);
         let (programs, schemas, known) = (Mutex::default(), Schemas::default(), KnownFacts::default());
-        let started_from = Mutex::default();
+        let (digests, started_from) = (Digests::for_one_look(), Mutex::default());
         VisibilityCheck {
             facts,
             config,
@@ -107,6 +118,7 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
             programs,
             schemas,
             known,
+            digests,
             started_from,
         }
     }
@@ -170,12 +182,12 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         if tool.acts_inside() || !is_named(policy.auto_approve(), tool.id.as_str()) {
             return ReviewState::Yes;
         }
-        let host = &self.facts.host;
-        let Ok(input) = FactReader::new(*host, self.config).plan(tool, self.caller.clone()) else {
+        let host = Host { digests: &self.digests, ..self.facts.host };
+        let Ok(input) = FactReader::new(host, self.config).plan(tool, self.caller.clone()) else {
             return ReviewState::Never;
         };
         let no_arguments = Ok(Json::Object(Default::default()));
-        let plan = plan(self.config.with_args(host, input.facts, no_arguments, None, None));
+        let plan = plan(self.config.with_args(&host, input.facts, no_arguments, None, None));
         // A change of one of these files changes what is listed.
         for path in plan.seen_parts().into_iter().filter_map(|part| part.path) {
             self.note(host.fs.root().join(path), true);

@@ -13,8 +13,8 @@ use brigade_ops::{Error, ErrorKind, Setup};
 use brigade_policy::approval::{ApprovalNeed, ToolApproval};
 use brigade_policy::{Failure, Standing};
 use brigade_workspace::{
-    AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, ToolRequest, ToolVisibility, agent_tools,
-    agents_error_code, explain_approval, gather, load, look, masks, policy_tracked, read_agents,
+    AgentConfig, AgentLook, AgentTools, Config, FactReader, GATEWAY, PROFILES, ToolRequest, ToolVisibility,
+    agent_tools, agents_error_code, explain_approval, gather, load, masks, policy_tracked, read_agents,
     read_profiles,
 };
 
@@ -229,7 +229,7 @@ impl Agents {
             Some(own) => (own.id.clone(), ToolVisibility::of_control(&config, &rights, own)),
             None => {
                 let tool = load::explained(&self.room, &config, tool, load::any_tool)?;
-                (tool.id.to_string(), look(self.room.host(), &config, agent, &rights, &tool))
+                (tool.id.to_string(), AgentLook::new(self.room.host(), &config, agent, &rights).look(&tool))
             }
         };
         let masks = masks(&self.room.env.environment, &config.policy);
@@ -280,7 +280,7 @@ pub(crate) fn approval(
     let agent = find(&agents.gateway, agent)?;
     let rights = Rights::new(&agents.profiles, agent, &[])?;
     let host = room.host();
-    let sight = look(host, config, agent, &rights, tool);
+    let sight = AgentLook::new(host, config, agent, &rights).look(tool);
     let queue = room.queue();
     let view = queue.read()?;
     let request = ToolRequest {

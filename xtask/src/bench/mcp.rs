@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::measure::{Measurer, Process};
 use super::program::Program;
-use super::serve::Client;
 use super::table::{Row, Table, Target};
+use crate::mcp_client::Client;
 use crate::repository::{Failure, Repository};
 use crate::workspace::Workspace;
 

@@ -1,9 +1,9 @@
 //! Measures `brigade serve`: calls of a kept server compared with a direct client of an equal one, calls of built-in
 //! tools, the start, many tools and many sessions.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::measure::Figures;
 use super::program::Program;
 use super::table::{Row, Table, Target};
+use crate::mcp_client::{Client, hello};
 use crate::repository::{Failure, write_file};
 
 /// A server that answers at once.
@@ -122,84 +123,6 @@ fn failed(error: std::io::Error) -> Failure {
     Failure::new(error.to_string())
 }
 
-/// A client over standard input and output.
-pub struct Client {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    next: u64,
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Client {
-    pub fn start(mut command: Command, root: &Path) -> Result<Client, Failure> {
-        command.current_dir(root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(failed)?;
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().expect("was piped"));
-        let mut client = Client { child, input, output, next: 0 };
-        client.ask("initialize", &hello())?;
-        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
-        Ok(client)
-    }
-
-    fn send(&mut self, message: &Value) -> Result<(), Failure> {
-        let input = self.input.as_mut().expect("is open until the end");
-        input.write_all(format!("{message}\n").as_bytes()).map_err(failed)
-    }
-
-    /// Closes the input of the server, and waits until it ends.
-    pub fn end(mut self) -> Result<(), Failure> {
-        self.input = None;
-        self.child.wait().map(drop).map_err(failed)
-    }
-
-    pub fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
-        self.next += 1;
-        self.send(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}))?;
-        loop {
-            let mut line = String::new();
-            if self.output.read_line(&mut line).map_err(failed)? == 0 {
-                return Err(Failure::new("the server ended"));
-            }
-            let answer: Value = serde_json::from_str(&line).unwrap_or_default();
-            if answer["id"] == self.next && answer.get("method").is_none() {
-                return Ok(answer);
-            }
-        }
-    }
-
-    /// Calls a tool. Returns how long that took, and the result.
-    fn tool(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value), Failure> {
-        let params = json!({"name": tool, "arguments": arguments});
-        let asked = Instant::now();
-        let mut answer = self.ask("tools/call", &params)?;
-        let took = asked.elapsed();
-        let is_right = answer["result"].is_object() && answer["result"]["isError"] != true;
-        match is_right {
-            true => Ok((took, answer["result"].take())),
-            false => Err(Failure::new(format!("the call failed: {answer}"))),
-        }
-    }
-
-    /// Calls a tool that says a text again, and returns how long that took.
-    fn call(&mut self, tool: &str, text: &str) -> Result<Duration, Failure> {
-        let (took, result) = self.tool(tool, &json!({"text": text}))?;
-        let is_right = result["content"][0]["text"] == text;
-        if is_right { Ok(took) } else { Err(Failure::new(format!("the call failed: {result}"))) }
-    }
-}
-
-fn hello() -> Value {
-    json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}})
-}
-
 fn serve(brigade: &Program, words: &[&str]) -> Command {
     let mut command = Command::new(brigade.path());
     command.arg("serve").args(words);
@@ -248,7 +171,7 @@ fn calls(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Res
         ("the same, p99", 0.99, Duration::from_millis(2)),
     ] {
         let (median, reference) = (at(&times, share), at(&reference, share));
-        let figures = Figures { median, reference, peak: peak(ours.child.id()), code: Some(0) };
+        let figures = Figures { median, reference, peak: peak(ours.process_id()), code: Some(0) };
         table.rows.push(Row::new(name, figures).targets([Target::More(more)]));
     }
     Ok(())
@@ -264,7 +187,7 @@ fn starts(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> Re
         let started = Instant::now();
         let client = Client::start(serve(brigade, &[]), root)?;
         times.push(started.elapsed());
-        most = most.max(peak(client.child.id()));
+        most = most.max(peak(client.process_id()));
     }
     let figures =
         Figures { median: at(&times, 0.5), reference: at(&reference, 0.5), peak: most, code: Some(0) };
@@ -285,7 +208,7 @@ fn many_tools(brigade: &Program, turns: usize, table: &mut Table) -> Result<(), 
         whole.push(took);
         pages.extend(each);
     }
-    let peak = peak(client.child.id());
+    let peak = peak(client.process_id());
     let figures = |median| Figures { median, reference: Duration::from_millis(1), peak, code: Some(0) };
     let (page, all) = (Target::Within(Duration::from_millis(5)), Target::Within(Duration::from_secs(1)));
     for (name, median, targets) in [
@@ -338,7 +261,7 @@ fn built_in(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> 
             let started = Instant::now();
             let client = Client::start(serve(brigade, &[]), root)?;
             times.push(started.elapsed());
-            most = most.max(peak(client.child.id()));
+            most = most.max(peak(client.process_id()));
         }
     }
     let figures = Figures { median: at(&with, 0.5), reference: at(&without, 0.5), peak: most, code: Some(0) };
@@ -371,7 +294,7 @@ fn built_in(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> 
         // Equal calls would be answered from the queue.
         times.push(client.tool("fs.read", &json!({"path": "read.txt", "limit": 500 + number}))?.0);
     }
-    let peak = peak(client.child.id());
+    let peak = peak(client.process_id());
     let figures = Figures { median: at(&times, 0.5), reference: at(&reference, 0.5), peak, code: Some(0) };
     let row = Row::new("fs.read of 10 KB under a rule, beside reading it", figures);
     table.rows.push(row.targets([Target::More(Duration::from_millis(1))]));
@@ -414,7 +337,7 @@ fn limited(brigade: &Program, turns: usize, table: &mut Table) -> Result<(), Fai
     let first = calls(turns)?;
     calls(LIMITED_CALLS)?;
     let last = calls(turns)?;
-    let peak = peak(client.child.id());
+    let peak = peak(client.process_id());
     let figures = Figures { median: at(&last, 0.5), reference: at(&first, 0.5), peak, code: Some(0) };
     let row = Row::new("call under limits after 10,000 in an hour, beside the first", figures);
     table.rows.push(row.targets([Target::Times(1.1)]));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::cargo::run_command;
-use crate::repository::Failure;
+use crate::repository::{Failure, write_file};
 
 /// The npm packages with their versions.
 const NPM: &[&str] = &[
@@ -36,18 +36,8 @@ impl InstalledServers {
         if fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
             return Ok(installed);
         }
-        let npm = folder.join("npm");
-        fs::create_dir_all(&npm).map_err(Failure::at(&npm))?;
-        let manifest = npm.join("package.json");
-        fs::write(&manifest, "{\"private\": true}\n").map_err(Failure::at(&manifest))?;
-        println!("installing {}", NPM.join(" "));
-        let words = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
-        run_command(quiet(Command::new("npm").args(words).args(NPM).current_dir(&npm)))?;
-        println!("installing {}", PYPI.join(" "));
-        let venv = folder.join("venv");
-        run_command(quiet(Command::new("python3").args(["-m", "venv"]).arg(&venv)))?;
-        let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        run_command(quiet(Command::new(installed.python()).args(words).args(PYPI)))?;
+        install_npm(&folder.join("npm"), NPM)?;
+        install_pypi(&installed.venv(), PYPI)?;
         fs::write(&mark, wanted).map_err(Failure::at(&mark))?;
         Ok(installed)
     }
@@ -84,6 +74,29 @@ impl InstalledServers {
     pub fn module(&self, name: &str) -> String {
         format!("'{}' -m {name}", self.python().display())
     }
+}
+
+/// Installs npm packages into a directory. Their scripts do not run.
+pub fn install_npm(folder: &Path, packages: &[&str]) -> Result<(), Failure> {
+    let manifest = folder.join("package.json");
+    write_file(&manifest, "{\"private\": true}\n")?;
+    println!("installing {}", packages.join(" "));
+    let words = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
+    run_command(quiet(Command::new("npm").args(words).args(packages).current_dir(folder)))
+}
+
+/// Installs PyPI packages into a virtual environment.
+pub fn install_pypi(venv: &Path, packages: &[&str]) -> Result<(), Failure> {
+    println!("installing {}", packages.join(" "));
+    run_command(quiet(Command::new("python3").args(["-m", "venv"]).arg(venv)))?;
+    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    run_command(quiet(Command::new(venv.join("bin/python3")).args(words).args(packages)))
+}
+
+/// Returns the directory of the Python that virtual environments start.
+pub fn python_prefix(python: &Path) -> Result<PathBuf, Failure> {
+    let python = fs::canonicalize(python).map_err(Failure::at(python))?;
+    Ok(python.parent().and_then(Path::parent).unwrap_or(&python).to_owned())
 }
 
 /// Gives a command no input and shows only its errors.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::install::{InstalledServers, NODE_MODULES};
+use super::install::{InstalledServers, NODE_MODULES, python_prefix};
 use super::servers::{Server, Trial};
 use crate::cargo::run_command;
 use crate::repository::Failure;
@@ -50,8 +50,7 @@ impl ServerWorkspace {
             let mut git = Command::new("git");
             run_command(git.args(words).current_dir(workspace.root()).stdin(Stdio::null()))?;
         }
-        let python = fs::canonicalize(installed.python()).map_err(Failure::at(&installed.python()))?;
-        let prefix = python.parent().and_then(Path::parent).unwrap_or(&python);
+        let prefix = python_prefix(&installed.python())?;
         workspace.write(
             ".brigade/tools/policy.toml",
             &format!(

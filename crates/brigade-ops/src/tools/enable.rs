@@ -16,7 +16,7 @@ use brigade_mcp::ImportAction;
 use brigade_policy::Failure;
 use brigade_redact::shown_command;
 use brigade_workspace::{
-    CATALOG, Config, ToolRequest, WorkspaceContext, explain_approval, load, look, policy_tracked,
+    AgentLook, CATALOG, Config, ToolRequest, WorkspaceContext, explain_approval, load, policy_tracked,
     read_agents, with_levels,
 };
 
@@ -44,7 +44,7 @@ pub struct EnableRequest {
 pub struct EnableChange {
     /// Whether the tools are enabled or disabled.
     pub enabled: bool,
-    /// The effects that the tools get; `None` keeps theirs.
+    /// The effects that the tools get; `None` keeps theirs. With `accept_hints`, only those without effects and hints.
     pub effects: Option<Vec<String>>,
     /// The approval mode that the tools get; `None` keeps theirs.
     pub approval: Option<ApprovalMode>,
@@ -203,7 +203,7 @@ pub(crate) fn changed_meanwhile() -> Error {
 }
 
 /// Refuses effects that are probably misspelt.
-fn check_effects(effects: &[String]) -> Result<(), Failure> {
+pub(crate) fn check_effects(effects: &[String]) -> Result<(), Failure> {
     for effect in effects {
         let fault = match misspelt_effect(effect) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -219,11 +219,12 @@ fn check_effects(effects: &[String]) -> Result<(), Failure> {
 /// Changes one entry, and describes it as it is then.
 fn changed(text: &str, tool: &Tool, change: &EnableChange) -> Result<(String, EnabledTool), Failure> {
     let id = tool.id.as_str();
-    let proposed = || {
-        let is_asked = change.accept_hints && tool.effects.is_empty() && !tool.proposed_effects.is_empty();
-        is_asked.then(|| tool.proposed_effects.clone())
+    let effects = match change.accept_hints {
+        false => change.effects.clone(),
+        true if !tool.effects.is_empty() => None,
+        true if tool.proposed_effects.is_empty() => change.effects.clone(),
+        true => Some(tool.proposed_effects.clone()),
     };
-    let effects = change.effects.clone().or_else(proposed);
     let mut row = EnabledTool {
         tool_id: id.to_owned(),
         mcp_tool_name: tool.mcp_tool_name.clone(),
@@ -259,7 +260,8 @@ fn changed(text: &str, tool: &Tool, change: &EnableChange) -> Result<(String, En
     row.changed = after != text;
     if row.enabled && row.effects.is_empty() && tool.mcp_tool_name.is_some() {
         row.detail = Some(match row.proposed_effects.is_empty() {
-            true => "it has no effects, so its calls are refused: grant some".to_owned(),
+            true => "it has no effects, and its server hints at none, so its calls are refused: grant some with `--effects`"
+                .to_owned(),
             false => {
                 "its effects are only proposed, so its calls are refused: accept the hints, or grant others"
                     .to_owned()
@@ -279,9 +281,10 @@ fn show_gates(context: &WorkspaceContext, project: Catalog, tools: &mut [Enabled
     let policy_tracked = policy_tracked(&host);
     for agent in &agents.gateway.agents {
         let Ok(rights) = Rights::new(&agents.profiles, agent, &[]) else { continue };
+        let looks = AgentLook::new(context.host(), &config, agent, &rights);
         for row in &mut *tools {
             let Some(tool) = config.catalog.tool(&row.tool_id) else { continue };
-            let seen = look(context.host(), &config, agent, &rights, tool);
+            let seen = looks.look(tool);
             let request = ToolRequest {
                 tool,
                 check: seen.check,

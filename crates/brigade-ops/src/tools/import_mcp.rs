@@ -10,7 +10,7 @@ use brigade_core::{Glob, NextStep, codes};
 use brigade_mcp::{Exchange, ImportAction, OnFirstUse, Silence, import_tool, wanted};
 use brigade_workspace::{CATALOG, Config, WorkspaceContext, load};
 
-use super::enable::{Confirm, EnableChange, enable_ids};
+use super::enable::{Confirm, EnableChange, check_effects, enable_ids};
 use super::import::ServerListing;
 use super::register::save_runtime;
 use crate::calls::live;
@@ -32,6 +32,8 @@ pub struct ImportMcpRequest {
     pub enable: Option<Vec<String>>,
     /// Whether enabled tools get the effects that the server's hints propose.
     pub accept_hints: bool,
+    /// The effects that enabled tools get; with `accept_hints`, only those without hints.
+    pub effects: Option<Vec<String>>,
     /// Whether to only report what would be done.
     pub dry_run: bool,
 }
@@ -107,6 +109,7 @@ pub fn import_mcp(
     confirm: &mut Confirm<'_>,
 ) -> Result<ImportMcpReport, Error> {
     context.require_outside_run()?;
+    check_effects(request.effects.as_deref().unwrap_or_default())?;
     let runtimes = load::runtimes(context)?;
     let mut runtime = find_runtime(&runtimes, &request.runtime_id)?.clone();
     // A server that was imported before may need what it has stored in the home of the person. The connection to a
@@ -159,7 +162,7 @@ pub fn import_mcp(
             let ids = rows.map(|row| row.tool_id.clone()).collect();
             let change = EnableChange {
                 enabled: true,
-                effects: None,
+                effects: request.effects.clone(),
                 approval: None,
                 accept_hints: request.accept_hints,
                 dry_run: request.dry_run,

@@ -16,8 +16,8 @@ use crate::session::Session;
 pub(crate) struct EnableArgs {
     #[command(flatten)]
     common: ChangeArgs,
-    /// Give tools without effects those that the hints of their server propose
-    #[arg(long, conflicts_with = "effects")]
+    /// Give tools without effects those that the hints of their server propose, else those of --effects
+    #[arg(long)]
     accept_hints: bool,
 }
 
@@ -51,14 +51,16 @@ struct ChangeArgs {
 
 impl ChangeArgs {
     fn request(&self, enabled: bool, accept_hints: bool) -> EnableRequest {
-        let effects = self
-            .effects
-            .as_ref()
-            .map(|effects| effects.iter().map(|effect| effect.trim().to_owned()).collect());
+        let effects = self.effects.as_deref().map(trimmed);
         let (approval, dry_run) = (self.approval, self.dry_run);
         let change = EnableChange { enabled, effects, approval, accept_hints, dry_run };
         EnableRequest { globs: self.globs.clone(), change }
     }
+}
+
+/// Returns the effects of an option.
+pub(super) fn trimmed(effects: &[String]) -> Vec<String> {
+    effects.iter().map(|effect| effect.trim().to_owned()).collect()
 }
 
 impl EnableArgs {

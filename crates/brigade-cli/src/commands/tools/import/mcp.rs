@@ -3,6 +3,7 @@
 use brigade::{Exit, ImportMcpRequest};
 use clap::Args;
 
+use super::super::enable::trimmed;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -25,6 +26,9 @@ pub(crate) struct McpArgs {
     /// Give enabled tools without effects those that the server's hints propose
     #[arg(long, requires = "enable")]
     accept_hints: bool,
+    /// The effects that enabled tools get, separated by commas; with --accept-hints, those without hints
+    #[arg(long, value_name = "EFFECTS", value_delimiter = ',', requires = "enable")]
+    effects: Option<Vec<String>>,
     /// Do not ask before enabling
     #[arg(long)]
     yes: bool,
@@ -43,6 +47,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &McpArgs, output: &mut Outpu
         tools: arguments.tools.clone(),
         enable: arguments.enable.clone(),
         accept_hints: arguments.accept_hints,
+        effects: arguments.effects.as_deref().map(trimmed),
         dry_run: arguments.dry_run,
     };
     let done = session.workspace_to_run().and_then(|workspace| {
