@@ -198,6 +198,7 @@ documents! {
     RuntimeStatusReport,
     RuntimeStopReport or RuntimeStopRefused,
     SearchReport,
+    SetupReport,
     ServeReport,
     ServiceReport,
     ShowReport or ToolRefused,

@@ -33,7 +33,9 @@ enum OutsideBehavior {
 fn outside_behavior(command: &Command) -> OutsideBehavior {
     use OutsideBehavior as O;
     match command {
-        Command::Demo(_) | Command::Completions(_) => O::Works,
+        Command::Demo(_) | Command::Completions(_) | Command::Discover(_) => O::Works,
+        Command::Setup(_) | Command::Add(_) => O::Works,
+        Command::Enable(_) | Command::Disable(_) => O::Fails,
         #[cfg(feature = "serve")]
         Command::Serve(_) => O::Fails,
         Command::State(_) => O::Fails,

@@ -19,6 +19,9 @@ use crate::render::{CommandWords, View, refusals};
 use crate::session::Session;
 use crate::surroundings::{Streams, Surroundings, Terminal};
 
+/// The longest answer that is read.
+const MAX_ANSWER_BYTES: usize = 4096;
+
 /// The output options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
@@ -302,15 +305,41 @@ impl<'a, 's> Output<'a, 's> {
     pub(crate) fn confirm<R: View>(&mut self, report: &R, question: &str) -> bool {
         let mut page = self.new_page();
         report.show(&mut page);
-        if self.page(&page, Exit::Done) != Exit::Done {
-            return false;
-        }
+        self.page(&page, Exit::Done) == Exit::Done && self.agree(question)
+    }
+
+    /// Asks the person at the terminal a question. Everything but yes means no.
+    pub(crate) fn agree(&mut self, question: &str) -> bool {
+        let answer = self.answer(&format!("{question} Type yes:"));
+        matches!(answer.to_lowercase().as_str(), "y" | "yes")
+    }
+
+    /// Asks the person at the terminal a question, and returns the answer, or the usual one for an empty line.
+    pub(crate) fn ask(&mut self, question: &str, usual: &str) -> String {
+        let answer = self.answer(&format!("{question} [{usual}]:"));
+        if answer.is_empty() { usual.to_owned() } else { answer }
+    }
+
+    /// Writes a question, and reads a line. Nothing that is typed after it is taken away from the next question.
+    fn answer(&mut self, question: &str) -> String {
         let mut asked = self.new_page();
-        asked.notes.line(format!("{question} Type yes:"));
+        asked.notes.line(question);
         self.aside(&asked.notes);
-        let mut answer = String::new();
-        let is_read = BufReader::new(self.input()).read_line(&mut answer).is_ok();
-        is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        while line.len() < MAX_ANSWER_BYTES && self.input().read(&mut byte).is_ok_and(|count| count == 1) {
+            if byte[0] == b'\n' {
+                break;
+            }
+            line.push(byte[0]);
+        }
+        String::from_utf8_lossy(&line).trim().to_owned()
+    }
+
+    /// Writes a page.
+    pub(crate) fn show(&mut self, show: impl FnOnce(&mut Page)) {
+        let mut page = self.new_page();
+        show(&mut page);
+        self.page(&page, Exit::Done);
     }
 
     /// Asks about a proposal unless `yes` is given. Fails without a person at a terminal.

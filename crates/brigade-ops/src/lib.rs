@@ -118,6 +118,7 @@ pub use setup::init::{MARKER, init_tools, marked_workspace, write_starter};
 pub use setup::{CATALOG_LOCK, Ignore, NewIgnore, OnExisting, Setup};
 pub use state::check::{StateCheck, StateDamage, check_state};
 pub use state::compact::{CompactResult, compact};
+pub use tools::add::{AddedTools, add_policy_rule, add_tools, allow};
 pub use tools::catalog::{contracts, describe, lines, lines_of};
 pub use tools::checking::{CheckSelection, RunChecks, check};
 pub use tools::enable::{Confirm, EnableChange, EnableRequest, enable_tools};
@@ -129,4 +130,5 @@ pub use tools::installing::{InstallCheck, InstallRequest, InstallSelection, inst
 pub use tools::login::{LoginRequest, login, logout};
 pub use tools::register::{RegisterRequest, RegisterSource, register};
 pub use tools::update::{ConfirmUpdate, UpdateRequest, update_tools};
+pub use trust::note_shown;
 pub use work::brief::brief;

@@ -10,6 +10,7 @@ mod finding;
 mod install;
 mod kitchen;
 mod mcp;
+mod onboarding;
 mod packs;
 mod policy;
 mod projections;
@@ -24,4 +25,5 @@ mod work;
 
 pub(super) use calls::{show_call, show_skipped, show_stored_blockers};
 pub(crate) use kitchen::{Escalations, show_status, task_lines, waiting_line};
+pub(super) use projections::show_diff;
 pub(super) use runtimes::numbers;
