@@ -311,28 +311,35 @@ impl<'a, 's> Output<'a, 's> {
     /// Asks the person at the terminal a question. Everything but yes means no.
     pub(crate) fn agree(&mut self, question: &str) -> bool {
         let answer = self.answer(&format!("{question} Type yes:"));
-        matches!(answer.to_lowercase().as_str(), "y" | "yes")
+        answer.is_some_and(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes"))
     }
 
     /// Asks the person at the terminal a question, and returns the answer, or the usual one for an empty line.
-    pub(crate) fn ask(&mut self, question: &str, usual: &str) -> String {
+    ///
+    /// # Errors
+    /// Fails if the input ends.
+    pub(crate) fn ask(&mut self, question: &str, usual: &str) -> Result<String, Error> {
         let answer = self.answer(&format!("{question} [{usual}]:"));
-        if answer.is_empty() { usual.to_owned() } else { answer }
+        let answer = answer.ok_or_else(|| {
+            Error::new(brigade::ErrorKind::Refused, "the question was not answered, so nothing was written")
+        })?;
+        Ok(if answer.is_empty() { usual.to_owned() } else { answer })
     }
 
-    /// Writes a question, and reads a line. Nothing that is typed after it is taken away from the next question.
-    fn answer(&mut self, question: &str) -> String {
+    /// Writes a question, and reads a line; `None` at the end of the input. Nothing that is typed after the line is
+    /// taken away from the next question.
+    fn answer(&mut self, question: &str) -> Option<String> {
         let mut asked = self.new_page();
         asked.notes.line(question);
         self.aside(&asked.notes);
         let (mut line, mut byte) = (Vec::new(), [0]);
-        while line.len() < MAX_ANSWER_BYTES && self.input().read(&mut byte).is_ok_and(|count| count == 1) {
-            if byte[0] == b'\n' {
-                break;
+        while self.input().read(&mut byte).is_ok_and(|count| count == 1) {
+            if byte[0] == b'\n' || MAX_ANSWER_BYTES <= line.len() {
+                return Some(String::from_utf8_lossy(&line).trim().to_owned());
             }
             line.push(byte[0]);
         }
-        String::from_utf8_lossy(&line).trim().to_owned()
+        (!line.is_empty()).then(|| String::from_utf8_lossy(&line).trim().to_owned())
     }
 
     /// Writes a page.

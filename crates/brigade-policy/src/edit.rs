@@ -202,8 +202,10 @@ mod tests {
     #[test]
     fn lists_that_restrict_get_what_is_missing() {
         check_permissions(
-            "# mine\nallowed_families = [\"script\"] # x\nenv_bindings = { TOKEN = \"MINE\" }\n[mcp]\nremote = [\"https://b.example\"]\n",
-            "# mine\nallowed_families = [\"script\", \"mcp\"] # x\nenv_bindings = { TOKEN = \"MINE\" }\n[mcp]\nremote = [\"https://b.example\", \"https://a.example\"]\n",
+            "# mine\nallowed_families = [\"script\"] # x\nenv_bindings = { TOKEN = \"MINE\" }\n[mcp]\n\
+             remote = [\"https://b.example\"]\n",
+            "# mine\nallowed_families = [\"script\", \"mcp\"] # x\nenv_bindings = { TOKEN = \"MINE\" }\n[mcp]\n\
+             remote = [\"https://b.example\", \"https://a.example\"]\n",
         );
         check_permissions(
             "allowed_effects = []\n",

@@ -104,7 +104,7 @@ impl Clients {
             files.connect(&wanted, request.step, &redactor)?;
         let own = files.own_program();
         if request.step != ConnectStep::Remove && request.transport == Transport::Stdio && own != NAME {
-            notes.extend((scope == Scope::Project).then(|| not_on_path(client, &own)));
+            notes.extend((scope == Scope::Project).then(|| not_on_path(&own)));
         }
         let is_confirmed = client.files(scope).is_some_and(|files| files.are_confirmed());
         let next = (status == ConnectStatus::WouldWrite && is_confirmed).then(|| NextStep::ConnectAgain {
@@ -139,12 +139,11 @@ fn generic(
 }
 
 /// Returns the note for an entry of the project whose program is not on `PATH`.
-fn not_on_path(client: &Client, own: &str) -> String {
+fn not_on_path(own: &str) -> String {
     let folder = Path::new(own).parent().unwrap_or(Path::new(own)).display();
     format!(
-        "the entry starts `{NAME}`, which is not on PATH: add `{folder}` to it, or write the file of the user; {} \
-         cannot start the gateway before that",
-        client.title
+        "the entry starts `{NAME}`, which is not on PATH: add `{folder}` to it, or write the file of the user, \
+         which may name a directory"
     )
 }
 

@@ -202,8 +202,9 @@ fn an_undo_takes_back_what_is_as_it_was_written() {
 fn one_gateway_serves_all_projects_of_the_user() {
     let site = site();
     let before = files(&site);
-    let done =
-        site.document(["setup", "--user", "--agents", "claude", "--servers", "clock", "--yes"]).expect(0);
+    let reads = site.workspace.path().to_str().unwrap();
+    let words = ["setup", "--user", "--agents", "claude", "--servers", "clock", "--reads", reads, "--yes"];
+    let done = site.document(words).expect(0);
     let root = site.workspace.home().join(".config/brigade/gateway");
     assert_eq!((&done["level"], &done["target"]), (&json!("user"), &json!(root)), "{done:#}");
     assert_eq!(files(&site), before, "the project stays as it was");

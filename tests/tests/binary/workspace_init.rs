@@ -8,9 +8,11 @@ use brigade_testkit::{Brigade, TempWorkspace};
 
 #[track_caller]
 fn check_nothing_is_written(workspace: &TempWorkspace) {
-    for words in
-        [["tools", "init"].as_slice(), &["tools", "defaults"], &["tools", "init", "--with-skills", "--json"]]
-    {
+    for words in [
+        ["tools", "init", "--with-skills"].as_slice(),
+        &["tools", "defaults"],
+        &["tools", "init", "--with-skills", "--json"],
+    ] {
         let before = workspace.files("");
         let run = Brigade::new(workspace).run(words);
         run.assert_code(3);

@@ -143,7 +143,8 @@ fn level(
     }
     let workspace = session.workspace()?;
     let place = workspace.root().display();
-    let answer = output.ask(&format!("Set up the project {place}, or the user for all projects?"), "project");
+    let answer =
+        output.ask(&format!("Set up the project {place}, or the user for all projects?"), "project")?;
     match answer.as_str() {
         "project" | "p" => Ok(SetupLevel::Project),
         "user" | "u" => Ok(SetupLevel::User),
@@ -176,7 +177,7 @@ fn add_all(
     if asking == Asking::Person && 0 < count {
         let noun = if count == 1 { "this server" } else { "these servers" };
         let question = format!("Start {noun} in the sandbox, to list the tools?");
-        if !matches!(output.ask(&question, "yes").to_lowercase().as_str(), "y" | "yes") {
+        if !matches!(output.ask(&question, "yes")?.to_lowercase().as_str(), "y" | "yes") {
             output.note("nothing was written");
             return Ok(Exit::Refused);
         }
@@ -202,7 +203,7 @@ pub(super) fn propose(
     let grant = match (step.enable, asking) {
         (Some(word), _) => word.meaning(),
         (None, Asking::Person) if has_tools => {
-            let answer = output.ask("Enable all of them, only those that read, or none?", "all");
+            let answer = output.ask("Enable all of them, only those that read, or none?", "all")?;
             let word = GrantWord::from_str(&answer, true);
             word.map_err(|_| not_understood(&answer, "all, reads or none"))?.meaning()
         }
@@ -254,7 +255,7 @@ fn chosen(
     let words: Vec<String> = match (option, asking) {
         (Some(words), _) => words.to_vec(),
         (None, Asking::Person) if !all.is_empty() => {
-            let answer = output.ask(&format!("Which {what}? Names or numbers, all, or none"), "all");
+            let answer = output.ask(&format!("Which {what}? Names or numbers, all, or none"), "all")?;
             answer.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
         }
         (None, _) => vec!["all".to_owned()],

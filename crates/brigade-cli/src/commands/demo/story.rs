@@ -2,7 +2,10 @@
 
 use brigade::core::Json;
 use brigade::profile::NameStyle;
-use brigade::{Caller, Env, Error, Exit, NewFile, RequestOutcome, RunRequestOutcome, Workspace};
+use brigade::{
+    AgentCall, AgentCalls, CallStatus, Caller, Env, Error, Exit, NewFile, RequestOutcome, RunRequestOutcome,
+    Workspace,
+};
 
 use super::stage::{Expect, Stage};
 use super::{DemoArgs, place};
@@ -107,12 +110,12 @@ fn agent(
     let calls = own.agent_calls();
     let outcome = calls.ask_and_run(&shown, tool, arguments, &|_| {});
     let (said, waiting) = match outcome {
-        Ok(RunRequestOutcome::Ran(ran)) => (ran.call.status.to_string() + &answer(&ran), None),
+        Ok(RunRequestOutcome::Ran(ran)) => (answer(&calls, &ran)?, None),
         Ok(RunRequestOutcome::NotRun { error, .. }) => (error.to_string(), None),
         Ok(RunRequestOutcome::Asked(RequestOutcome::Stored { call, uncovered, .. })) => match call.status {
-            brigade::CallStatus::Approved => {
+            CallStatus::Approved => {
                 let ran = calls.go_on(Some(&shown), &call.id)?;
-                (ran.call.status.to_string() + &answer(&ran), None)
+                (answer(&calls, &ran)?, None)
             }
             _ => {
                 let mut said = format!("waits for a person ({})", call.id);
@@ -127,12 +130,16 @@ fn agent(
     Ok(waiting)
 }
 
-/// Returns the text that the server answered.
-fn answer(ran: &brigade::AgentCall) -> String {
-    let content =
-        ran.answer.as_ref().and_then(|answer| answer.get("content")?.as_array()?.first()?.get("text"));
-    match content.and_then(Json::as_str) {
-        Some(text) => format!(": {}", text.trim_end()),
-        None => String::new(),
-    }
+/// Returns how a call ended, and the text that the server answered.
+fn answer(calls: &AgentCalls, ran: &AgentCall) -> Result<String, Error> {
+    let stored = match (&ran.answer, &ran.call.claim) {
+        (None, Some(claim)) => calls.answer(&claim.run_id)?,
+        (answer, _) => answer.clone(),
+    };
+    let first = stored.as_ref().and_then(|answer| answer.get("content")?.as_array()?.first()?.get("text"));
+    let status = &ran.call.status;
+    Ok(match first.and_then(Json::as_str) {
+        Some(text) => format!("{status}: {}", text.trim_end()),
+        None => status.to_string(),
+    })
 }
