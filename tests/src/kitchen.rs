@@ -126,12 +126,12 @@ impl Service {
     /// Runs a command on a pseudo-terminal, with these steps for `fixtures/terminal.py`.
     #[track_caller]
     pub fn on_terminal(&self, steps: &Value, words: &[&str]) -> TerminalCapture {
-        on_terminal(&self.site.brigade.command(words), &self.site, steps)
+        self.site.on_terminal(steps, words)
     }
 }
 
 #[track_caller]
-fn on_terminal(command: &Command, site: &Site, steps: &Value) -> TerminalCapture {
+pub(crate) fn on_terminal(command: &Command, site: &Site, steps: &Value) -> TerminalCapture {
     let path = site.workspace.home().join("steps.json");
     std::fs::write(&path, steps.to_string()).expect("the home of a test can be written");
     let mut person = Command::new("/usr/bin/python3");

@@ -9,6 +9,8 @@ use brigade_cli::documents;
 use brigade_testkit::{Brigade, Run, TempWorkspace};
 use serde_json::{Value, json};
 
+use crate::kitchen::{TerminalCapture, on_terminal};
+
 /// The PATH for programs of these tests, with directories that every system has.
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -176,6 +178,12 @@ impl Site {
         let code = run.code().unwrap_or_else(|| panic!("ended by a signal\n{run}"));
         assert!(matches!(code, 0..=3 | 30..=34 | 130), "an unexpected exit code\n{run}");
         Answer { code, json, run }
+    }
+
+    /// Runs a command on a pseudo-terminal, with these steps for `fixtures/terminal.py`.
+    #[track_caller]
+    pub fn on_terminal(&self, steps: &Value, words: &[&str]) -> TerminalCapture {
+        on_terminal(&self.brigade.command(words), self, steps)
     }
 
     /// Queues a call and returns its id.

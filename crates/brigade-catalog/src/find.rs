@@ -9,10 +9,13 @@ use std::cmp::{Ordering, Reverse};
 use crate::infer::UsedWords;
 use crate::model::{Family, Tool, ToolSource, label_key};
 use crate::presence::{Presence, RunsIn, ToolState};
+use crate::search::SearchText;
 
 /// A query for tools. An empty list is not a condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindQuery {
+    /// Words that a tool has in its texts, as in a search.
+    pub words: String,
     /// Capabilities, of which a tool has any or all.
     pub capabilities: Vec<String>,
     /// Categories, of which a tool has any.
@@ -75,8 +78,12 @@ pub fn candidates<'c>(
 ) -> Vec<Candidate<'c>> {
     let keys = |labels: &[String]| labels.iter().map(|label| label_key(label)).collect::<Vec<_>>();
     let (capabilities, categories) = (keys(&query.capabilities), keys(&query.categories));
+    let words = SearchText::new(&query.words);
     let fits = |tool: &'c Tool| -> Option<Candidate<'c>> {
         if !is_usable(tool) {
+            return None;
+        }
+        if !query.words.trim().is_empty() && words.matches(tool).is_none() {
             return None;
         }
         let source = tool.source();

@@ -81,6 +81,20 @@ impl SearchText {
         let share = ALL_WORDS * found as f64 / self.words.len().max(1) as f64;
         is_most.then(|| (MatchKind::Words, (share * 100.0).round() / 100.0))
     }
+
+    /// Compares a tool with this text.
+    pub fn matches(&self, tool: &Tool) -> Option<(MatchKind, f64)> {
+        if self.is(tool.id.as_str()) || tool.aliases.iter().any(|alias| self.is(alias)) {
+            return Some((MatchKind::Exact, 1.0));
+        }
+        let family = tool.family.map_or("", |family| family.as_str());
+        let description = tool.description.as_deref().unwrap_or("");
+        // The same texts as in v0.30, in the same order and joined by one space.
+        let first = [tool.id.as_str(), &tool.name, family, description];
+        let lists = [&tool.aliases, &tool.categories, &tool.capabilities, &tool.capability];
+        let more = lists.into_iter().flatten().chain(&tool.domain).chain(&tool.mcp_tool_name);
+        self.compare([], first.into_iter().chain(more.map(String::as_str)))
+    }
 }
 
 /// Splits a text into its words: `query_database` has two.
@@ -101,19 +115,9 @@ impl Catalog {
 /// Returns the tools that match a text, as [`Catalog::search`] does.
 pub fn search<'c>(tools: impl IntoIterator<Item = &'c Tool>, text: &str) -> Vec<Match<'c>> {
     let text = SearchText::new(text);
-    let compare = |tool: &'c Tool| {
-        let family = tool.family.map_or("", |family| family.as_str());
-        let description = tool.description.as_deref().unwrap_or("");
-        // The same texts as in v0.30, in the same order and joined by one space.
-        let first = [tool.id.as_str(), &tool.name, family, description];
-        let lists = [&tool.aliases, &tool.categories, &tool.capabilities, &tool.capability];
-        let more = lists.into_iter().flatten().chain(&tool.domain).map(String::as_str);
-        let is_name = tool.aliases.iter().any(|alias| text.is(alias)) || text.is(tool.id.as_str());
-        if is_name { Some((MatchKind::Exact, 1.0)) } else { text.compare([], first.into_iter().chain(more)) }
-    };
     let mut found: Vec<Match<'c>> = tools
         .into_iter()
-        .filter_map(|tool| compare(tool).map(|(kind, score)| Match { tool, kind, score }))
+        .filter_map(|tool| text.matches(tool).map(|(kind, score)| Match { tool, kind, score }))
         .collect();
     // Stable, so equals stay in file order.
     found.sort_by(|a, b| b.score.total_cmp(&a.score));

@@ -65,7 +65,6 @@ const EXAMPLE: &[File] = &[
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StarterTools {
     /// The built-in tools, with a projection for every harness.
-    #[default]
     BuiltIn,
     /// The built-in tools, with projections for these harnesses. `detected` means the installed harnesses.
     For(Vec<String>),
@@ -73,7 +72,8 @@ pub enum StarterTools {
     Detected,
     /// One tool that runs a script, with the script and its schema.
     Example,
-    /// None.
+    /// None; comments show how entries look.
+    #[default]
     Empty,
 }
 
@@ -123,7 +123,7 @@ impl OperationError for StarterError {
             },
             StarterError::NoneDetected => {
                 let named = Hint::to("name a harness", NextStep::InitFor("HARNESS".to_owned()));
-                named.or_else(Hint::to("begin with an empty catalog", NextStep::InitEmpty))
+                named.or_else(Hint::to("begin with an empty catalog", NextStep::Init))
             }
         };
         vec![hint]
@@ -145,7 +145,7 @@ impl StarterTools {
                 let example = Starter::new(include_str!("starter/example/tools.toml"), 1, EXAMPLE);
                 return Ok(Starter { keeps_files: false, ..example });
             }
-            StarterTools::Empty => return Ok(Starter::new("", 0, &[])),
+            StarterTools::Empty => return Ok(Starter::new(include_str!("starter/commented.toml"), 0, &[])),
             StarterTools::BuiltIn => harnesses().collect(),
             StarterTools::For(names) => {
                 let is_known = |name: &str| name == DETECTED || KNOWN_HARNESSES.contains(&name);
@@ -355,6 +355,14 @@ mod tests {
         assert_eq!(tool.input_schema_path.as_deref(), Some(EXAMPLE[1].path));
         let empty = starter(&StarterTools::Empty, &[]).unwrap();
         assert_eq!((empty.tool_count, empty.files), (0, Vec::new()));
+        // Without the marks of the comments, the examples are entries.
+        let bare = include_str!("starter/commented.toml")
+            .lines()
+            .map(|line| line.strip_prefix("# ").unwrap_or_default());
+        let examples =
+            bare.skip_while(|line| *line != "[[tool]]").map(|line| format!("{line}\n")).collect::<String>();
+        let catalog = Catalog::parse("tools.toml", Level::Project, examples.as_bytes());
+        assert_eq!((catalog.issues(), catalog.tools().len()), (&[][..], 2), "{examples}");
     }
 
     #[test]

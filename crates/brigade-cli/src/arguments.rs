@@ -25,8 +25,9 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  brigade demo                       Walk through a call, from plan to receipt, on real scripts
-  brigade tools init                 Create a catalog in the current directory
+  brigade demo                       See the whole story on made-up servers, in a minute
+  brigade discover                   Show which servers the agent programs of this machine have
+  brigade setup                      Put them behind the gateway
   brigade tools list                 List the tools
   brigade tools call plan ID         Show what a call would run, and what blocks it
 

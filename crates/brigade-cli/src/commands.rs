@@ -1,11 +1,13 @@
 //! The commands. Each file holds the arguments of one command and the call that it makes.
 
+pub(crate) mod add;
 pub(crate) mod completions;
 pub(crate) mod daily;
 pub(crate) mod demo;
 pub(crate) mod kitchen;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
+pub(crate) mod setup;
 pub(crate) mod tools;
 pub(crate) mod work;
 
@@ -31,6 +33,16 @@ pub(crate) fn sample_files() -> Vec<brigade::NewFile> {
 /// The top-level commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Put the agent programs and servers of this machine behind the gateway
+    Setup(Lazy<setup::SetupArgs>),
+    /// Put a server behind the gateway, or tools of a file in the catalog
+    Add(Lazy<add::AddArgs>),
+    /// Enable tools of the catalog, and set their effects
+    Enable(Lazy<tools::enable::EnableArgs>),
+    /// Disable tools of the catalog
+    Disable(Lazy<tools::enable::DisableArgs>),
+    /// Show which MCP servers, skills and commands the agent programs on this machine have
+    Discover(Lazy<tools::discover::DiscoverArgs>),
     /// List what waits for a person, with numbers for approve, reject and hold
     #[command(visible_alias = "p")]
     Pending(Lazy<daily::pending::PendingArgs>),
@@ -95,6 +107,15 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Err(error) => return output.fail(&error),
     }
     match &arguments.command {
+        Command::Setup(arguments) => setup::run(&session, &arguments.0, &mut output),
+        Command::Add(arguments) => add::run(&session, &arguments.0, &mut output),
+        Command::Enable(Lazy(arguments)) => {
+            tools::enable::run(&session, &arguments.request(), arguments.yes(), &mut output)
+        }
+        Command::Disable(Lazy(arguments)) => {
+            tools::enable::run(&session, &arguments.request(), arguments.yes(), &mut output)
+        }
+        Command::Discover(arguments) => output.finish(tools::discover::run(&session, &arguments.0)),
         Command::Pending(arguments) => output.finish(daily::pending::run(&session, &arguments.0)),
         Command::Approve(arguments) => daily::decide::approve(&session, &arguments.0, &mut output),
         Command::Reject(arguments) => daily::decide::reject(&session, &arguments.0, &mut output),

@@ -206,6 +206,7 @@ documents! {
     RuntimeStatusReport,
     RuntimeStopReport or RuntimeStopRefused,
     SearchReport,
+    SetupReport,
     ServeReport,
     ServiceReport,
     ShowReport or ToolRefused,

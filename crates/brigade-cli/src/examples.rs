@@ -1,6 +1,7 @@
 //! The examples in the help of each command.
 
 mod daily;
+mod first_steps;
 
 use clap::Command;
 
@@ -286,11 +287,12 @@ const GROUPS: &[Examples] = &[
         ],
     ),
     ("tools", "show", &[("brigade tools show count-words", "Show a tool and its projections")]),
-    ("tools", "search", &[("brigade tools search json", "Search all tools for a word")]),
+    ("tools", "search", &[("brigade tools search format json", "Search all tools for words")]),
     (
         "tools",
         "find",
         &[
+            ("brigade tools find git log", "Show which tools have these words"),
             ("brigade tools find --capability \"parse yaml\"", "Show which tools can do it"),
             ("brigade tools find --category data --available", "Leave out tools that are missing"),
         ],
@@ -637,28 +639,7 @@ const GROUPS: &[Examples] = &[
         &[("brigade work inbox dismiss ROW --reason 'as intended'", "Dismiss it until it changes")],
     ),
     ("inbox", "done", &[("brigade work inbox done ROW", "Mark it as done")]),
-    (
-        PROGRAM,
-        "demo",
-        &[
-            ("brigade demo", "Walk through a call"),
-            ("brigade demo --in ~/brigade-demo", "In a directory of your choice"),
-        ],
-    ),
-    (
-        PROGRAM,
-        "completions",
-        &[
-            ("brigade completions bash > ~/.local/share/bash-completion/completions/brigade", ""),
-            ("brigade completions fish > ~/.config/fish/completions/brigade.fish", ""),
-        ],
-    ),
 ];
-
-/// Returns all examples.
-fn table() -> impl Iterator<Item = &'static Examples> {
-    daily::ROWS.iter().chain(GROUPS)
-}
 
 /// Adds examples to the commands of a group, or to a command at the top level.
 pub(crate) fn attach(group: Command) -> Command {
@@ -674,14 +655,19 @@ pub(crate) fn attach(group: Command) -> Command {
 
 /// Returns the examples section of a command's help.
 pub(crate) fn help_text(group: &str, command: &str) -> Option<String> {
-    let listed = table().find(|(of, leaf, _)| *of == group && *leaf == command);
+    let listed = all().find(|(of, leaf, _)| *of == group && *leaf == command);
     listed.map(|(_, _, examples)| section(examples))
+}
+
+/// Returns the examples of all commands.
+fn all() -> impl Iterator<Item = &'static Examples> {
+    first_steps::FIRST_STEPS.iter().chain(daily::ROWS).chain(GROUPS)
 }
 
 /// Returns the command lines of all examples.
 #[cfg(test)]
 pub(crate) fn lines() -> impl Iterator<Item = &'static str> {
-    table().flat_map(|(_, _, examples)| examples.iter().map(|(line, _)| *line))
+    all().flat_map(|(_, _, examples)| examples.iter().map(|(line, _)| *line))
 }
 
 /// Formats the examples of a command, with the purpose in a second column.

@@ -33,7 +33,9 @@ enum OutsideBehavior {
 fn outside_behavior(command: &Command) -> OutsideBehavior {
     use OutsideBehavior as O;
     match command {
-        Command::Demo(_) | Command::Completions(_) | Command::Explain(_) => O::Works,
+        Command::Demo(_) | Command::Completions(_) | Command::Discover(_) | Command::Explain(_) => O::Works,
+        Command::Setup(_) | Command::Add(_) => O::Works,
+        Command::Enable(_) | Command::Disable(_) => O::Fails,
         Command::Pending(_)
         | Command::Approve(_)
         | Command::Reject(_)

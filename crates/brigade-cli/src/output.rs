@@ -328,17 +328,38 @@ impl<'a, 's> Output<'a, 's> {
     pub(crate) fn confirm<R: View>(&mut self, report: &R, question: &str) -> bool {
         let mut page = self.new_page();
         report.show(&mut page);
-        if self.page(&page, Exit::Done) != Exit::Done {
-            return false;
-        }
-        let mut asked = self.new_page();
-        asked.notes.line(format!("{question} Type yes:"));
-        self.aside(&asked.notes);
-        self.read_line().is_some_and(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes"))
+        self.page(&page, Exit::Done) == Exit::Done && self.agree(question)
     }
 
-    /// Asks the person at the terminal, who types behind the question. `None` at the end of the input.
-    pub(crate) fn ask(&mut self, question: &Text) -> Option<String> {
+    /// Asks the person at the terminal a question. Everything but yes means no.
+    pub(crate) fn agree(&mut self, question: &str) -> bool {
+        let answer = self.answer(&format!("{question} Type yes:"));
+        answer.is_some_and(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Asks the person at the terminal a question, and returns the answer, or the usual one for an empty line.
+    ///
+    /// # Errors
+    /// Fails if the input ends.
+    pub(crate) fn ask(&mut self, question: &str, usual: &str) -> Result<String, Error> {
+        let answer = self.answer(&format!("{question} [{usual}]:"));
+        let answer = answer.ok_or_else(|| {
+            Error::new(brigade::ErrorKind::Refused, "the question was not answered, so nothing was written")
+        })?;
+        Ok(if answer.is_empty() { usual.to_owned() } else { answer })
+    }
+
+    /// Writes a question, and reads a line; `None` at the end of the input. Nothing that is typed after the line is
+    /// taken away from the next question.
+    fn answer(&mut self, question: &str) -> Option<String> {
+        let mut asked = self.new_page();
+        asked.notes.line(question);
+        self.aside(&asked.notes);
+        self.read_line()
+    }
+
+    /// Asks the person at the terminal, who types after the question. `None` at the end of the input.
+    pub(crate) fn ask_inline(&mut self, question: &Text) -> Option<String> {
         let mut sheet = Sheet::default();
         sheet.line(question.clone());
         let text = self.written(&sheet, self.notes);
@@ -363,6 +384,13 @@ impl<'a, 's> Output<'a, 's> {
             }
         }
         Some(String::from_utf8_lossy(&line).trim().to_owned())
+    }
+
+    /// Writes a page.
+    pub(crate) fn show(&mut self, show: impl FnOnce(&mut Page)) {
+        let mut page = self.new_page();
+        show(&mut page);
+        self.page(&page, Exit::Done);
     }
 
     /// Asks about a proposal unless `yes` is given. Fails without a person at a terminal.

@@ -16,6 +16,7 @@ pub(crate) mod page;
 pub(crate) mod refusals;
 pub(crate) mod reviews;
 pub(crate) mod runtimes;
+pub(crate) mod setup_steps;
 pub(crate) mod shell;
 pub(crate) mod table;
 pub(crate) mod text;

@@ -49,9 +49,13 @@ impl<'a> Session<'a> {
 
     /// Opens the workspace like [`Session::workspace`], for an operation that Ctrl-C cancels cleanly.
     pub(crate) fn workspace_to_run(&self) -> Result<Workspace, Error> {
+        self.open(self.context_to_run()?)
+    }
+
+    fn context_to_run(&self) -> Result<Env, Error> {
         let context = self.context().cancel(self.cancel()?);
         let terminal = self.surroundings.error.filter(|_| !self.surroundings.dumb && !self.is_quiet);
-        self.open(match terminal {
+        Ok(match terminal {
             Some(terminal) => context.progress(Arc::new(TerminalProgress::new(terminal.width))),
             None => context,
         })
@@ -63,6 +67,11 @@ impl<'a> Session<'a> {
             Some(target) => Workspace::open(target, self.context()),
             None => Workspace::open(self.current_directory()?, self.context()),
         }
+    }
+
+    /// Opens the workspace of the user's gateway, for an operation that Ctrl-C cancels cleanly. Its directory is made.
+    pub(crate) fn workspace_of_user(&self) -> Result<Workspace, Error> {
+        Workspace::for_user(self.context_to_run()?)
     }
 
     /// Returns a path for temporary files. The directory is not created.
@@ -88,9 +97,10 @@ impl<'a> Session<'a> {
     }
 
     fn context(&self) -> Env {
-        let context = match self.surroundings.variables {
+        let context = match &self.surroundings.variables {
             Variables::All => Env::of_process(),
             Variables::Usual => Env::of_process().usual_environment(),
+            Variables::Home(home) => Env::of_process().home(home),
         };
         let context = context.speller(Arc::new(self.command_line())).clock(self.surroundings.clock.clone());
         match self.lock_timeout {

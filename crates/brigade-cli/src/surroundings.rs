@@ -38,13 +38,15 @@ pub struct Surroundings {
 }
 
 /// A selection of environment variables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Variables {
     /// All.
     #[default]
     All,
     /// Only the variables that every run inherits, such as PATH and HOME.
     Usual,
+    /// The usual ones, with this home directory.
+    Home(PathBuf),
 }
 
 /// A terminal.

@@ -35,8 +35,10 @@ next_steps! {
     Init = "init";
     /// Create a catalog for a harness.
     InitFor(String) = "init-for";
-    /// Create an empty catalog.
-    InitEmpty = "init-empty";
+    /// Put agent programs and servers of this machine behind the gateway.
+    Setup = "setup";
+    /// Take back what the setup wrote.
+    UndoSetup = "undo-setup";
     /// Add the built-in tools to the catalog.
     AddDefaults = "add-defaults";
     /// Register a tool from what a reference names, such as `registry:jq`.
@@ -111,6 +113,8 @@ next_steps! {
     ListProfiles = "list-profiles";
     /// List the agents.
     ListAgents = "list-agents";
+    /// Add an agent to the gateway.
+    AddAgent(String) = "add-agent";
 
     /// Queue a call of a tool.
     QueueCall(String) = "queue-call";
@@ -315,6 +319,7 @@ impl NextStep {
             | N::AcceptPin(text)
             | N::Trust(text)
             | N::Connect(text)
+            | N::AddAgent(text)
             | N::ConnectAgain { client: text, .. }
             | N::RegisterAgain { reference: text, .. }
             | N::ValidatePrd(text)
@@ -341,7 +346,8 @@ impl NextStep {
             N::ShowCheckpoint(id) | N::AnswerCheckpoint(id) | N::Resume(id) => Some(id.to_string()),
             N::ArgumentsFrom(file) => Some(file.clone()),
             N::Init
-            | N::InitEmpty
+            | N::Setup
+            | N::UndoSetup
             | N::Replace
             | N::NameFile
             | N::GiveReason

@@ -2,7 +2,7 @@
 //!
 //! It owns the interface to the disk: the [`Fs`] trait and its three implementations. [`DiskFs`] is a directory that no
 //! path or link can leave. [`MemoryFs`] behaves the same without a disk. [`FaultyFs`] fails or loses power at a chosen
-//! operation, and returns what would survive. It does not know the content of the files.
+//! operation, and returns what would survive. [`StagedFs`] keeps changes in memory until all are written. It does not know the content of the files.
 //! [`WorkspaceKey`] keeps the key of this host, in a file outside of every root.
 //!
 //! ```
@@ -36,6 +36,7 @@ mod path;
 mod replacement;
 mod root;
 mod seen;
+mod staged;
 mod together;
 mod traced;
 mod tracked;
@@ -56,6 +57,7 @@ pub use memory::MemoryFs;
 pub use path::{InvalidPath, RelPath};
 pub use replacement::{Replacement, is_left, is_temporary, remove_if_left};
 pub use seen::{FileVersion, Mark};
+pub use staged::{StagedChange, StagedFs};
 pub use together::{NewFile, in_directory, write_together};
 pub use traced::{Trace, TracingFs};
 pub use tracked::{is_tracked, require_untracked};

@@ -149,6 +149,8 @@ pub struct Client {
     pub container: &'static str,
     /// A key within the container that holds the servers in newer versions of the file.
     pub(crate) nested: Option<&'static str>,
+    /// How the workspace's file names the directory of the workspace, for a client that does not start servers in it.
+    pub folder: Option<&'static str>,
     pub(crate) stdio: &'static [(&'static str, Part)],
     pub(crate) http: HttpForm,
     /// Keys that the client accepts with one transport only. With the other one it rejects the whole file.
@@ -198,6 +200,7 @@ const fn row(program: Program, container: &'static str) -> Client {
         format: Format::Json,
         container,
         nested: None,
+        folder: None,
         stdio: &[("command", Part::Program), ("args", Part::Arguments)],
         http: HttpForm::Refused("it cannot read the token from a variable"),
         only: &[],
@@ -242,6 +245,7 @@ const CLIENTS: &[Client] = &[
     Client {
         user: Some(Files::same(&["~/.cursor/mcp.json"], Grade::Vendor)),
         project: Some(Files::same(&[".cursor/mcp.json"], Grade::Vendor)),
+        folder: Some("${workspaceFolder}"),
         http: HttpForm::Keys(&[("url", Part::Url), ("headers", Part::Bearer("${env:", "}"))]),
         ..row(Program::CURSOR, "mcpServers")
     },
@@ -281,6 +285,7 @@ const CLIENTS: &[Client] = &[
     Client {
         user: Some(USER_FOLDER_OF_VSCODE),
         project: Some(Files::same(&[".vscode/mcp.json"], Grade::Vendor)),
+        folder: Some("${workspaceFolder}"),
         format: Format::JsonWithCommas,
         stdio: &[("type", Part::Text("stdio")), ("command", Part::Program), ("args", Part::Arguments)],
         http: HttpForm::Keys(&[

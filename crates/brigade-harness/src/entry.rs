@@ -63,10 +63,12 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// Creates a connection that starts the gateway of a workspace for an agent.
-    pub fn stdio(program: &str, agent: &str, target: &str) -> Connection {
-        let arguments = ["serve", "--stdio", "--as", agent, "--target", target];
-        Connection::Stdio { program: program.to_owned(), arguments: arguments.map(str::to_owned).into() }
+    /// Creates a connection that starts the gateway of a workspace for an agent. Without a target, the gateway uses the
+    /// workspace that it is started in.
+    pub fn stdio(program: &str, agent: &str, target: Option<&str>) -> Connection {
+        let target = target.map(|target| ["--target", target]);
+        let arguments = ["serve", "--stdio", "--as", agent].into_iter().chain(target.into_iter().flatten());
+        Connection::Stdio { program: program.to_owned(), arguments: arguments.map(str::to_owned).collect() }
     }
 
     /// Creates a connection to a running gateway, with the token of an agent.
@@ -252,7 +254,7 @@ mod tests {
 
     #[test]
     fn each_client_has_its_own_spelling() {
-        let stdio = Connection::stdio("/bin/brigade", "local", "/w");
+        let stdio = Connection::stdio("/bin/brigade", "local", Some("/w"));
         let args = r#"["serve","--stdio","--as","local","--target","/w"]"#;
         check("cursor", &stdio, &format!("command=\"/bin/brigade\" args={args}"));
         check("vscode", &stdio, &format!("type=\"stdio\" command=\"/bin/brigade\" args={args}"));
@@ -278,7 +280,8 @@ mod tests {
     #[test]
     fn written_entries_are_ours_and_have_only_our_keys() {
         for client in clients() {
-            for connection in [Connection::stdio("brigade", "a", "/w"), Connection::http("http://h/mcp", "a")]
+            for connection in
+                [Connection::stdio("brigade", "a", Some("/w")), Connection::http("http://h/mcp", "a")]
             {
                 let Ok(entry) = client.entry(&connection) else { continue };
                 let json = entry.to_json();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use brigade_core::{Fingerprint, IssueType, closest};
 
+use crate::entry::NAME;
 use crate::found::{
     DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource, changed_members, plain_id,
 };
@@ -74,7 +75,7 @@ impl Inventory {
             self.by_id.into_iter().filter(|(_, places)| 1 < places.len()).collect();
         several.sort_unstable();
         for (id, places) in several {
-            issues.push(tell_apart(id, &mut self.entries, &places));
+            issues.extend(tell_apart(id, &mut self.entries, &places));
         }
         self.entries.sort_by(|left, right| {
             (&left.source, &left.name, &left.id).cmp(&(&right.source, &right.name, &right.id))
@@ -83,26 +84,30 @@ impl Inventory {
     }
 }
 
-/// Renames the definitions of an id after their first origins, and reports how they differ.
-fn tell_apart(id: String, entries: &mut [DiscoveredEntry], places: &[usize]) -> DiscoveryIssue {
+/// Renames the definitions of an id after their first origins, and reports how they differ. The entries of our own
+/// gateway differ in their agents, as they should.
+fn tell_apart(id: String, entries: &mut [DiscoveredEntry], places: &[usize]) -> Option<DiscoveryIssue> {
     for place in places {
         if let Some(origin) = entries[*place].origins.first() {
             entries[*place].id = origin.reference.clone();
         }
     }
     let entries = || places.iter().map(|place| &entries[*place]);
+    if entries().all(|entry| entry.registered_as.as_deref() == Some(NAME)) {
+        return None;
+    }
     let refs = entries().flat_map(|entry| &entry.origins).map(|origin| origin.reference.clone()).collect();
     let first = entries().next().and_then(|entry| entry.origins.first());
     let fields = differing(&entries().collect::<Vec<_>>());
     let message = format!("the name has {} definitions, which differ in {fields}", places.len());
-    DiscoveryIssue {
+    Some(DiscoveryIssue {
         harness: first.map(|origin| origin.harness.clone()),
         path: first.map(|origin| origin.path.clone()),
         line: first.and_then(|origin| origin.line),
         entry_id: Some(id),
         refs,
         ..DiscoveryIssue::new(IssueType::DefinitionsDiffer, message)
-    }
+    })
 }
 
 /// Renames entries after some were added to a finished list, and updates the issues about different definitions.
@@ -124,7 +129,7 @@ pub(crate) fn name_again(entries: &mut [DiscoveredEntry], issues: &mut Vec<Disco
     let mut told = Vec::new();
     for (id, mut places) in by_id.into_iter().filter(|(_, places)| 1 < places.len()) {
         places.sort_by_key(|place| place_of(&entries[*place]));
-        told.push(tell_apart(id, entries, &places));
+        told.extend(tell_apart(id, entries, &places));
     }
     name_entries(entries, issues);
     issues.extend(told);

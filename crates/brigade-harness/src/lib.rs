@@ -32,7 +32,7 @@
 //!
 //! let cursor = client("cursor").expect("it is in the table");
 //! let file = b"{\n  // mine\n  \"mcpServers\": {}\n}\n";
-//! let connection = Connection::stdio("brigade", "local", "/work");
+//! let connection = Connection::stdio("brigade", "local", Some("/work"));
 //! let entry = cursor.entry(&connection).expect("every client starts programs");
 //! let put = put(cursor, Some(file), &entry, None)?;
 //! assert!(put.text.contains("\"brigade\": {\n      \"command\": \"brigade\","));

@@ -1,5 +1,6 @@
 //! Operations on tools: listing, finding, checking, registering, importing and installing them.
 
+pub(crate) mod add;
 pub(crate) mod catalog;
 pub(crate) mod checking;
 pub(crate) mod enable;

@@ -73,7 +73,7 @@ pub(crate) fn note_approved(context: &WorkspaceContext, config: &Config, plan: &
 }
 
 /// Records that a person reviewed tools of the project, because a command of the person just wrote or showed them.
-pub(crate) fn note_shown(context: &WorkspaceContext, command: &str, is_shown: impl Fn(&Tool) -> bool) {
+pub fn note_shown(context: &WorkspaceContext, command: &str, is_shown: impl Fn(&Tool) -> bool) {
     let record = || -> Result<(), Error> {
         context.require_outside_run()?;
         let config = gather::config(context)?;

@@ -82,6 +82,7 @@ mod closed;
 mod crew;
 mod decision;
 pub mod document;
+mod edit;
 mod effects;
 mod facts;
 mod failure;
@@ -101,6 +102,7 @@ pub use decision::{
     SandboxRequest, TimeoutSource, decide, decide_health, explain, invalid, refusals, step_to_correct,
 };
 pub use document::LocatedValue;
+pub use edit::{PolicyAdditions, PolicyEditError, RuleText, add_permissions, add_rule};
 pub use effects::{
     Changes, EFFECTS, Effect, GIT_EFFECT, NETWORK_EFFECTS, READ_EFFECT, RiskLevel, SandboxOpening,
     WRITE_EFFECT, effect_of, risk_of,

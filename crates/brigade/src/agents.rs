@@ -141,8 +141,18 @@ impl Agents {
     /// Fails if there is such an agent, or gateway.toml has an error.
     pub fn add(&self, name: &AgentName) -> Result<AgentReport, Error> {
         self.with_token(name, AgentChange::Added, |text, token_sha256| {
-            add_agent(text, &NewAgent { name: name.clone(), token_sha256 })
+            add_agent(text, &NewAgent { token_sha256: Some(token_sha256), ..NewAgent::new(name.clone()) })
         })
+    }
+
+    /// Adds an agent without a token, for a program that starts the gateway itself.
+    ///
+    /// # Errors
+    /// As [`Agents::add`].
+    pub fn add_local(&self, name: &AgentName) -> Result<AgentReport, Error> {
+        self.room.require_outside_run()?;
+        Setup::new(&self.room).change_agents(|text| add_agent(text, &NewAgent::new(name.clone())))?;
+        Ok(self.changed(name, AgentChange::Added, None))
     }
 
     /// Gives an agent a new token, which the report alone shows. The old one is not valid any more.
@@ -329,7 +339,10 @@ pub(crate) fn find<'a>(config: &'a GatewayConfig, name: &str) -> Result<&'a Agen
         Failure::new(ErrorKind::NotFound, format!("there is no agent `{shown}` in {}", config.file))
             .coded(codes::AGENT_MISSING)
             .near(name, names)
-            .hint(NextStep::ListAgents)
+            .hint(match name.parse::<AgentName>() {
+                Ok(name) => NextStep::AddAgent(name.to_string()),
+                Err(_) => NextStep::ListAgents,
+            })
             .into()
     })
 }

@@ -1,10 +1,11 @@
 //! Connects agent programs to the gateway of a workspace.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use brigade_core::text::escape_terminal;
 use brigade_core::{NextStep, codes};
-use brigade_harness::{Client, Connection, client, clients, put};
+use brigade_harness::{Client, Connection, NAME, client, clients, put};
 use brigade_ops::{ClientEntry, Clients as Files, ConnectOutcome, ConnectStatus, Error, ErrorKind};
 use brigade_redact::Redactor;
 use brigade_workspace::gather;
@@ -71,7 +72,11 @@ impl Clients {
             timeout: room.env.lock_timeout,
         };
         let connection = match request.transport {
-            Transport::Stdio => Connection::stdio(&files.own_program(), agent, &room.target()),
+            // A file of the project is shared, so it names no directory of this machine.
+            Transport::Stdio if client.has_files() && scope == Scope::Project => {
+                Connection::stdio(NAME, agent, client.folder)
+            }
+            Transport::Stdio => Connection::stdio(&files.own_program(), agent, Some(&room.target())),
             Transport::Http => Connection::http(GATEWAY, agent),
         };
         let report = ConnectReport {
@@ -95,8 +100,12 @@ impl Clients {
         }
         let redactor = Redactor::new(&gather::secrets(room)).for_settings();
         let wanted = ClientEntry { client, scope, agent, connection };
-        let ConnectOutcome { path, entry, status, diff, notes } =
+        let ConnectOutcome { path, entry, status, diff, mut notes } =
             files.connect(&wanted, request.step, &redactor)?;
+        let own = files.own_program();
+        if request.step != ConnectStep::Remove && request.transport == Transport::Stdio && own != NAME {
+            notes.extend((scope == Scope::Project).then(|| not_on_path(&own)));
+        }
         let is_confirmed = client.files(scope).is_some_and(|files| files.are_confirmed());
         let next = (status == ConnectStatus::WouldWrite && is_confirmed).then(|| NextStep::ConnectAgain {
             client: client.label.to_owned(),
@@ -127,6 +136,15 @@ fn generic(
     }
     let text = put(client, None, &entry, None)?.text;
     Ok(ConnectReport { entry: entry.to_json().as_object().cloned(), text: Some(text), notes, ..report })
+}
+
+/// Returns the note for an entry of the project whose program is not on `PATH`.
+fn not_on_path(own: &str) -> String {
+    let folder = Path::new(own).parent().unwrap_or(Path::new(own)).display();
+    format!(
+        "the entry starts `{NAME}`, which is not on PATH: add `{folder}` to it, or write the file of the user, \
+         which may name a directory"
+    )
 }
 
 fn unknown(name: &str) -> Error {

@@ -122,6 +122,17 @@ impl Env {
         self
     }
 
+    /// Keeps only the variables that every run inherits, with this home directory.
+    #[must_use]
+    pub fn home(mut self, home: &Path) -> Env {
+        let usual = self.environment.usual();
+        let others = usual.variables().filter(|(name, _)| *name != "HOME");
+        let others = others.map(|(name, value)| (name.clone(), value.clone()));
+        let environment = HostEnvironment::new(others.chain([("HOME".into(), home.into())]));
+        self.environment = Arc::new(environment);
+        self
+    }
+
     /// Sets how long a writer waits for a lock.
     #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Env {

@@ -66,6 +66,7 @@ mod memories;
 mod memory_guard;
 mod memory_rules;
 mod offers;
+mod onboarding;
 mod packs;
 mod parity;
 mod policies;
@@ -197,6 +198,7 @@ pub use kitchens::{Kitchen, KitchenLogReach, PlanOptions};
 #[cfg(feature = "builtin")]
 pub use memories::{AgentCore, Memories, MemoryFilter, MemoryListReport, MemoryReport, WorkTurnReport};
 pub use offers::ServerOffers;
+pub use onboarding::{Onboarding, SetupChoice, SetupGrant, SetupUndo, StagedSetup};
 pub use projections::{ApplyRequest, Selection, SyncRequest};
 #[cfg(feature = "builtin")]
 pub use pull_requests::{

@@ -8,6 +8,7 @@ mod clients;
 mod doctor;
 mod policy;
 mod serve;
+mod setup;
 
 pub use agents::*;
 pub use brigade_catalog::pack::{
@@ -59,3 +60,4 @@ pub use clients::*;
 pub use doctor::*;
 pub use policy::*;
 pub use serve::*;
+pub use setup::*;

@@ -12,7 +12,7 @@ use brigade_fs::{DiskFs, Fs, RelPath};
 use brigade_ops::{
     Calls, Checkpoints, Daily, Error, ErrorKind, MARKER, Pins, Runs, Runtimes, marked_workspace,
 };
-use brigade_workspace::{SourceFiles, did_you_mean, near_path};
+use brigade_workspace::{SourceFiles, did_you_mean, near_path, no_home};
 
 use crate::agent_calls::AgentCalls;
 use crate::agents::Agents;
@@ -24,6 +24,7 @@ use crate::inbox::Inbox;
 use crate::kitchens::Kitchen;
 #[cfg(feature = "builtin")]
 use crate::memories::Memories;
+use crate::onboarding::Onboarding;
 use crate::packs::Packs;
 use crate::parity::Parity;
 use crate::policies::Policies;
@@ -31,10 +32,14 @@ use crate::projections::Projections;
 #[cfg(feature = "builtin")]
 use crate::pull_requests::PullRequests;
 use crate::registry::Registry;
+use crate::report::SetupLevel;
 use crate::sample::{NewFile, make_folder, write_files};
 use crate::state::State;
 use crate::work::Work;
 use crate::workspace_inner::WorkspaceInner;
+
+/// The directory of the user's gateway, in the directory of configurations.
+const USER_GATEWAY: &str = "brigade/gateway";
 
 /// An open workspace, with one handle of operations per subject. Clones share caches.
 ///
@@ -104,6 +109,31 @@ impl Workspace {
             }
         }
         Ok(workspace)
+    }
+
+    /// Opens the workspace of the gateway that serves all projects of the user, and makes its directory.
+    ///
+    /// # Errors
+    /// Fails without a home directory, and if the directory cannot be made.
+    pub fn for_user(env: Env) -> Result<Workspace, Error> {
+        let folder = env.environment.config_folder().ok_or_else(|| no_home(&env.environment))?;
+        let folder = folder.join(USER_GATEWAY);
+        make_folder(&folder)?;
+        Workspace::open(&folder, env)
+    }
+
+    /// Removes the directory of a workspace, and those above it, as long as they are empty.
+    pub fn remove_if_empty(&self) {
+        let mut folder = self.root();
+        while let (Some(above), Some(name)) =
+            (folder.parent(), folder.file_name().and_then(|name| name.to_str()))
+        {
+            let removed = || DiskFs::open(above).ok()?.remove_dir(&name.parse().ok()?).ok();
+            if removed().is_none() {
+                return;
+            }
+            folder = above;
+        }
     }
 
     /// Opens the workspace of the current directory with the environment of this process.
@@ -279,6 +309,11 @@ impl Workspace {
     /// Returns the operations on agent programs that use the workspace.
     pub fn clients(&self) -> Clients {
         Clients { room: self.room.clone() }
+    }
+
+    /// Returns the operations that put programs and servers behind the gateway of this workspace.
+    pub fn onboarding(&self, level: SetupLevel) -> Onboarding {
+        Onboarding { room: self.room.clone(), level }
     }
 
     /// Returns the operations on the tools of other agent programs.

@@ -11,7 +11,7 @@ use brigade_testkit::{Brigade, TempWorkspace};
 fn the_demo_runs_all_steps_and_keeps_its_workspace() {
     let workspace = TempWorkspace::empty();
     let brigade = Brigade::new(&workspace);
-    let run = brigade.run(["demo", "--in", "demo"]);
+    let run = brigade.run(["demo", "catalog", "--in", "demo"]);
     run.assert_code(0);
     let text = run.stdout_text();
     for expect in [
@@ -30,10 +30,31 @@ fn the_demo_runs_all_steps_and_keeps_its_workspace() {
 }
 
 #[test]
+fn the_demo_tells_the_story_of_the_first_minutes() {
+    let workspace = TempWorkspace::empty();
+    let run = Brigade::new(&workspace).run(["demo", "--in", "demo"]);
+    run.assert_code(0);
+    let text = run.stdout_text();
+    for expect in [
+        "$ brigade discover",
+        "$ brigade setup --yes",
+        "completed: buy milk",
+        "waits for a person (call-",
+        "completed: added",
+        "brigade tools trust notes-find",
+        "$ brigade tools run list",
+    ] {
+        assert!(text.contains(expect), "no `{expect}`\n{run}");
+    }
+    assert!(!text.contains("Expected exit code"), "{run}");
+    assert!(run.elapsed.as_secs() < 60, "{run}");
+}
+
+#[test]
 fn the_demo_is_the_same_whatever_is_set_around_it() {
     let workspace = TempWorkspace::empty();
     let brigade = Brigade::new(&workspace).env("REPO_TOOLS_TOKEN", "README.md").env("BRIGADE_LOG", "");
-    let run = brigade.run(["demo", "--in", "demo"]);
+    let run = brigade.run(["demo", "catalog", "--in", "demo"]);
     run.assert_code(0);
     assert!(!run.stdout_text().contains("Expected exit code"), "{run}");
 }
@@ -52,7 +73,7 @@ fn the_demo_refuses_a_directory_with_files() {
 #[test]
 fn the_demo_as_json_holds_every_answer() {
     let workspace = TempWorkspace::empty();
-    let run = Brigade::new(&workspace).env("TMPDIR", workspace.home()).run(["demo", "--json"]);
+    let run = Brigade::new(&workspace).env("TMPDIR", workspace.home()).run(["demo", "catalog", "--json"]);
     run.assert_code(0);
     let document = run.json();
     assert!(document["target"].as_str().unwrap().starts_with(workspace.home().to_str().unwrap()), "{run}");
@@ -65,7 +86,7 @@ fn the_demo_as_json_holds_every_answer() {
 fn a_demo_that_cannot_be_shown_says_so_once() {
     let workspace = TempWorkspace::empty();
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let mut command = Brigade::new(&workspace).command(["demo", "--in", "demo"]);
+    let mut command = Brigade::new(&workspace).command(["demo", "catalog", "--in", "demo"]);
     let output = command.stdout(full).stderr(Stdio::piped()).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{said}");
@@ -109,7 +130,7 @@ fn arguments_come_from_standard_input_too() {
 #[test]
 fn without_python_the_demo_says_so_and_makes_nothing() {
     let workspace = TempWorkspace::empty();
-    let run = Brigade::new(&workspace).env("PATH", "/nonexistent").run(["demo", "--in", "demo"]);
+    let run = Brigade::new(&workspace).env("PATH", "/nonexistent").run(["demo", "catalog", "--in", "demo"]);
     run.assert_code(3);
     assert!(run.stderr_text().contains("Python 3") && run.stdout.is_empty(), "{run}");
     assert!(!workspace.exists("demo"));

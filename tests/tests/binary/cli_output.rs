@@ -302,7 +302,7 @@ fn a_terminal_is_coloured_unless_it_should_not_be() {
 fn doctor_groups_equal_projection_issues() {
     let workspace = TempWorkspace::empty();
     let brigade = Brigade::new(&workspace);
-    brigade.run(["tools", "init"]).assert_code(0);
+    brigade.run(["tools", "init", "--with-skills"]).assert_code(0);
     workspace.write(".claude/commands/frontend.md", "somebody's own words\n");
     let run = brigade.run(["tools", "doctor"]);
     run.assert_code(0);

@@ -46,8 +46,16 @@ fn container(client: &str) -> &'static str {
     }
 }
 
+/// Puts the binary on `PATH`, as an installation does.
+fn installed(site: Site) -> Site {
+    let programs = site.beside("programs");
+    fs::create_dir_all(&programs).expect("the folder can be made");
+    symlink(brigade_testkit::brigade_binary(), programs.join("brigade")).expect("the link can be made");
+    site.env("PATH", format!("{}:{}", programs.display(), brigade_tests::PATH))
+}
+
 fn site() -> Site {
-    let site = Site::empty();
+    let site = installed(Site::empty());
     site.workspace.write(".brigade/tools.toml", "");
     let agents =
         ["local", "ci-1", "my-agent", "me", "you"].map(|name| format!("[[agent]]\nname = '{name}'\n"));
@@ -198,12 +206,17 @@ fn disconnecting_restores_the_files_of_every_client() {
 fn the_entry_is_spelt_as_the_client_reads_it() {
     let site = site();
     let target = fs::canonicalize(site.workspace.path()).expect("it is there").display().to_string();
-    let program = brigade_testkit::brigade_binary().display().to_string();
+    let program = "brigade";
     let args = json!(["serve", "--stdio", "--as", "local", "--target", target]);
     let entry = |words: &str| connect(&site, words)["entry"].clone();
-    assert_eq!(entry("cursor"), json!({"command": program, "args": args}));
-    assert_eq!(entry("claude"), json!({"type": "stdio", "command": program, "args": args}));
-    let mut command = args.as_array().expect("a list").clone();
+    assert_eq!(entry("cursor --scope user"), json!({"command": program, "args": args}));
+    // Files of the workspace are shared, so they name no directory of this machine. Issue 45.
+    let shared = json!(["serve", "--stdio", "--as", "local"]);
+    assert_eq!(entry("claude"), json!({"type": "stdio", "command": program, "args": shared}));
+    let mut words = shared.as_array().expect("a list").clone();
+    words.extend([json!("--target"), json!("${workspaceFolder}")]);
+    assert_eq!(entry("cursor"), json!({"command": program, "args": words}));
+    let mut command = shared.as_array().expect("a list").clone();
     command.insert(0, json!(program));
     assert_eq!(entry("opencode"), json!({"type": "local", "command": command}));
     let url = "http://127.0.0.1:8766/mcp";
@@ -229,7 +242,7 @@ fn the_program_is_named_only_where_path_leads_to_it() {
     let site = site();
     let folder = site.workspace.join("bin");
     fs::create_dir_all(&folder).expect("the folder can be made");
-    let command = |site: &Site| connect(site, "cursor")["entry"]["command"].clone();
+    let command = |site: &Site| connect(site, "cursor --scope user")["entry"]["command"].clone();
     let with_path = |site: Site| {
         let path = format!("{}:{}", folder.display(), brigade_tests::PATH);
         site.env("PATH", path)
@@ -243,6 +256,9 @@ fn the_program_is_named_only_where_path_leads_to_it() {
     site.write_program("bin/brigade", "#!/bin/sh\n");
     assert_eq!(command(&site), json!(brigade_testkit::brigade_binary().display().to_string()));
     fs::remove_file(folder.join("brigade")).expect("it is there");
+    let shared = connect(&site, "claude");
+    assert_eq!(shared["entry"]["command"], "brigade");
+    assert!(shared["notes"][0].as_str().is_some_and(|note| note.contains("not on PATH")), "{shared:#}");
     let found = issues(&site);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].1, "the entry in .cursor/mcp.json starts a program that does not exist");
@@ -440,19 +456,23 @@ fn doctor_tells_when_an_entry_is_stale() {
     assert_eq!(found[0].1, gone);
     site.workspace.replace(GATEWAY, "'they'", "'you'");
 
-    // A workspace was moved, so its entry starts the gateway of a missing directory.
-    let moved = Site::empty();
+    // A workspace was moved. Its own files name no directory, and those of the user name the missing one.
+    connect(&site, "gemini --scope user --as you --write");
+    let moved = installed(Site::empty());
+    let of_user = "~/.gemini/settings.json";
+    write(&path(&moved, of_user), read(&path(&site, of_user)));
     for (name, bytes) in site.workspace.files("") {
         moved.workspace.write(name, bytes);
     }
     let found = issues(&moved);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].1, "the entry in .cursor/mcp.json starts the gateway of another workspace");
+    let why = "/.gemini/settings.json starts the gateway of another workspace";
+    assert!(found[0].1.ends_with(why), "{found:?}");
 }
 
 #[test]
 fn doctor_tells_when_a_client_goes_past_the_gateway() {
-    let site = Site::script("true");
+    let site = installed(Site::script("true"));
     site.add_to_catalog(&Site::entry(
         "read",
         "/opt/files-server --root .",

@@ -293,7 +293,7 @@ fn no_value_of_a_secret_field_is_ever_shown() {
 fn an_applied_init_proposal_has_no_issues() {
     let site = healthy();
     site.workspace.remove(".brigade/tools.toml");
-    site.tools(["init"]).assert_code(0);
+    site.tools(["init", "--with-skills"]).assert_code(0);
     site.json(["apply", "--all"]).expect(0);
     let report = doctor(&site);
     assert_eq!(report["issues"], Value::Array(Vec::new()), "{report:#}");

@@ -21,7 +21,7 @@ fn a_new_workspace_has_the_chosen_harnesses_or_none() {
         .map(|item| item["harness"].as_str().unwrap())
         .collect();
     assert_eq!(harnesses.into_iter().collect::<Vec<_>>(), ["claude", "codex"]);
-    assert_eq!(site.json(["init", "--empty", "--force"]).expect(0)["tool_count"], 0);
+    assert_eq!(site.json(["init", "--force"]).expect(0)["tool_count"], 0);
     assert_eq!(site.json(["doctor"]).expect(0)["issue_count"], 0);
 }
 
@@ -37,13 +37,13 @@ fn detected_harnesses_have_a_program_on_path() {
     assert_eq!(plan["projections"][0]["harness"], "codex");
     let none = site.env("PATH", "/nowhere").tools(["init", "--harness", "detected", "--force"]);
     none.assert_code(2);
-    assert!(none.stderr_text().contains("--empty"), "{none}");
+    assert!(none.stderr_text().contains("brigade tools init\n"), "{none}");
 }
 
 #[test]
 fn unapplied_projections_are_one_line() {
     let site = Site::empty();
-    site.json(["init"]).expect(0);
+    site.json(["init", "--with-skills"]).expect(0);
     let doctor = site.tools(["doctor"]);
     doctor.assert_code(0);
     let said = format!("{}{}", doctor.stdout_text(), doctor.stderr_text());
@@ -59,7 +59,7 @@ fn unapplied_projections_are_one_line() {
 #[test]
 fn a_dry_run_shows_few_contents_unless_asked() {
     let site = Site::empty();
-    site.json(["init"]).expect(0);
+    site.json(["init", "--with-skills"]).expect(0);
     let all = site.tools(["apply", "--all", "--dry-run"]);
     all.assert_code(0);
     let text = all.stdout_text();

@@ -125,6 +125,7 @@ mod serve_stdio;
 mod serve_trust;
 mod serve_turns;
 mod serve_upstream;
+mod setup;
 mod slips;
 mod state_damage;
 mod switching;

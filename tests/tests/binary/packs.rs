@@ -32,7 +32,7 @@ fn files(workspace: &TempWorkspace) -> std::collections::BTreeMap<String, Vec<u8
 /// Returns a workspace with four built-in tools, a comment, and an unknown key.
 fn workspace() -> TempWorkspace {
     let workspace = TempWorkspace::empty();
-    Brigade::new(&workspace).run(["tools", "init"]).assert_code(0);
+    Brigade::new(&workspace).run(["tools", "init", "--with-skills"]).assert_code(0);
     workspace.replace(CATALOG, "name = \"Simplify\"", "name = \"Simplify\" # mine\nowner = { team = \"x\" }");
     workspace
 }

@@ -8,9 +8,11 @@ use brigade_testkit::{Brigade, TempWorkspace};
 
 #[track_caller]
 fn check_nothing_is_written(workspace: &TempWorkspace) {
-    for words in
-        [["tools", "init"].as_slice(), &["tools", "defaults"], &["tools", "init", "--force", "--json"]]
-    {
+    for words in [
+        ["tools", "init", "--with-skills"].as_slice(),
+        &["tools", "defaults"],
+        &["tools", "init", "--with-skills", "--json"],
+    ] {
         let before = workspace.files("");
         let run = Brigade::new(workspace).run(words);
         run.assert_code(3);
@@ -27,7 +29,7 @@ fn a_failed_init_leaves_nothing() {
             check_nothing_is_written(&workspace);
         } else {
             let before = workspace.files("");
-            Brigade::new(&workspace).run(["tools", "init", "--force"]).assert_code(3);
+            Brigade::new(&workspace).run(["tools", "init", "--with-skills", "--force"]).assert_code(3);
             assert_eq!(workspace.files(""), before);
         }
     }
@@ -98,7 +100,7 @@ fn lines_of_any_bytes_are_kept_in_the_ignore_file() {
 
 #[test]
 fn sources_are_shared_and_the_state_is_private() {
-    for words in [["tools", "init"].as_slice(), &["tools", "defaults"]] {
+    for words in [["tools", "init", "--with-skills"].as_slice(), &["tools", "defaults"]] {
         let workspace = TempWorkspace::empty();
         Brigade::new(&workspace).run(words).assert_code(0);
         let mode = |path: &str| {

@@ -3,8 +3,11 @@
 use std::fmt;
 
 use brigade_core::{AgentName, Fingerprint};
+use brigade_policy::RiskLevel;
 use thiserror::Error;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, RawString, Table, value};
+
+use super::Confirm;
 
 /// The number of random bytes of a token.
 pub const TOKEN_BYTES: usize = 32;
@@ -42,8 +45,17 @@ impl fmt::Debug for Token {
 pub struct NewAgent {
     /// Its name.
     pub name: AgentName,
-    /// The sha256 of its token.
-    pub token_sha256: Fingerprint,
+    /// The sha256 of its token; `None` for a program that starts the gateway itself.
+    pub token_sha256: Option<Fingerprint>,
+    /// Whether the client's own dialogue may approve its calls, and up to which risk.
+    pub confirm: Option<RiskLevel>,
+}
+
+impl NewAgent {
+    /// Describes an agent without a token, whose calls only people at the command line approve.
+    pub fn new(name: AgentName) -> NewAgent {
+        NewAgent { name, token_sha256: None, confirm: None }
+    }
 }
 
 /// Why the agents of a file were not changed.
@@ -87,7 +99,13 @@ pub fn add_agent(text: Option<&str>, new: &NewAgent) -> Result<String, EditError
     }
     let mut table = Table::new();
     table.insert("name", value(new.name.as_str()));
-    table.insert("token_sha256", value(new.token_sha256.to_hex()));
+    if let Some(token) = new.token_sha256 {
+        table.insert("token_sha256", value(token.to_hex()));
+    }
+    if let Some(risk) = new.confirm {
+        table.insert("confirm", value(Confirm::Elicitation.as_str()));
+        table.insert("confirm_risk", value(risk.as_str()));
+    }
     if !agents.is_empty() || text.is_some_and(|text| !text.trim().is_empty()) {
         table.decor_mut().set_prefix("\n");
     }

@@ -180,7 +180,7 @@ fn token() -> Token {
 }
 
 fn new(name: &str) -> NewAgent {
-    NewAgent { name: name.parse().unwrap(), token_sha256: token().sha256() }
+    NewAgent { token_sha256: Some(token().sha256()), ..NewAgent::new(name.parse().unwrap()) }
 }
 
 #[test]

@@ -1,72 +1,61 @@
 //! `brigade demo`
 
+mod catalog;
 mod sample;
 pub(crate) mod stage;
+mod story;
 
 use std::path::PathBuf;
 
-use brigade::{Env, Error, ErrorKind, Exit, Workspace};
-use clap::Args;
+use brigade::{Env, Error, ErrorKind, Exit};
+use clap::{Args, ValueEnum};
 
 use crate::examples;
 use crate::output::Output;
-use crate::render::shell::quote;
 use crate::session::Session;
-use stage::{Expect, Stage};
 
 /// Returns the files of the sample workspace.
 #[cfg(test)]
-pub(super) fn sample_files() -> Vec<brigade::NewFile> {
+pub(crate) fn sample_files() -> Vec<brigade::NewFile> {
     sample::files()
 }
 
-/// Walk through a call, from plan to receipt, on real scripts
+/// See the whole story on made-up servers: setup, an allowed read, a write that waits, a script that changed
 ///
-/// Creates a workspace with six small scripts, then lists, plans, queues, approves and runs them. Every command is
-/// shown with its real output. Needs Python 3. The directory is kept, so that you can continue with it.
+/// Every command is shown with its real output. With `catalog`, walks through plans, policies, approvals and receipts
+/// on scripts instead. Needs Python 3. The directory is kept, so that you can continue with it.
 #[derive(Args, Debug)]
 #[command(after_help = examples::help_text(examples::PROGRAM, "demo").unwrap_or_default())]
 pub(crate) struct DemoArgs {
+    /// Which story to tell
+    #[arg(value_enum, default_value_t = Story::Setup, hide_default_value = true)]
+    story: Story,
+
     /// Create the workspace in this directory, which must be empty or not exist [default: a temporary directory]
     #[arg(long = "in", value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Story {
+    /// From servers on a machine to governed calls (the default)
+    Setup,
+    /// A catalog of scripts, from plan to receipt
+    Catalog,
+}
+
 /// The interpreter of the sample scripts.
 const INTERPRETER: &str = "python3";
 
-/// Valid and invalid arguments for `count-words`.
-const GOOD: &str = r#"{"paths": ["README.md"], "mode": "by-file"}"#;
-const BAD: &str = r#"{"path": "README.md", "mode": "by-page"}"#;
-const OTHER: &str = r#"{"paths": ["docs/count-words.md"]}"#;
-
 pub(crate) fn run(arguments: &DemoArgs, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
-    let workspace = match make(arguments, session) {
-        Ok(workspace) => workspace,
-        Err(error) => return output.fail(&error),
-    };
-    let mut stage = Stage::new(&workspace, session.surroundings, output);
-    match play(&workspace, &mut stage) {
-        Ok(()) => {
-            let folder = quote(&workspace.root().display().to_string());
-            stage.end(&[
-                (format!("cd {folder}"), "the workspace stays until you remove it"),
-                (
-                    "brigade tools describe count-words".to_owned(),
-                    "show arguments, examples and effects of a tool",
-                ),
-                (
-                    "brigade tools policy explain count-words".to_owned(),
-                    "show each policy decision with its rule",
-                ),
-                ("brigade tools init".to_owned(), "create a catalog in your own repository"),
-            ])
-        }
-        Err(error) => output.fail(&error),
+    match arguments.story {
+        Story::Setup => story::run(arguments, session, output),
+        Story::Catalog => catalog::run(arguments, session, output),
     }
 }
 
-fn make(arguments: &DemoArgs, session: &Session<'_>) -> Result<Workspace, Error> {
+/// Returns the directory of the demo, and the environment to create it in.
+fn place(arguments: &DemoArgs, session: &Session<'_>) -> Result<(PathBuf, Env), Error> {
     let folder = match &arguments.folder {
         Some(folder) => session.absolute(folder)?,
         None => session.temporary_folder("brigade-demo"),
@@ -78,46 +67,5 @@ fn make(arguments: &DemoArgs, session: &Session<'_>) -> Result<Workspace, Error>
             Error::new(ErrorKind::Environment, message).hint("install it, or add its directory to PATH")
         );
     }
-    Workspace::with_files(&folder, &sample::files(), context)
-}
-
-fn play(workspace: &Workspace, stage: &mut Stage<'_, '_, '_>) -> Result<(), Error> {
-    stage.say(
-        ".brigade/tools.toml describes six tools. Agents can request calls; nothing runs without approval.",
-    );
-    stage.command(&["tools", "list"], Expect::Done);
-
-    stage.say(
-        "A plan runs nothing. It checks the arguments against the tool's schema and reports every error.",
-    );
-    stage.command(&["tools", "call", "plan", "count-words", "--args", BAD], Expect::Refused);
-
-    stage.say("The host's policy is checked too. Each reason names the file, the line and how to change it.");
-    stage.command(&["tools", "call", "plan", "needs-token"], Expect::Refused);
-
-    stage.say("A plan without blockers can be queued. The call then waits for approval.");
-    let queued = stage.command(&["tools", "call", "queue", "count-words", "--args", GOOD], Expect::Done);
-    let Some(call) = queued.id("call-") else { return Ok(()) };
-
-    stage.say("A call that is not approved does not run.");
-    stage.command(&["tools", "call", "run", &call], Expect::Refused);
-
-    stage.say("Approval binds everything that will run, including the bytes of the script.");
-    stage.command(&["tools", "call", "approve", &call], Expect::Done);
-    stage.command(&["tools", "call", "run", &call], Expect::Done);
-
-    stage.say("Every run leaves a receipt. Its logs are local files.");
-    stage.command(&["tools", "run", "latest"], Expect::Done);
-
-    stage.say("Now approve a second call, and change the script afterwards.");
-    let queued = stage.command(&["tools", "call", "queue", "count-words", "--args", OTHER], Expect::Done);
-    let Some(call) = queued.id("call-") else { return Ok(()) };
-    stage.command(&["tools", "call", "approve", &call], Expect::Done);
-    workspace.write_files(&[sample::changed_script()])?;
-    stage.shell("echo '# one more line' >> bin/count_words.py");
-
-    stage.say("The script is no longer what was approved, so the call is refused.");
-    stage.command(&["tools", "call", "run", &call], Expect::Refused);
-    stage.command(&["tools", "run", "list"], Expect::Done);
-    Ok(())
+    Ok((folder, context))
 }

@@ -10,9 +10,9 @@ mod contracts;
 mod cost;
 mod defaults;
 mod describe;
-mod discover;
+pub(crate) mod discover;
 mod doctor;
-mod enable;
+pub(crate) mod enable;
 mod find;
 mod harness;
 mod import;
@@ -169,7 +169,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         }
         Tools::Apply(arguments) => output.finish(apply::run(session, arguments, output)),
         Tools::ImportIssues(arguments) => output.finish(import_issues::run(session, arguments)),
-        Tools::Connect(arguments) => output.finish(connect::run(session, arguments)),
+        Tools::Connect(arguments) => connect::run(session, arguments, output),
         Tools::Discover(arguments) => output.finish(discover::run(session, arguments)),
         Tools::Enable(arguments) => enable::run(session, &arguments.request(), arguments.yes(), output),
         Tools::Disable(arguments) => enable::run(session, &arguments.request(), arguments.yes(), output),

@@ -153,7 +153,8 @@ fn command(step: &NextStep) -> String {
     match step {
         N::Init => "tools init".to_owned(),
         N::InitFor(harness) => format!("tools init --harness {}", quote(harness)),
-        N::InitEmpty => "tools init --empty".to_owned(),
+        N::Setup => "setup".to_owned(),
+        N::UndoSetup => "setup --undo".to_owned(),
         N::AddDefaults => "tools defaults".to_owned(),
         N::ListTools => "tools list".to_owned(),
         N::ShowTool(id) => with_named_option("tools show", id, ""),
@@ -180,6 +181,7 @@ fn command(step: &NextStep) -> String {
         N::ListHarnesses => "tools harness list".to_owned(),
         N::ListProfiles => "tools profile list".to_owned(),
         N::ListAgents => "tools agent list".to_owned(),
+        N::AddAgent(name) => with_named_option("tools agent add", name, ""),
         N::QueueCall(id) => with_named_option("tools call queue", id, ""),
         N::ListCalls => "tools call list".to_owned(),
         N::ListApprovedCalls => "tools call list --status approved".to_owned(),
@@ -350,7 +352,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 43] = [
+        let with_name: [fn(String) -> N; 44] = [
             N::InitFor,
             N::AnswerByChoice,
             N::AnswerByText,
@@ -392,6 +394,7 @@ mod tests {
             N::AcceptPin,
             N::Trust,
             N::Connect,
+            N::AddAgent,
             |client| N::ConnectAgain {
                 client,
                 scope: "user".to_owned(),
@@ -406,7 +409,8 @@ mod tests {
         let checkpoint = [N::ShowCheckpoint, N::AnswerCheckpoint, N::Resume];
         let mut steps = vec![
             N::Init,
-            N::InitEmpty,
+            N::Setup,
+            N::UndoSetup,
             N::AddDefaults,
             N::ListTools,
             N::ListContracts,

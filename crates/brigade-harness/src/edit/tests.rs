@@ -6,7 +6,7 @@ use crate::{Connection, client, servers};
 
 fn entry(label: &str) -> (&'static Client, Entry) {
     let client = client(label).unwrap();
-    (client, client.entry(&Connection::stdio("brigade", "a", "/w")).unwrap())
+    (client, client.entry(&Connection::stdio("brigade", "a", Some("/w"))).unwrap())
 }
 
 /// Inserts an entry, removes it again, and inserts it twice.
@@ -148,7 +148,7 @@ fn toml_gets_a_separate_table() {
 #[test]
 fn a_created_file_is_removed_again() {
     for client in crate::clients() {
-        let entry = client.entry(&Connection::stdio("brigade", "a", "/w")).unwrap();
+        let entry = client.entry(&Connection::stdio("brigade", "a", Some("/w"))).unwrap();
         let put = put(client, None, &entry, None).unwrap();
         assert!(put.traces.file && put.text.ends_with('\n') && !put.is_unchanged, "{}", client.label);
         let taken = take(client, put.text.as_bytes(), &put.traces, None).unwrap().unwrap();
@@ -167,7 +167,7 @@ fn a_created_file_is_removed_again() {
 #[test]
 fn codex_keys_of_the_other_transport_are_refused() {
     let client = client("codex").unwrap();
-    let stdio = client.entry(&Connection::stdio("/bin/brigade", "local", "/w")).unwrap();
+    let stdio = client.entry(&Connection::stdio("/bin/brigade", "local", Some("/w"))).unwrap();
     let http = client.entry(&Connection::http("http://h/mcp", "local")).unwrap();
     let with = |entry: &Entry, more: &str| {
         let text = put(client, None, entry, None).unwrap().text;

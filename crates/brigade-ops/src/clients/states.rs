@@ -240,7 +240,9 @@ fn of_entry(
     let problem = match own {
         None => Some(ClientProblem::EntryGone),
         Some(server) if !holds(&entry.entry, &server.value) => Some(ClientProblem::Changed),
-        Some(server) => outdated(clients, server).or(is_agent_gone.then_some(ClientProblem::AgentGone)),
+        Some(server) => {
+            outdated(clients, client, server).or(is_agent_gone.then_some(ClientProblem::AgentGone))
+        }
     };
     let own_line = own.map(|server| server.at.line);
     let mut states: Vec<ClientState> =
@@ -259,7 +261,7 @@ fn find_servers(client: &Client, bytes: &[u8]) -> Result<Vec<Server>, ClientProb
 }
 
 /// Returns why an entry does not start the gateway of this workspace.
-fn outdated(clients: &Clients<'_>, server: &Server) -> Option<ClientProblem> {
+fn outdated(clients: &Clients<'_>, client: &Client, server: &Server) -> Option<ClientProblem> {
     let words = server.words();
     let program = words.first()?;
     let root = clients.fs.root();
@@ -268,7 +270,8 @@ fn outdated(clients: &Clients<'_>, server: &Server) -> Option<ClientProblem> {
         return Some(ClientProblem::ProgramGone);
     }
     let target = words.iter().position(|word| word == "--target").and_then(|at| words.get(at + 1));
-    target.filter(|target| Path::new(target) != root).map(|_| ClientProblem::OtherTarget)
+    let is_here = |target: &&String| client.folder == Some(target.as_str()) || Path::new(target) == root;
+    target.filter(|target| !is_here(target)).map(|_| ClientProblem::OtherTarget)
 }
 
 /// Returns the catalog tool whose server starts with these words. Some words may be masked. The directory of the

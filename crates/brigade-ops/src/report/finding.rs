@@ -306,6 +306,9 @@ impl ShadowedRow {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FindQueryRow {
+    /// The words, if some were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
     /// The capabilities.
     pub capabilities: Vec<String>,
     /// The categories.
@@ -328,6 +331,7 @@ pub struct FindQueryRow {
 impl From<&FindQuery> for FindQueryRow {
     fn from(query: &FindQuery) -> FindQueryRow {
         FindQueryRow {
+            words: Some(query.words.clone()).filter(|words| !words.is_empty()),
             capabilities: query.capabilities.clone(),
             categories: query.categories.clone(),
             sources: query.sources.clone(),

@@ -176,9 +176,10 @@ pub fn search(context: &WorkspaceContext, query: &str, families: &[Family]) -> R
 /// Returns [`ErrorKind::Usage`] if the query asks for no capability, category or source, and file errors.
 pub fn find(context: &WorkspaceContext, query: &FindQuery) -> Result<FindReport, Failure> {
     let is_of_a_kind = !query.sources.is_empty() || !query.families.is_empty();
-    if query.capabilities.is_empty() && query.categories.is_empty() && !is_of_a_kind {
+    let has_words = !query.words.trim().is_empty();
+    if !has_words && query.capabilities.is_empty() && query.categories.is_empty() && !is_of_a_kind {
         let error = Failure::new(ErrorKind::Usage, "the query is empty");
-        return Err(error.hint("give a capability, a category, a source or a family"));
+        return Err(error.hint("give words, a capability, a category, a source or a family"));
     }
     let config = gather::config(context)?;
     let tools: Vec<&Tool> = config.catalog.tools().iter().chain(built_in(&config, &query.families)).collect();
@@ -197,7 +198,7 @@ pub fn find(context: &WorkspaceContext, query: &FindQuery) -> Result<FindReport,
         Ok(found)
     });
     let matches: Vec<FindMatch> = matches.collect::<Result<_, Failure>>()?;
-    let asked = query.capabilities.iter().chain(&query.categories);
+    let asked = query.capabilities.iter().chain(&query.categories).chain(has_words.then_some(&query.words));
     let asked: Vec<SearchText> = asked.map(|label| SearchText::new(label)).collect();
     let (suggestions, discovered_at) = suggestions(context, |entry| {
         let fits =

@@ -125,7 +125,7 @@ impl Walk<'_, '_, '_> {
 
     fn ask(&mut self, question: &Text, group: &WaitingGroup, shown: &WaitingGroup) -> Step {
         loop {
-            let Some(answer) = self.output.ask(question) else { return Step::End };
+            let Some(answer) = self.output.ask_inline(question) else { return Step::End };
             let (word, rest) = answer.split_once(' ').unwrap_or((&answer, ""));
             let reason = |usual: &str| match rest.trim() {
                 "" => usual.to_owned(),
@@ -205,7 +205,7 @@ impl Walk<'_, '_, '_> {
             .then(Tone::Plain, &format!(" {what}?"))
             .then(Tone::Faint, " [empty: later, q: end]");
         loop {
-            let answer = match self.output.ask(&question) {
+            let answer = match self.output.ask_inline(&question) {
                 None => return Step::End,
                 Some(answer) if answer == "q" => return Step::End,
                 Some(answer) if answer.is_empty() => return Step::Next,
@@ -273,7 +273,7 @@ pub(super) fn propose_rule(
     }
     let exit = output.page(&page, Exit::Done);
     let question = Text::new(Tone::Strong, "Add this rule?").then(Tone::Faint, " [y,n]");
-    let is_agreed = yes || output.ask(&question).is_some_and(|answer| matches!(&*answer, "y" | "yes"));
+    let is_agreed = yes || output.ask_inline(&question).is_some_and(|answer| matches!(&*answer, "y" | "yes"));
     if !is_agreed {
         output.note("no rule was added");
         return exit;

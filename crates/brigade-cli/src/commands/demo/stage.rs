@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 
 use brigade::{CancelToken, Exit, Report, SchemaId, Workspace};
 use serde::{Deserialize, Serialize};
@@ -120,6 +121,25 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
             sheet.line(Text::new(Tone::Faint, "# Demo workspace:  ").then(Tone::Accent, &folder));
         });
         stage
+    }
+
+    /// Runs the commands with this home directory.
+    pub(crate) fn at_home(&mut self, home: PathBuf) {
+        self.surroundings.variables = Variables::Home(home);
+    }
+
+    /// Prints what an agent asked for, and what it got.
+    pub(crate) fn agent(&mut self, line: &str, answer: &str) {
+        if self.is_interrupted() {
+            return;
+        }
+        self.prompt(line);
+        let stdout = format!("{answer}\n");
+        if !self.output.is_json() {
+            self.output.text(&stdout);
+        }
+        self.after_answer = true;
+        self.answers.push(Answer { command: line.to_owned(), stdout, ..Answer::default() });
     }
 
     /// Stops running commands once the token is cancelled.

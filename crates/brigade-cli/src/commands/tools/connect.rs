@@ -1,14 +1,16 @@
 //! `brigade tools connect`
 
-use brigade::{ConnectReport, ConnectRequest, ConnectStep, Error, Scope, Transport};
+use brigade::core::AgentName;
+use brigade::{ConnectRequest, ConnectStep, Exit, Scope, Transport, codes};
 use clap::{Args, ValueEnum};
 
+use crate::output::Output;
 use crate::session::Session;
 
 /// Connect an agent program to this workspace
 ///
 /// Shows the entry `brigade` for the MCP servers of the program, and the file it goes to. With --write, changes that
-/// one entry and keeps everything else in the file. Known programs are claude, codex, cursor, opencode, gemini, vscode,
+/// one entry and keeps everything else in the file. On a terminal, offers to add the agent of --as. Known programs are claude, codex, cursor, opencode, gemini, vscode,
 /// windsurf and zed; json shows the entry for any other.
 #[derive(Args, Debug)]
 pub(crate) struct ConnectArgs {
@@ -52,8 +54,25 @@ enum TransportWord {
     Http,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ConnectArgs) -> Result<ConnectReport, Error> {
-    session.workspace()?.clients().connect(&ConnectRequest {
+pub(crate) fn run(session: &Session<'_>, arguments: &ConnectArgs, output: &mut Output<'_, '_>) -> Exit {
+    let request = request(arguments);
+    let workspace = match session.workspace() {
+        Ok(workspace) => workspace,
+        Err(error) => return output.fail(&error),
+    };
+    let mut done = workspace.clients().connect(&request);
+    if let (Err(error), Ok(name)) = (&done, request.agent.parse::<AgentName>())
+        && error.code() == codes::AGENT_MISSING.as_str()
+        && output.may_ask(session.surroundings)
+        && output.agree(&format!("There is no agent `{name}`. Add it?"))
+    {
+        done = workspace.agents().add_local(&name).and_then(|_| workspace.clients().connect(&request));
+    }
+    output.finish(done)
+}
+
+fn request(arguments: &ConnectArgs) -> ConnectRequest {
+    ConnectRequest {
         client: arguments.client.clone(),
         scope: arguments.scope.map(|scope| match scope {
             ScopeWord::Project => Scope::Project,
@@ -69,5 +88,5 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ConnectArgs) -> Result<Conn
             (false, true) => ConnectStep::Remove,
             (false, false) => ConnectStep::Show,
         },
-    })
+    }
 }

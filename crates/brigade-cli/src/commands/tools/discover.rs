@@ -10,8 +10,8 @@ use crate::session::Session;
 ///
 /// Reads the files of 20 harnesses, their plugins, and their directories of skills and commands. Starts no program,
 /// opens no connection and writes nothing. Values of variables, headers and URLs are never shown. A file that cannot be
-/// read is listed as an issue. `brigade tools sync` saves the result. If an option is repeated, one of its values must
-/// match.
+/// read is listed as an issue. `brigade setup` puts servers behind the gateway, and `brigade tools sync` saves the
+/// result. If an option is repeated, one of its values must match.
 #[derive(Args, Debug)]
 pub(crate) struct DiscoverArgs {
     /// Only this harness [default: those of tools.toml, or all]

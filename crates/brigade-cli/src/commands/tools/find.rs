@@ -6,13 +6,16 @@ use clap::{ArgGroup, Args, ValueEnum};
 use crate::arguments::count;
 use crate::session::Session;
 
-/// Find tools by capability, category, source or family
+/// Find tools by words, capability, category, source or family
 ///
-/// Labels are compared without case, and `_`, `-` and spaces are alike. The result says which tools can be called, and
+/// Words are searched for as `brigade tools search` does, also in the names that servers give their tools. Labels are compared without case, and `_`, `-` and spaces are alike. The result says which tools can be called, and
 /// why others cannot. Starts nothing. Exits with 1 if no tool matches.
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("wanted").required(true).multiple(true)))]
 pub(crate) struct FindArgs {
+    /// Words of id, name or description, in any order
+    #[arg(value_name = "WORD", group = "wanted")]
+    words: Vec<String>,
     /// A capability; several mean any of them
     #[arg(long, value_name = "CAPABILITY", group = "wanted")]
     capability: Vec<String>,
@@ -49,6 +52,7 @@ enum CapabilityMatch {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &FindArgs) -> Result<FindReport, Error> {
     session.workspace()?.catalog().find(&FindQuery {
+        words: arguments.words.join(" "),
         capabilities: arguments.capability.clone(),
         categories: arguments.category.clone(),
         sources: arguments.source.clone(),

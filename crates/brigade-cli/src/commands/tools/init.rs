@@ -7,19 +7,23 @@ use crate::session::Session;
 
 /// Create a catalog in the current directory
 ///
-/// Writes .brigade/tools.toml with four built-in tools, their sources in tools/, and entries in .gitignore. With
-/// --example, the only tool runs a script, and is ready to be called.
+/// Writes .brigade/tools.toml without tools, with commented examples, and entries in .gitignore. `brigade setup` does
+/// this and more. With --example, the only tool runs a script, and is ready to be called.
 #[derive(Args, Debug)]
 pub(crate) struct InitArgs {
     /// Write one tool that runs a script, with the script and its schema
-    #[arg(long, conflicts_with_all = ["empty", "harness"])]
+    #[arg(long, conflicts_with_all = ["with_skills", "empty", "harness"])]
     example: bool,
 
-    /// Write a catalog without tools
-    #[arg(long, conflicts_with = "harness")]
+    /// Write four skills for agent programs, with their sources in tools/
+    #[arg(long)]
+    with_skills: bool,
+
+    /// Write a catalog without tools; this is the default
+    #[arg(long, hide = true, conflicts_with_all = ["with_skills", "harness"])]
     empty: bool,
 
-    /// Project the built-in tools to these harnesses, or to the detected ones, instead of all
+    /// Write these skills for these harnesses, or for the detected ones, instead of all
     #[arg(long, value_name = "NAME,…|detected", value_delimiter = ',')]
     harness: Vec<String>,
 
@@ -36,8 +40,8 @@ pub(crate) fn run(session: &Session<'_>, arguments: &InitArgs) -> Result<InitRep
     let existing = if arguments.force { OnExisting::Overwrite } else { OnExisting::Keep };
     let tools = match arguments.harness.as_slice() {
         _ if arguments.example => StarterTools::Example,
-        _ if arguments.empty => StarterTools::Empty,
-        [] => StarterTools::BuiltIn,
+        [] if arguments.with_skills => StarterTools::BuiltIn,
+        [] => StarterTools::Empty,
         [word] if word == "detected" => StarterTools::Detected,
         names => StarterTools::For(names.to_vec()),
     };

@@ -12,7 +12,8 @@ use crate::session::Session;
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
     /// Text to search for, ignoring case
-    query: String,
+    #[arg(value_name = "WORD", required = true)]
+    query: Vec<String>,
 
     /// Only tools of this family; can be repeated
     #[arg(long)]
@@ -20,5 +21,5 @@ pub(crate) struct SearchArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &SearchArgs) -> Result<SearchReport, Error> {
-    session.workspace()?.catalog().search(&arguments.query, &arguments.family)
+    session.workspace()?.catalog().search(&arguments.query.join(" "), &arguments.family)
 }

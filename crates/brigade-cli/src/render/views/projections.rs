@@ -310,7 +310,7 @@ fn show_trouble(report: &ApplyReport, page: &mut Page) {
 }
 
 /// Shows a unified diff.
-pub(super) fn show_diff(diff: &str, sheet: &mut Sheet) {
+pub(in crate::render) fn show_diff(diff: &str, sheet: &mut Sheet) {
     for line in diff.lines() {
         let tone = match line.as_bytes().first() {
             _ if line.starts_with("+++") || line.starts_with("---") => Tone::Strong,

@@ -23,7 +23,7 @@ impl View for DiscoveryReport {
             .map(|harness| harness.harness.as_str())
             .collect();
         let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
-        page.data.field("harnesses here", found);
+        page.data.field("agent programs", found);
         page.data.field("entries", self.entry_count.to_string());
         page.data.field("issues", self.issue_count.to_string());
         let listed = || self.entries.iter().filter(|entry| entry.source != EntrySource::Harness);
@@ -63,7 +63,7 @@ impl View for DiscoveryReport {
             }
         }
         show_issues(&self.issues, page);
-        page.next_step(&NextStep::SyncRegistry);
+        page.next_step(&NextStep::Setup);
     }
 
     fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {

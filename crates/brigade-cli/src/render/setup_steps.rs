@@ -1,0 +1,133 @@
+//! The steps of a setup, as a person sees them.
+
+use brigade::{EnabledTool, SetupAction, SetupReport, SetupState};
+
+use super::page::Page;
+use super::table::{Fit, Table};
+use super::text::{Text, Tone};
+use super::views::show_diff;
+
+/// Shows the agent programs and servers that were found, with the numbers that answers may use.
+pub(crate) fn show_found(report: &SetupReport, page: &mut Page) {
+    if report.programs.is_empty() {
+        page.data.line("no agent program that can be connected was found");
+    } else {
+        let mut table = Table::new([
+            ("", Fit::Whole),
+            ("agent program", Fit::Whole),
+            ("name", Fit::Whole),
+            ("state", Fit::Cut),
+        ]);
+        for (number, row) in (1..).zip(&report.programs) {
+            table.row([
+                Text::new(Tone::Faint, &format!("{number}")),
+                Text::from(&row.title),
+                Text::new(Tone::Strong, &row.program),
+                Text::from(if row.state == SetupState::Known { "connected" } else { "" }),
+            ]);
+        }
+        page.data.table(table);
+    }
+    page.data.gap();
+    if report.servers.is_empty() {
+        page.data.line("no MCP server was found in the files of agent programs");
+        return;
+    }
+    let mut table = Table::new([
+        ("", Fit::Whole),
+        ("server", Fit::Whole),
+        ("used by", Fit::Whole),
+        ("runs", Fit::Cut),
+        ("state", Fit::Cut),
+    ]);
+    for (number, row) in (1..).zip(&report.servers) {
+        let state = match (row.state, &row.detail) {
+            (SetupState::Known, _) => "behind the gateway",
+            (_, Some(detail)) => detail.as_str(),
+            (_, None) => "",
+        };
+        table.row([
+            Text::new(Tone::Faint, &format!("{number}")),
+            Text::new(Tone::Strong, &row.name),
+            Text::from(row.programs.join(", ")),
+            Text::from(&row.runs),
+            Text::from(state),
+        ]);
+    }
+    page.data.table(table);
+}
+
+/// Shows the tools of the servers with their effects, and what happens to their calls.
+pub(crate) fn show_tools(report: &SetupReport, page: &mut Page) {
+    let tools = || report.servers.iter().flat_map(|server| &server.tools).chain(&report.tools);
+    if tools().next().is_some() {
+        page.data.gap();
+        let mut table = Table::new([("tool", Fit::Whole), ("effects", Fit::Whole), ("calls", Fit::Cut)]);
+        for tool in tools() {
+            let effects = if tool.effects.is_empty() { &tool.proposed_effects } else { &tool.effects };
+            table.row([
+                Text::new(Tone::Strong, &tool.tool_id),
+                Text::from(effects.join(", ")),
+                calls(tool, !report.programs.is_empty()),
+            ]);
+        }
+        page.data.table(table);
+    }
+    for server in report.servers.iter().filter(|server| server.state == SetupState::Failed) {
+        page.data.gap();
+        let why = server.detail.as_deref().unwrap_or_default();
+        let line = Text::new(Tone::Bad, "left out ").then(Tone::Strong, &server.name);
+        page.data.line(line.then(Tone::Plain, &format!(": {why}")));
+        if let Some(hint) = &server.hint {
+            page.data.line(Text::new(Tone::Good, "help: ").then(Tone::Accent, &hint.to_string()));
+        }
+    }
+}
+
+/// Says what happens to calls of a tool. Before the rule exists, its effects tell.
+fn calls(tool: &EnabledTool, has_agents: bool) -> Text {
+    let is_read = has_agents && tool.effects == ["local-read"];
+    match (tool.enabled, &tool.detail) {
+        (false, Some(detail)) => Text::new(Tone::Faint, &format!("off: {detail}")),
+        (false, None) => Text::new(Tone::Faint, "off"),
+        (true, _) if is_read || tool.gates.values().any(|gate| gate.starts_with("rule ")) => {
+            Text::new(Tone::Good, "run without asking")
+        }
+        (true, _) => Text::new(Tone::Warning, "ask you first"),
+    }
+}
+
+/// Shows every file that changes.
+pub(crate) fn show_changes(report: &SetupReport, page: &mut Page) {
+    let with_diff = report.changes.iter().filter(|change| !change.diff.is_empty());
+    for change in with_diff {
+        page.data.gap();
+        page.data.line(action(change.action).then(Tone::Accent, &format!(" {}", change.path)));
+        show_diff(&change.diff, &mut page.data);
+    }
+    page.data.gap();
+    for change in report.changes.iter().filter(|change| change.diff.is_empty()) {
+        let line = action(change.action).then(Tone::Accent, &format!(" {}", change.path));
+        page.data.line(match &change.detail {
+            Some(detail) => line.then(Tone::Plain, &format!(": {detail}")),
+            None => line,
+        });
+    }
+    if let Some(rule) = &report.rule {
+        page.data.gap();
+        let line = Text::new(Tone::Strong, &format!("rule {}", rule.name));
+        page.data.line(line.then(Tone::Plain, &format!(": {}", rule.sentence)));
+    }
+    for note in &report.notes {
+        page.note(note);
+    }
+}
+
+fn action(action: SetupAction) -> Text {
+    match action {
+        SetupAction::Create => Text::new(Tone::Good, "new"),
+        SetupAction::Change => Text::new(Tone::Warning, "change"),
+        SetupAction::Remove => Text::new(Tone::Bad, "remove"),
+        SetupAction::Keep => Text::new(Tone::Faint, "keep"),
+    }
+}

@@ -1,0 +1,73 @@
+//! The result of `setup` and `add`.
+
+use brigade::{SetupLevel, SetupReport, SetupState};
+
+use crate::render::View;
+use crate::render::page::Page;
+use crate::render::setup_steps::{show_changes, show_tools};
+use crate::render::text::{Text, Tone};
+
+impl View for SetupReport {
+    fn show(&self, page: &mut Page) {
+        if self.change_count == 0 {
+            let nothing =
+                if self.undo { "nothing to take back" } else { "nothing new: everything chosen is set up" };
+            page.data.line(nothing);
+        }
+        if !self.written {
+            show_tools(self, page);
+            show_changes(self, page);
+            if self.dry_run && 0 < self.change_count {
+                page.note("nothing was written");
+            }
+            return;
+        }
+        if self.undo {
+            page.data.field("taken back", self.change_count.to_string());
+            for change in self.changes.iter().filter(|change| change.action == brigade::SetupAction::Keep) {
+                page.note(&format!("{}: {}", change.path, change.detail.as_deref().unwrap_or_default()));
+            }
+            return;
+        }
+        page.data.field("set up", Text::new(Tone::Accent, &self.target));
+        let added = |server: &&brigade::SetupServer| server.state == SetupState::New;
+        let servers: Vec<String> = self
+            .servers
+            .iter()
+            .filter(added)
+            .map(|server| {
+                let on = server.tools.iter().filter(|tool| tool.enabled).count();
+                format!("{} ({on} of {} tools)", server.name, server.tools.len())
+            })
+            .collect();
+        page.data.field_if("servers", Some(servers.join(", ")));
+        let programs: Vec<String> = self
+            .programs
+            .iter()
+            .filter(|program| program.state != SetupState::Failed)
+            .map(|program| {
+                format!("{} as agent {}", program.title, program.agent.as_deref().unwrap_or_default())
+            })
+            .collect();
+        page.data.field_if("connected", Some(programs.join(", ")));
+        page.data.field_if("rule", self.rule.as_ref().map(|rule| rule.sentence.as_str()));
+        for program in self.programs.iter().filter(|program| program.state == SetupState::Failed) {
+            let why = program.detail.as_deref().unwrap_or_default();
+            page.data.line(Text::new(Tone::Bad, &program.title).then(Tone::Plain, &format!(": {why}")));
+        }
+        for note in &self.notes {
+            page.note(note);
+        }
+        if !programs.is_empty() {
+            page.note(
+                "start the programs again, and ask one to use a tool; a call that needs you waits for you",
+            );
+        }
+        if self.level == SetupLevel::User {
+            page.next("brigade setup --user --undo");
+        }
+        for next in &self.next_commands {
+            page.next(&next.to_string());
+        }
+    }
+}

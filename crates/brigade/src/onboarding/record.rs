@@ -1,0 +1,242 @@
+//! What a setup wrote, so that it can be taken back.
+
+use brigade_core::json::{from_json, pretty_text};
+use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
+use brigade_fs::{FileMode, FsError, RelPath, StagedChange, StagedFs};
+use brigade_harness::Scope;
+use brigade_ops::{ConnectStatus, Error};
+use brigade_projection::unified;
+use brigade_workspace::{GATEWAY, POLICY, WorkspaceContext};
+use serde::{Deserialize, Serialize};
+
+use super::Onboarding;
+use super::stage::remove_empty;
+use crate::clients::{Clients, ConnectRequest, ConnectStep, Transport};
+use crate::report::{ConnectReport, SetupAction, SetupChange, SetupProgram, SetupReport, SetupState};
+
+/// The file.
+const RECORD: &str = ".brigade/tools/setup.json";
+
+/// The schema id of the file, and the domain of its MAC.
+const SCHEMA: &str = "brigade.setup-record.v1";
+
+/// The largest file that is read.
+const LIMIT: u64 = 64 << 20;
+
+/// Files that are taken back each by itself. All others are one catalog.
+const APART: [&str; 3] = [POLICY, GATEWAY, ".gitignore"];
+
+/// What was written, and what was there before. The MAC of this host shows that no cloned repository brought it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SetupRecord {
+    schema: String,
+    files: Vec<RecordedFile>,
+    entries: Vec<RecordedEntry>,
+    written_at: Option<Timestamp>,
+    #[serde(default)]
+    mac: String,
+}
+
+/// A file that was written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct RecordedFile {
+    path: String,
+    /// The text before; `null` if there was no file.
+    before: Option<String>,
+    /// The fingerprint of what was written.
+    after: Fingerprint,
+}
+
+/// An entry in the file of a program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct RecordedEntry {
+    client: String,
+    title: String,
+    scope: String,
+    path: String,
+}
+
+impl SetupRecord {
+    /// Reads the record. Without one of this host, nothing was written.
+    pub(super) fn read(context: &WorkspaceContext) -> SetupRecord {
+        let read = || -> Option<SetupRecord> {
+            let bytes = context.fs.read(&RelPath::from_static(RECORD), LIMIT).ok()?;
+            let record: SetupRecord = from_json(&Json::parse_bytes(&bytes, Dialect::Strict).ok()?).ok()?;
+            let is_own = context.key.verify(SCHEMA, &record.content(), Some(&record.mac));
+            Some(record).filter(|record| record.schema == SCHEMA && is_own)
+        };
+        let schema = SCHEMA.to_owned();
+        let (files, entries) = (Vec::new(), Vec::new());
+        read().unwrap_or(SetupRecord { schema, files, entries, written_at: None, mac: String::new() })
+    }
+
+    /// Returns what the MAC covers.
+    fn content(&self) -> Vec<u8> {
+        let bare = SetupRecord { mac: String::new(), ..self.clone() };
+        pretty_text(&bare).expect("texts and fingerprints are JSON").into_bytes()
+    }
+
+    /// Adds files. The text before the first change is kept.
+    pub(super) fn add_files<'c>(&mut self, changes: impl Iterator<Item = &'c StagedChange>) {
+        for change in changes {
+            let Some(after) = change.after.as_ref().map(|bytes| Fingerprint::of_bytes(bytes)) else {
+                continue;
+            };
+            match self.files.iter_mut().find(|file| file.path == change.path.as_str()) {
+                Some(file) => file.after = after,
+                None => {
+                    let before = change.before.clone().map(String::from_utf8);
+                    // A file that is not text cannot be put back.
+                    if let Ok(before) = before.transpose() {
+                        self.files.push(RecordedFile { path: change.path.to_string(), before, after });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds an entry that was written.
+    pub(super) fn add_entry(&mut self, written: &ConnectReport) {
+        let entry = RecordedEntry {
+            client: written.client.clone(),
+            title: written.title.clone(),
+            scope: written.scope.unwrap_or(Scope::Project).as_str().to_owned(),
+            path: written.path.clone().unwrap_or_default(),
+        };
+        if written.status == ConnectStatus::Written && !self.entries.contains(&entry) {
+            self.entries.push(entry);
+        }
+    }
+
+    /// Writes the record, or removes it if it is empty.
+    pub(super) fn store(&mut self, context: &WorkspaceContext) -> Result<(), FsError> {
+        let fs = &*context.fs;
+        let path = RelPath::from_static(RECORD);
+        if self.files.is_empty() && self.entries.is_empty() {
+            return match fs.remove(&path) {
+                Err(error) if !error.is_not_found() => Err(error),
+                _ => Ok(()),
+            };
+        }
+        self.written_at = Some(context.now());
+        self.mac = context.key.sign(SCHEMA, &self.content())?;
+        let text = pretty_text(&*self).expect("texts and fingerprints are JSON");
+        fs.create_dir_all(&path.parent())?;
+        fs.write_atomic(&path, text.as_bytes(), FileMode::Private)
+    }
+}
+
+/// What a setup wrote, to be taken back after a yes.
+pub struct SetupUndo {
+    onboarding: Onboarding,
+    record: SetupRecord,
+    changes: Vec<StagedChange>,
+    report: SetupReport,
+}
+
+impl Onboarding {
+    /// Prepares taking back what was written: the entries in the files of programs, and each file that is still as it
+    /// was written. Catalog, runtimes and schemas are taken back together or not at all.
+    ///
+    /// # Errors
+    /// Fails inside a run, and on file errors.
+    pub fn undo(&self) -> Result<SetupUndo, Error> {
+        self.room.require_outside_run()?;
+        let fs = &*self.room.fs;
+        let record = SetupRecord::read(&self.room);
+        let now = |file: &RecordedFile| fs.read(&RelPath::composed(&file.path), LIMIT).ok();
+        let is_same =
+            |file: &&RecordedFile| now(file).is_some_and(|now| Fingerprint::of_bytes(&now) == file.after);
+        let is_apart = |file: &RecordedFile| APART.contains(&file.path.as_str());
+        let is_catalog_same = record.files.iter().filter(|file| !is_apart(file)).all(|file| is_same(&file));
+        let (mut changes, mut rows) = (Vec::new(), Vec::new());
+        for file in &record.files {
+            let path = self.room.absolute(&file.path);
+            let why = match (is_same(&file), is_apart(file) || is_catalog_same) {
+                (true, true) => None,
+                (false, _) => Some("it changed since, so it stays"),
+                (true, false) => Some("another file of the catalog changed since, so it stays"),
+            };
+            if let Some(why) = why {
+                let (action, detail) = (SetupAction::Keep, Some(why.to_owned()));
+                rows.push(SetupChange { path, action, diff: String::new(), detail });
+                continue;
+            }
+            let (before, after) = (now(file), file.before.clone().map(String::into_bytes));
+            let (action, diff) = match &after {
+                Some(after) => {
+                    (SetupAction::Change, unified(&file.path, before.as_deref(), Some(after.as_slice())))
+                }
+                None => (SetupAction::Remove, String::new()),
+            };
+            rows.push(SetupChange { path, action, diff, detail: None });
+            changes.push(StagedChange { path: RelPath::composed(&file.path), before, after, mode: 0o600 });
+        }
+        for entry in &record.entries {
+            let detail = Some("only the entry `brigade` is removed".to_owned());
+            let (path, action) = (entry.path.clone(), SetupAction::Change);
+            rows.push(SetupChange { path, action, diff: String::new(), detail });
+        }
+        rows.sort_by(|one, other| one.path.cmp(&other.path));
+        let programs = record.entries.iter().map(|entry| SetupProgram {
+            program: entry.client.clone(),
+            title: entry.title.clone(),
+            agent: None,
+            state: SetupState::Known,
+            path: Some(entry.path.clone()),
+            detail: None,
+        });
+        let programs = programs.collect();
+        let change_count = changes.len() + record.entries.len();
+        let report = SetupReport { undo: true, programs, change_count, changes: rows, ..self.report() };
+        Ok(SetupUndo { onboarding: self.clone(), record, changes, report })
+    }
+}
+
+impl SetupUndo {
+    /// Returns what would be taken back.
+    pub fn report(&self) -> &SetupReport {
+        &self.report
+    }
+
+    /// Returns the report as a proposal only.
+    pub fn propose(self) -> SetupReport {
+        SetupReport { dry_run: true, ..self.report }
+    }
+
+    /// Takes it back.
+    ///
+    /// # Errors
+    /// Fails on a disk error. What was taken back before it stays so.
+    pub fn write(mut self) -> Result<SetupReport, Error> {
+        let room = &self.onboarding.room;
+        let mut left = Vec::new();
+        for (entry, program) in self.record.entries.iter().zip(&mut self.report.programs) {
+            let request = ConnectRequest {
+                client: entry.client.clone(),
+                scope: entry.scope.parse().ok(),
+                transport: Transport::Stdio,
+                agent: entry.client.clone(),
+                step: ConnectStep::Remove,
+            };
+            match (Clients { room: room.clone() }).connect(&request) {
+                Ok(_) => program.state = SetupState::Offered,
+                Err(error) => {
+                    program.fail(&error);
+                    left.push(entry.clone());
+                }
+            }
+        }
+        self.record.entries = left;
+        StagedFs::new(room.fs.clone()).write(&self.changes)?;
+        let changes = &self.changes;
+        let is_back = |file: &RecordedFile| changes.iter().any(|change| change.path.as_str() == file.path);
+        self.record.files.retain(|file| !is_back(file));
+        self.record.store(room)?;
+        for change in changes {
+            remove_empty(&*room.fs, change.path.parent());
+        }
+        self.report.written = true;
+        Ok(self.report)
+    }
+}

@@ -1,0 +1,392 @@
+//! Prepares the changes of a setup in memory, and writes them after a yes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use brigade_access::gateway::{NewAgent, add_agent};
+use brigade_catalog::starter::{self, StarterTools};
+use brigade_core::{AgentName, NextStep};
+use brigade_fs::{RelPath, StagedChange, StagedFs};
+use brigade_harness::client;
+use brigade_mcp::PINS;
+use brigade_ops::{
+    AddedTools, EnableChange, EnableReport, EnableRequest, EnabledTool, Error, ErrorKind, Ignore,
+    ImportMcpReport, OnExisting, RegisterSource, Setup, add_policy_rule, add_tools, allow, enable_tools,
+    init_tools, note_shown, write_starter,
+};
+use brigade_policy::{NETWORK_EFFECTS, PolicyAdditions, READ_EFFECT, RiskLevel, RuleText};
+use brigade_redact::Redactor;
+use brigade_workspace::{CATALOG, POLICY, TRUSTED, gather, load};
+
+use super::record::SetupRecord;
+use super::rows::{connected, notes, row, sentence};
+use super::{Onboarding, SetupChoice, SetupGrant, choose, new_server};
+use crate::agents;
+use crate::clients::{Clients, ConnectRequest, ConnectStep, Transport};
+use crate::report::{
+    ConnectReport, SetupChange, SetupLevel, SetupReport, SetupRule, SetupServer, SetupState,
+};
+use crate::workspace_inner::WorkspaceInner;
+
+/// The name of the rule that approves reads.
+const RULE: &str = "setup-reads";
+
+/// Effects of tools that change nothing.
+const READS: [&str; 3] = [READ_EFFECT, "remote-read", NETWORK_EFFECTS[0]];
+
+/// The changes of a setup, in memory. Dropping it removes what the started servers left.
+pub struct StagedSetup {
+    onboarding: Onboarding,
+    staged: Arc<StagedFs>,
+    /// The workspace over the changes.
+    room: Arc<WorkspaceInner>,
+    report: SetupReport,
+    added: Vec<AddedTools>,
+    enabled: Vec<String>,
+    changes: Vec<StagedChange>,
+    /// Home directories that servers got now, each with the server.
+    homes: Vec<(String, RelPath)>,
+}
+
+impl Onboarding {
+    /// Prepares a workspace with these servers, and lists their tools. The servers start, in the sandbox of the policy;
+    /// `tell` hears which. A server that does not list its tools is reported and left out.
+    ///
+    /// # Errors
+    /// Fails if something that was chosen is not there, inside a run, and on file errors.
+    pub fn begin(&self, choice: &SetupChoice, tell: &mut dyn FnMut(&str)) -> Result<StagedSetup, Error> {
+        self.room.require_outside_run()?;
+        let mut report = self.look()?;
+        for name in &choice.programs {
+            let row = choose("agent program", name, &mut report.programs, |row| vec![row.program.clone()])?;
+            row.agent = Some(row.program.clone());
+        }
+        report.programs.retain(|row| row.agent.is_some());
+        let mut chosen: Vec<(SetupServer, RegisterSource)> = Vec::new();
+        for name in &choice.servers {
+            let names = |row: &SetupServer| vec![row.name.clone(), row.source.clone()];
+            let row = choose("server", name, &mut report.servers, names)?.clone();
+            let source = RegisterSource::Reference(row.source.clone());
+            chosen.push((row, source));
+        }
+        chosen.extend(choice.sources.iter().map(|(name, source)| (new_server(name), source.clone())));
+        report.servers.clear();
+        let staged = Arc::new(StagedFs::new(self.room.fs.clone()));
+        let room = Arc::new(self.room.over(staged.clone()));
+        let mut setup = StagedSetup {
+            onboarding: self.clone(),
+            staged,
+            room,
+            report,
+            added: Vec::new(),
+            enabled: Vec::new(),
+            changes: Vec::new(),
+            homes: Vec::new(),
+        };
+        setup.create(choice)?;
+        for (row, source) in chosen {
+            let row = setup.add(row, &source, choice.id.as_deref(), tell);
+            setup.report.servers.push(row);
+        }
+        setup.list()?;
+        Ok(setup)
+    }
+}
+
+impl StagedSetup {
+    /// Returns what was found and would be written.
+    pub fn report(&self) -> &SetupReport {
+        &self.report
+    }
+
+    /// Adds catalog and policy if they are missing.
+    fn create(&self, choice: &SetupChoice) -> Result<(), Error> {
+        let exists = |path: &'static str| self.room.fs.exists(&RelPath::from_static(path));
+        if !exists(CATALOG)? {
+            let ignore = match self.onboarding.level {
+                SetupLevel::Project => Ignore::Write,
+                SetupLevel::User => Ignore::Skip,
+            };
+            init_tools(&self.room, &StarterTools::Empty, OnExisting::Keep, ignore)?;
+        }
+        if !exists(POLICY)? {
+            let starter = (POLICY, starter::POLICY_TOML);
+            write_starter(&self.room, starter, OnExisting::Keep, NextStep::CheckPolicy)?;
+        }
+        let read_paths = choice.reads.iter().cloned().collect();
+        allow(&self.room, &PolicyAdditions { read_paths, ..PolicyAdditions::default() })?;
+        Ok(())
+    }
+
+    /// Adds one server in a stage of its own, which is joined only if all went well.
+    fn add(
+        &mut self,
+        row: SetupServer,
+        source: &RegisterSource,
+        id: Option<&str>,
+        tell: &mut dyn FnMut(&str),
+    ) -> SetupServer {
+        if row.state == SetupState::Known {
+            return row;
+        }
+        tell(&row.name);
+        let inner = Arc::new(StagedFs::new(self.staged.clone()));
+        let room = Arc::new(self.room.over(inner.clone()));
+        let added = add_tools(&room, source, id, row.runtime_id.as_deref());
+        self.note_homes(&row.name, &room);
+        let joined = added.and_then(|added| {
+            inner.write(&inner.changes()?)?;
+            Ok(added)
+        });
+        match joined {
+            Ok(added) => {
+                let of_server = added.servers.first();
+                let runtime_id = of_server.map(|server| server.runtime_id.clone()).or(row.runtime_id);
+                self.added.push(added);
+                SetupServer { state: SetupState::New, runtime_id, ..row }
+            }
+            Err(error) => {
+                let reasons: Vec<&str> =
+                    error.blockers().iter().map(|reason| reason.message.as_str()).collect();
+                let why = if reasons.is_empty() { error.to_string() } else { reasons.join("; ") };
+                let of_reasons = error.blockers().iter().filter_map(|reason| reason.hint.as_ref());
+                let hint = error.hints().iter().chain(of_reasons).next().cloned();
+                let hint = hint.map(|hint| self.room.spelled(hint));
+                SetupServer { state: SetupState::Failed, detail: Some(why), hint, ..row }
+            }
+        }
+    }
+
+    /// Remembers the home directories that a server got now. A server of this workspace had its home before.
+    fn note_homes(&mut self, server: &str, room: &WorkspaceInner) {
+        let homes = |room: &WorkspaceInner| -> BTreeSet<String> {
+            let runtimes = load::runtimes(room).unwrap_or_default();
+            runtimes.runtimes().iter().filter_map(brigade_catalog::Runtime::home_path).collect()
+        };
+        let (before, now) = (homes(&self.room), homes(room));
+        let new = now.difference(&before).filter_map(|home| home.parse().ok());
+        self.homes.extend(new.map(|home| (server.to_owned(), home)));
+    }
+
+    fn imports(&self) -> impl Iterator<Item = &ImportMcpReport> {
+        self.added.iter().flat_map(|added| &added.servers)
+    }
+
+    /// Fills the rows of the tools, as they would be if all proposals were granted.
+    fn list(&mut self) -> Result<(), Error> {
+        let rows = self.rows(&|_| true)?;
+        let mut servers = std::mem::take(&mut self.report.servers);
+        for server in &mut servers {
+            let own = self.imports().filter(|import| Some(&import.runtime_id) == server.runtime_id.as_ref());
+            let ids: Vec<&str> =
+                own.flat_map(|import| &import.tools).map(|tool| tool.tool_id.as_str()).collect();
+            server.tools = rows.iter().filter(|row| ids.contains(&row.tool_id.as_str())).cloned().collect();
+        }
+        self.report.servers = servers;
+        let others: Vec<&String> = self.added.iter().flat_map(|added| &added.others).collect();
+        self.report.tools = rows.iter().filter(|row| others.contains(&&row.tool_id)).cloned().collect();
+        Ok(())
+    }
+
+    /// Describes all added tools. Those that `is_granted` picks are described as enabled.
+    fn rows(&self, is_granted: &dyn Fn(&EnabledTool) -> bool) -> Result<Vec<EnabledTool>, Error> {
+        let of_servers = self.imports().flat_map(|import| &import.tools).map(|tool| tool.tool_id.clone());
+        let others = self.added.iter().flat_map(|added| added.others.iter().cloned());
+        let ids: Vec<String> = of_servers.chain(others).collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let enabled = self.change(&ids, true, true)?.tools;
+        let (mut rows, rest): (Vec<_>, Vec<_>) =
+            enabled.into_iter().partition(|row| is_granted(row) && self.refused(row).is_none());
+        if !rest.is_empty() {
+            let rest: Vec<String> = rest.into_iter().map(|row| row.tool_id).collect();
+            rows.extend(self.change(&rest, false, true)?.tools);
+        }
+        for row in rows.iter_mut().filter(|row| !row.enabled) {
+            row.detail = self.refused(row);
+        }
+        rows.sort_by_key(|row| ids.iter().position(|id| *id == row.tool_id));
+        Ok(rows)
+    }
+
+    /// Returns why a tool cannot be enabled.
+    fn refused(&self, row: &EnabledTool) -> Option<String> {
+        let effects = if row.effects.is_empty() { &row.proposed_effects } else { &row.effects };
+        if effects.is_empty() {
+            return Some("its server does not say what it does, so it needs effects".to_owned());
+        }
+        let state = load::policy(&self.room);
+        let denied = &state.policy()?.denied_effects;
+        let effect = effects.iter().find(|effect| denied.find(effect).is_some())?;
+        Some(format!("the policy denies {effect}"))
+    }
+
+    fn change(&self, ids: &[String], enabled: bool, dry_run: bool) -> Result<EnableReport, Error> {
+        let change = EnableChange { enabled, effects: None, approval: None, accept_hints: enabled, dry_run };
+        enable_tools(&self.room, &EnableRequest { globs: ids.to_vec(), change }, &mut |_| Ok(true))
+    }
+
+    /// Enables tools, adds the agents and the rule for reads, and lists all changes.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be edited, and on file errors.
+    pub fn grant(&mut self, grant: SetupGrant) -> Result<(), Error> {
+        let is_granted = |row: &EnabledTool| match grant {
+            SetupGrant::All => true,
+            SetupGrant::Reads => row.effects.iter().all(|effect| READS.contains(&effect.as_str())),
+            SetupGrant::None => false,
+        };
+        let granted: Vec<EnabledTool> =
+            self.rows(&is_granted)?.into_iter().filter(|row| row.enabled).collect();
+        let effects = granted.iter().flat_map(|row| row.effects.iter().cloned()).collect();
+        allow(&self.room, &PolicyAdditions { effects, ..PolicyAdditions::default() })?;
+        self.add_agents()?;
+        let covered = granted.iter().filter(|row| row.effects.iter().all(|effect| effect == READ_EFFECT));
+        self.add_rule(covered.map(|row| row.tool_id.clone()).collect())?;
+        let enabled: Vec<String> = granted.into_iter().map(|row| row.tool_id).collect();
+        if !enabled.is_empty() {
+            self.change(&enabled, true, false)?;
+        }
+        let rows = self.rows(&|row| enabled.contains(&row.tool_id))?;
+        let of_servers = self.report.servers.iter_mut().flat_map(|server| &mut server.tools);
+        for row in of_servers.chain(&mut self.report.tools) {
+            if let Some(now) = rows.iter().find(|now| now.tool_id == row.tool_id) {
+                row.clone_from(now);
+            }
+        }
+        self.enabled = enabled;
+        self.list_changes()
+    }
+
+    fn agents(&self) -> impl Iterator<Item = AgentName> {
+        self.report.programs.iter().filter_map(|program| program.agent.as_deref()?.parse().ok())
+    }
+
+    fn add_agents(&self) -> Result<(), Error> {
+        let known = agents::config(&self.room)?.gateway;
+        for name in self.agents().filter(|name| known.agent(name.as_str()).is_none()) {
+            // The client's dialogue asks for calls that no rule approves. Without one, they wait.
+            let agent = NewAgent { confirm: Some(RiskLevel::Medium), ..NewAgent::new(name) };
+            Setup::new(&self.room).change_agents(|text| add_agent(text, &agent))?;
+        }
+        Ok(())
+    }
+
+    /// Adds the rule for reads, or extends it.
+    fn add_rule(&mut self, tools: BTreeSet<String>) -> Result<(), Error> {
+        let agents: BTreeSet<String> = self.agents().map(|name| name.to_string()).collect();
+        let state = load::policy(&self.room);
+        let rules = state.policy().map(|policy| policy.auto_approve.as_slice()).unwrap_or_default();
+        let rule = rules.iter().find(|rule| rule.name == RULE);
+        let is_covered = rule.is_some_and(|rule| {
+            let has_tool = |id: &String| rule.tools.iter().any(|glob| glob.value.matches(id));
+            let has_agent = |name: &String| {
+                let all = rule.agents.as_ref();
+                all.is_none_or(|all| all.iter().any(|own| own.value.as_str() == name))
+            };
+            tools.iter().all(has_tool) && agents.iter().all(has_agent)
+        });
+        // A new rule needs tools and agents.
+        if is_covered || rule.is_none() && (tools.is_empty() || agents.is_empty()) {
+            return Ok(());
+        }
+        self.report.rule = Some(SetupRule { name: RULE.to_owned(), sentence: sentence(&tools, &agents) });
+        let comment = "Written by the setup: what only reads here runs without asking.".to_owned();
+        let effects = vec![READ_EFFECT.to_owned()];
+        add_policy_rule(&self.room, &RuleText { name: RULE.to_owned(), comment, tools, effects, agents })?;
+        Ok(())
+    }
+
+    fn connect(
+        &self,
+        room: &Arc<WorkspaceInner>,
+        program: &str,
+        step: ConnectStep,
+    ) -> Result<ConnectReport, Error> {
+        let scope = client(program).map(|client| self.onboarding.scope(client));
+        let (client, agent) = (program.to_owned(), program.to_owned());
+        let request = ConnectRequest { client, scope, transport: Transport::Stdio, agent, step };
+        Clients { room: room.clone() }.connect(&request)
+    }
+
+    fn list_changes(&mut self) -> Result<(), Error> {
+        let changes = self.staged.changes()?;
+        self.changes = changes.into_iter().filter(|change| change.path.as_str() != TRUSTED).collect();
+        let redactor = Redactor::new(&gather::secrets(&self.room)).for_settings();
+        let root = self.room.target();
+        let mut rows: Vec<SetupChange> =
+            self.changes.iter().map(|change| row(change, &redactor, &root)).collect();
+        let mut programs = std::mem::take(&mut self.report.programs);
+        for program in &mut programs {
+            match self.connect(&self.room, &program.program, ConnectStep::Show) {
+                Ok(shown) => rows.extend(connected(program, &shown)),
+                Err(error) => program.fail(&error),
+            }
+        }
+        self.report.programs = programs;
+        rows.sort_by(|one, other| one.path.cmp(&other.path));
+        self.report.change_count = rows.len();
+        self.report.changes = rows;
+        self.report.notes = notes(&self.report);
+        let is_here = self.onboarding.level == SetupLevel::Project;
+        self.report.next_commands =
+            is_here.then(|| self.room.spelled(NextStep::UndoSetup)).into_iter().collect();
+        Ok(())
+    }
+
+    /// Returns the report as a proposal only.
+    pub fn propose(mut self) -> SetupReport {
+        self.report.dry_run = true;
+        self.report.clone()
+    }
+
+    /// Writes the changes, and records what a person saw as reviewed.
+    ///
+    /// # Errors
+    /// Fails if a file changed since it was shown, and on a disk error. Then nothing was written.
+    pub fn write(mut self) -> Result<SetupReport, Error> {
+        let real = self.onboarding.room.clone();
+        if let Some(path) = self.staged.write(&self.changes)? {
+            let message = format!("`{path}` changed after it was shown, so nothing was written");
+            return Err(Error::new(ErrorKind::Refused, message).hint("run the command again"));
+        }
+        let is_added = |name: &str| {
+            self.report.servers.iter().any(|server| server.name == name && server.state == SetupState::New)
+        };
+        self.homes.retain(|(server, _)| !is_added(server));
+        note_shown(&real, "setup", |tool| self.enabled.iter().any(|id| tool.id == id.as_str()));
+        let mut record = SetupRecord::read(&real);
+        record.add_files(self.changes.iter().filter(|change| !change.path.as_str().starts_with(PINS)));
+        let mut programs = std::mem::take(&mut self.report.programs);
+        for program in programs.iter_mut().filter(|program| program.state != SetupState::Failed) {
+            match self.connect(&real, &program.program, ConnectStep::Write) {
+                Ok(written) => record.add_entry(&written),
+                Err(error) => program.fail(&error),
+            }
+        }
+        self.report.programs = programs;
+        record.store(&real)?;
+        self.report.written = true;
+        Ok(self.report.clone())
+    }
+}
+
+impl Drop for StagedSetup {
+    /// Removes home directories of servers that were not added, and directories that are empty then.
+    fn drop(&mut self) {
+        let fs = &*self.onboarding.room.fs;
+        for (_, home) in &self.homes {
+            if fs.remove_tree(home).is_ok() {
+                remove_empty(fs, home.parent());
+            }
+        }
+    }
+}
+
+/// Removes a directory and those above it, as long as they are empty.
+pub(super) fn remove_empty(fs: &dyn brigade_fs::Fs, mut folder: RelPath) {
+    while !folder.is_root() && fs.remove_dir(&folder).is_ok() {
+        folder = folder.parent();
+    }
+}

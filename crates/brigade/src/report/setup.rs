@@ -1,0 +1,164 @@
+//! The document about putting programs and servers behind the gateway.
+
+use brigade_core::{Exit, Hint, words};
+use brigade_ops::EnabledTool;
+use serde::{Deserialize, Serialize};
+
+use super::{Report, SchemaId};
+
+words! {
+    /// Which workspace is set up.
+    SetupLevel {
+        /// One project.
+        Project = "project",
+        /// The user, for all projects.
+        User = "user",
+    }
+}
+
+words! {
+    /// What becomes of a file.
+    SetupAction {
+        /// It is created.
+        Create = "create",
+        /// It is changed.
+        Change = "change",
+        /// It is removed.
+        Remove = "remove",
+        /// It stays, because it changed since it was written.
+        Keep = "keep",
+    }
+}
+
+words! {
+    /// What becomes of a program or server.
+    SetupState {
+        /// It can be chosen.
+        Offered = "offered",
+        /// It is added.
+        New = "new",
+        /// It was added before.
+        Known = "known",
+        /// It cannot be added.
+        Failed = "failed",
+    }
+}
+
+/// `setup` and `add`: agent programs and servers, and the changes of files.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SetupReport {
+    /// The schema id.
+    #[serde(deserialize_with = "SetupReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// Which workspace this is.
+    pub level: SetupLevel,
+    /// Whether this is only a proposal.
+    pub dry_run: bool,
+    /// Whether the changes were written.
+    pub written: bool,
+    /// Whether the changes take back earlier ones.
+    pub undo: bool,
+    /// The agent programs, in the order of their table.
+    pub programs: Vec<SetupProgram>,
+    /// The MCP servers, by name.
+    pub servers: Vec<SetupServer>,
+    /// Other tools that are added, by id.
+    pub tools: Vec<EnabledTool>,
+    /// The rule that approves calls instead of a person; `null` if none is added.
+    pub rule: Option<SetupRule>,
+    /// The files that change, by path.
+    pub changes: Vec<SetupChange>,
+    /// Number of entries.
+    pub change_count: usize,
+    /// What to know about it.
+    pub notes: Vec<String>,
+    /// What to try next.
+    pub next_commands: Vec<Hint>,
+}
+
+impl Report for SetupReport {
+    const SCHEMA: SchemaId = "brigade.setup.v1";
+
+    fn exit(&self) -> Exit {
+        let failed = self.servers.iter().any(|server| server.state == SetupState::Failed)
+            || self.programs.iter().any(|program| program.state == SetupState::Failed);
+        let is_done = self.dry_run || self.written || self.change_count == 0;
+        if is_done && !failed { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// An agent program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SetupProgram {
+    /// Its name on the command line.
+    pub program: String,
+    /// Its name for people.
+    pub title: String,
+    /// The agent that it is; `null` if it was not chosen.
+    pub agent: Option<String>,
+    /// What becomes of it.
+    pub state: SetupState,
+    /// The file with its entry; `null` if it was not chosen.
+    pub path: Option<String>,
+    /// Why it cannot be added, or what to know about it.
+    pub detail: Option<String>,
+}
+
+/// An MCP server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SetupServer {
+    /// Its name.
+    pub name: String,
+    /// Its definition, such as `mcp:git@claude/user`, or a file or URL.
+    pub source: String,
+    /// The command that it runs, or its host.
+    pub runs: String,
+    /// The programs that define it.
+    pub programs: Vec<String>,
+    /// The files that define it.
+    pub paths: Vec<String>,
+    /// What becomes of it.
+    pub state: SetupState,
+    /// Its runtime; `null` if there is none yet.
+    pub runtime_id: Option<String>,
+    /// Its tools, as they are after the change.
+    pub tools: Vec<EnabledTool>,
+    /// Why it cannot be added, or what to know about it.
+    pub detail: Option<String>,
+    /// What to do about it.
+    pub hint: Option<Hint>,
+}
+
+/// A rule of the policy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SetupRule {
+    /// Its name.
+    pub name: String,
+    /// What it does, as one sentence.
+    pub sentence: String,
+}
+
+/// A file that changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SetupChange {
+    /// The absolute path.
+    pub path: String,
+    /// What becomes of it.
+    pub action: SetupAction,
+    /// The change as a unified diff, without secrets; empty for files that servers wrote, such as schemas.
+    pub diff: String,
+    /// Why it stays.
+    pub detail: Option<String>,
+}

@@ -1,0 +1,259 @@
+//! `brigade setup` and `brigade add`: from a machine with programs and servers to governed calls. Issue 45.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests make a home directory, and fail if they cannot"
+)]
+
+use std::fs;
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+use super::serve_common::{Client, about, text};
+
+/// A server whose tools read, write, and say nothing about themselves.
+const SERVER: &str = r#"import json, os, sys
+NAME = sys.argv[1]
+def tool(name, hints):
+    return {"name": name, "description": "The " + name + " of " + NAME, "annotations": hints, "inputSchema":
+        {"type": "object", "properties": {"text": {"type": "string"}}, "additionalProperties": False}}
+TOOLS = [tool("read", {"readOnlyHint": True}), tool("write", {"readOnlyHint": False}), tool("other", {})]
+def answer(method, params):
+    if method == "initialize":
+        known = {"name": NAME, "version": "1"}
+        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": known}
+    if method == "tools/list": return {"tools": TOOLS}
+    if method == "tools/call":
+        if params["name"] == "write": open(NAME + ".txt", "w").write(params["arguments"].get("text", ""))
+        return {"content": [{"type": "text", "text": NAME + " " + params["name"]}]}
+    return {}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        result = answer(message["method"], message.get("params", {}))
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+/// Makes a home with five servers in three programs. The server `broken` does not start.
+fn site() -> Site {
+    let site = Site::empty();
+    site.workspace.write("server.py", SERVER);
+    let server = site.workspace.join("server.py").display().to_string();
+    let entry = |name: &str| json!({"command": "python3", "args": ["-S", "-E", server, name]});
+    let home = site.workspace.home();
+    let write = |path: &str, text: String| {
+        fs::create_dir_all(home.join(path).parent().unwrap()).unwrap();
+        fs::write(home.join(path), text).unwrap();
+    };
+    let broken = json!({"command": "python3", "args": ["-S", "-E", site.workspace.join("none.py")]});
+    let of_claude = json!({"mcpServers": {"notes": entry("notes"), "clock": entry("clock")}});
+    write(".claude.json", format!("{of_claude:#}\n"));
+    write(".claude/settings.json", "{}\n".to_owned());
+    let of_codex =
+        format!("[mcp_servers.memo]\ncommand = \"python3\"\nargs = [\"-S\", \"-E\", {server:?}, \"memo\"]\n");
+    write(".codex/config.toml", of_codex);
+    write(".cursor/mcp.json", json!({"mcpServers": {"echo": entry("echo"), "broken": broken}}).to_string());
+    site
+}
+
+fn files(site: &Site) -> Vec<String> {
+    let mut files: Vec<String> = site.workspace.files("").into_keys().collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn six_answers_lead_to_the_first_calls() {
+    let site = site();
+    let before = files(&site);
+    let steps = json!([
+        {"size": [160, 400]},
+        {"see": "or the user for all projects? [project]:"}, {"type": "\n"},
+        {"see": "Which agent programs? Names or numbers, all, or none [all]:"}, {"type": "claude, codex\n"},
+        {"see": "Which servers? Names or numbers, all, or none [all]:"}, {"type": "\n"},
+        {"see": "list the tools? [yes]:"}, {"type": "\n"},
+        {"see": "or none? [all]:"}, {"type": "\n"},
+        {"see": "Write these changes? Type yes:"}, {"keep": "changes"}, {"type": "yes\n"},
+        "end"
+    ]);
+    let seen = site.on_terminal(&steps, &["setup"]);
+    // One server does not start, so the command says that not everything is set up.
+    assert_eq!(seen.code, 1, "{}", seen.screen);
+    let shown = seen.kept("changes");
+    for expect in [
+        "left out broken: ",
+        "notes-read   local-read   run without asking",
+        "notes-write  local-write  ask you first",
+        "off: its server does not say what it does",
+        "rule setup-reads: calls by claude and codex of 4 tools that only read here run without asking",
+        "+tools = [\"clock-read\", \"echo-read\", \"memo-read\", \"notes-read\"]",
+    ] {
+        assert!(shown.contains(expect), "no `{expect}`\n{shown}");
+    }
+    let entry: Value = serde_json::from_str(&site.workspace.read_text(".mcp.json")).unwrap();
+    let words = json!(["serve", "--stdio", "--as", "claude"]);
+    assert_eq!(entry["mcpServers"]["brigade"]["command"], "brigade");
+    assert_eq!(entry["mcpServers"]["brigade"]["args"], words, "no path and no name of this machine");
+    assert!(site.workspace.read_text(".codex/config.toml").contains("codex"));
+    assert!(!site.workspace.exists(".cursor/mcp.json"));
+    assert!(before.iter().all(|path| files(&site).contains(path)));
+
+    let mut client = Client::connect(&site, "claude");
+    let read = client.call("notes-read", json!({}));
+    assert_eq!(
+        (text(&read).as_str(), &about(&read)["status"]),
+        ("notes read", &json!("completed")),
+        "{read:#}"
+    );
+    let write = client.call("notes-write", json!({"text": "x"}));
+    assert_eq!(about(&write)["code"], "approval_pending", "{write:#}");
+    let id = about(&write)["id"].as_str().unwrap().to_owned();
+    site.tools(["call", "approve", &id]).assert_code(0);
+    let write = client.call("notes-write", json!({"text": "x"}));
+    assert_eq!(text(&write), "notes write", "{write:#}");
+    assert_eq!(site.workspace.read_text("notes.txt"), "x");
+}
+
+#[test]
+fn nothing_is_left_after_a_no() {
+    let site = site();
+    let before = files(&site);
+    for answers in [["\n", "no\n"].as_slice(), &["\n", "\n", "\n", "no\n"]] {
+        let mut steps = vec![json!({"size": [160, 400]})];
+        let questions = ["Which agent programs?", "Which servers?"];
+        steps.extend(questions.iter().flat_map(|see| [json!({"see": see}), json!({"type": "\n"})]));
+        let questions = ["list the tools?", "or none?", "Write these changes?"];
+        for (see, answer) in questions.iter().zip(&answers[1..]) {
+            steps.extend([json!({"see": see}), json!({"type": answer})]);
+        }
+        steps.push(json!("end"));
+        let seen = site.on_terminal(&json!(steps), &["setup", "--project"]);
+        assert_eq!(seen.code, 1, "{}", seen.screen);
+        assert!(seen.screen.contains("nothing was written"), "{}", seen.screen);
+        assert_eq!(files(&site), before, "{}", seen.screen);
+        let folder = site.workspace.join(".brigade");
+        assert!(!folder.exists(), "homes of started servers are removed");
+    }
+}
+
+#[test]
+fn scripts_choose_and_a_second_time_adds_what_is_new() {
+    let site = site();
+    let words = ["setup", "--agents", "claude", "--servers", "notes"];
+    assert_eq!(
+        site.document(words).expect(2)["help"],
+        "pass `--yes` to agree, or `--dry-run` to only see what it would do"
+    );
+    let dry = site.document([&words[..], &["--dry-run"]].concat()).expect(0);
+    assert_eq!((&dry["written"], &dry["servers"][0]["state"]), (&json!(false), &json!("new")));
+    assert!(!site.workspace.exists(".brigade"));
+    let done = site.document([&words[..], &["--yes"]].concat()).expect(0);
+    assert_eq!((&done["written"], &done["rule"]["name"]), (&json!(true), &json!("setup-reads")));
+    let paths: Vec<&str> =
+        done["changes"].as_array().unwrap().iter().map(|change| change["path"].as_str().unwrap()).collect();
+    assert!(paths.iter().any(|path| path.ends_with("/.mcp.json")), "{paths:?}");
+
+    let again = site.document([&words[..], &["--yes"]].concat()).expect(0);
+    assert_eq!(
+        (&again["change_count"], &again["servers"][0]["state"]),
+        (&json!(0), &json!("known")),
+        "{again:#}"
+    );
+    let more =
+        site.document(["setup", "--agents", "claude,codex", "--servers", "notes,memo", "--yes"]).expect(0);
+    let states: Vec<&Value> = more["servers"].as_array().unwrap().iter().map(|row| &row["state"]).collect();
+    assert_eq!(states, ["known", "new"], "{more:#}");
+    let policy = site.workspace.read_text(".brigade/tools/policy.toml");
+    assert!(policy.contains("tools = [\"notes-read\", \"memo-read\"]\n"), "{policy}");
+    assert!(policy.contains("agents = [\"claude\", \"codex\"]\n"), "{policy}");
+    let unknown = site.document(["setup", "--agents", "claud", "--yes"]).expect(2);
+    assert_eq!(unknown["help"], "did you mean `claude`?");
+}
+
+#[test]
+fn an_undo_takes_back_what_is_as_it_was_written() {
+    let site = site();
+    let before = files(&site);
+    let words = ["setup", "--agents", "claude", "--servers", "notes", "--yes"];
+    site.document(words).expect(0);
+    let undone = site.document(["setup", "--undo", "--yes"]).expect(0);
+    assert_eq!((&undone["undo"], &undone["written"]), (&json!(true), &json!(true)), "{undone:#}");
+    let left: Vec<String> = files(&site).into_iter().filter(|path| !before.contains(path)).collect();
+    assert!(left.iter().all(|path| path.starts_with(".brigade/tools/")), "{left:?}");
+    for gone in
+        [".mcp.json", ".brigade/tools.toml", ".brigade/tools/policy.toml", ".brigade/tools/gateway.toml"]
+    {
+        assert!(!site.workspace.exists(gone), "{gone} {undone:#}");
+    }
+    assert_eq!(site.document(["setup", "--undo", "--yes"]).expect(0)["change_count"], 0);
+
+    site.document(words).expect(0);
+    site.add_to_policy("# mine\n");
+    let undone = site.document(["setup", "--undo", "--yes"]).expect(0);
+    let kept =
+        undone["changes"].as_array().unwrap().iter().find(|change| change["action"] == "keep").unwrap();
+    assert!(kept["path"].as_str().unwrap().ends_with("/policy.toml"), "{undone:#}");
+    assert!(site.workspace.exists(".brigade/tools/policy.toml"));
+}
+
+#[test]
+fn one_gateway_serves_all_projects_of_the_user() {
+    let site = site();
+    let before = files(&site);
+    let reads = site.workspace.path().to_str().unwrap();
+    let words = ["setup", "--user", "--agents", "claude", "--servers", "clock", "--reads", reads, "--yes"];
+    let done = site.document(words).expect(0);
+    let root = site.workspace.home().join(".config/brigade/gateway");
+    assert_eq!((&done["level"], &done["target"]), (&json!("user"), &json!(root)), "{done:#}");
+    assert_eq!(files(&site), before, "the project stays as it was");
+    let written: Value =
+        serde_json::from_str(&fs::read_to_string(site.workspace.home().join(".claude.json")).unwrap())
+            .unwrap();
+    let args = written["mcpServers"]["brigade"]["args"].as_array().unwrap();
+    assert!(args.contains(&json!(root)), "{written:#}");
+    assert!(written["mcpServers"]["notes"].is_object(), "other entries stay");
+}
+
+#[test]
+fn one_server_is_added_by_its_name() {
+    let site = site();
+    let added = site.document(["add", "notes", "--enable", "reads", "--yes"]).expect(0);
+    let enabled: Vec<&Value> =
+        added["servers"][0]["tools"].as_array().unwrap().iter().map(|tool| &tool["enabled"]).collect();
+    assert_eq!(enabled, [true, false, false], "{added:#}");
+    assert_eq!(site.json(["list"]).expect(0)["tools"][0]["id"], "notes-read");
+    // Both spellings of the command are the same.
+    site.document(["disable", "notes-*", "--yes"]).expect(0);
+    site.document(["enable", "notes-read", "--yes"]).expect(0);
+    let found = site.json(["find", "read", "notes"]).expect(0);
+    assert_eq!(found["matches"][0]["id"], "notes-read", "{found:#}");
+    let unknown = site.document(["add", "note", "--yes"]).expect(2);
+    assert_eq!(unknown["help"], "did you mean `notes`?");
+}
+
+#[test]
+fn discovery_leads_to_the_setup() {
+    let site = site();
+    let run = site.brigade.run(["discover"]);
+    run.assert_code(0);
+    assert_eq!(run.stderr_text().lines().last(), Some("help: brigade setup"), "{run}");
+}
+
+#[test]
+fn connecting_offers_to_add_the_agent() {
+    let site = site();
+    site.tools(["init"]).assert_code(0);
+    let words = ["tools", "connect", "codex", "--as", "codex", "--write"];
+    let missing = site.document(words).expect(1);
+    assert_eq!(
+        (&missing["code"], &missing["help"]),
+        (&json!("agent_missing"), &json!("brigade tools agent add codex"))
+    );
+    let steps = json!([{"see": "There is no agent `codex`. Add it? Type yes:"}, {"type": "yes\n"}, "end"]);
+    let seen = site.on_terminal(&steps, &words);
+    assert_eq!(seen.code, 0, "{}", seen.screen);
+    let gateway = site.workspace.read_text(".brigade/tools/gateway.toml");
+    assert!(gateway.contains("name = \"codex\"\n") && !gateway.contains("token"), "{gateway}");
+}
