@@ -1,6 +1,7 @@
 //! The commands. Each file holds the arguments of one command and the call that it makes.
 
 pub(crate) mod add;
+pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod daily;
 pub(crate) mod demo;
@@ -94,6 +95,8 @@ pub(crate) enum Command {
     Serve(serve::ServeArgs),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Complete(complete::CompleteArgs),
 }
 
 /// Runs a command.
@@ -144,5 +147,6 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Serve(arguments) => serve::run(arguments, &session, &mut output),
         Command::Demo(arguments) => demo::run(arguments, &session, &mut output),
         Command::Completions(arguments) => completions::run(arguments, &mut output),
+        Command::Complete(words) => complete::run(words, &arguments.globals, surroundings, &mut output),
     }
 }

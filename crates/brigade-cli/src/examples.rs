@@ -455,6 +455,7 @@ const GROUPS: &[Examples] = &[
     ("checkpoint", "resume", &[("brigade tools checkpoint resume CHECKPOINT", "Continue the call")]),
     ("policy", "init", &[("brigade tools policy init", "Create a policy with the sandbox enabled")]),
     ("policy", "show", &[("brigade tools policy show", "Show what this host allows")]),
+    ("policy", "test", &[("brigade tools policy test --file new.toml", "Test a file before it is used")]),
     ("policy", "doctor", &[("brigade tools policy doctor", "Check the policy and the tools")]),
     (
         "policy",
@@ -639,6 +640,7 @@ const GROUPS: &[Examples] = &[
         &[("brigade work inbox dismiss ROW --reason 'as intended'", "Dismiss it until it changes")],
     ),
     ("inbox", "done", &[("brigade work inbox done ROW", "Mark it as done")]),
+    (PROGRAM, "complete", &[("brigade complete -- tools show count", "Print what a shell offers for it")]),
 ];
 
 /// Adds examples to the commands of a group, or to a command at the top level.

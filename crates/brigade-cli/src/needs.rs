@@ -33,10 +33,16 @@ enum OutsideBehavior {
 fn outside_behavior(command: &Command) -> OutsideBehavior {
     use OutsideBehavior as O;
     match command {
-        Command::Demo(_) | Command::Completions(_) | Command::Discover(_) | Command::Explain(_) => O::Works,
-        Command::Setup(_) | Command::Add(_) => O::Works,
-        Command::Enable(_) | Command::Disable(_) => O::Fails,
-        Command::Pending(_)
+        Command::Demo(_)
+        | Command::Completions(_)
+        | Command::Complete(_)
+        | Command::Discover(_)
+        | Command::Explain(_)
+        | Command::Setup(_)
+        | Command::Add(_) => O::Works,
+        Command::Enable(_)
+        | Command::Disable(_)
+        | Command::Pending(_)
         | Command::Approve(_)
         | Command::Reject(_)
         | Command::Hold(_)

@@ -32,11 +32,13 @@ pub(crate) struct Shape {
     pub color: ColorWhen,
     /// Leave out notes and next steps.
     pub quiet: bool,
+    /// Do not use a pager.
+    pub no_pager: bool,
 }
 
 impl From<&Globals> for Shape {
     fn from(globals: &Globals) -> Shape {
-        Shape { json: globals.json, color: globals.color, quiet: globals.quiet }
+        Shape { json: globals.json, color: globals.color, quiet: globals.quiet, no_pager: globals.no_pager }
     }
 }
 
@@ -53,8 +55,25 @@ pub(crate) struct Output<'a, 's> {
     session: Option<&'a Session<'a>>,
     sources: OnceCell<Option<SourceFiles>>,
     words: OnceCell<CommandWords>,
+    /// Shows long text in a pager.
+    pager: Option<Pager>,
     /// The exit code of the first failed write to standard output. Later writes are skipped.
     broken: Option<Exit>,
+}
+
+/// The pager of a terminal.
+#[derive(Clone, Copy)]
+struct Pager {
+    show: fn(&str) -> bool,
+    terminal: Terminal,
+}
+
+impl Pager {
+    /// Shows a text that is longer than the screen. Returns whether it did.
+    fn takes(self, text: &str) -> bool {
+        let rows = (self.terminal.measure)().map_or(usize::MAX, |(_, rows)| rows);
+        0 < rows && rows <= text.lines().count() && (self.show)(text)
+    }
 }
 
 impl<'a, 's> Output<'a, 's> {
@@ -72,7 +91,6 @@ impl<'a, 's> Output<'a, 's> {
                 ColorWhen::Auto => Colour::Off,
             },
             width: terminal.and_then(|terminal| terminal.width),
-            graphics: terminal.is_some() && !surroundings.dumb && surroundings.unicode,
         };
         Output {
             shape,
@@ -85,6 +103,10 @@ impl<'a, 's> Output<'a, 's> {
             session: None,
             sources: OnceCell::new(),
             words: OnceCell::new(),
+            pager: surroundings
+                .pager
+                .filter(|_| !shape.no_pager && !shape.json && !surroundings.dumb)
+                .and_then(|show| Some(Pager { show, terminal: surroundings.output? })),
             broken: None,
         }
     }
@@ -202,7 +224,7 @@ impl<'a, 's> Output<'a, 's> {
     /// Writes a page: data, then errors, then notes.
     pub(crate) fn page(&mut self, page: &Page, exit: Exit) -> Exit {
         let text = self.written(&page.data, self.data);
-        let exit = self.write(exit, |out| out.write_all(text.as_bytes()));
+        let exit = if self.text(&text) == Exit::Done { exit } else { self.broken.unwrap_or(exit) };
         self.aside(&page.trouble);
         if !self.shape.quiet {
             self.aside(&page.notes);
@@ -230,6 +252,9 @@ impl<'a, 's> Output<'a, 's> {
 
     /// Writes text unchanged: help, the version, completions.
     pub(crate) fn text(&mut self, text: &str) -> Exit {
+        if self.pager.is_some_and(|pager| pager.takes(text)) {
+            return Exit::Done;
+        }
         self.write(Exit::Done, |out| out.write_all(text.as_bytes()))
     }
 
@@ -328,7 +353,7 @@ impl<'a, 's> Output<'a, 's> {
     pub(crate) fn confirm<R: View>(&mut self, report: &R, question: &str) -> bool {
         let mut page = self.new_page();
         report.show(&mut page);
-        self.page(&page, Exit::Done) == Exit::Done && self.agree(question)
+        self.show_above(&page) == Exit::Done && self.agree(question)
     }
 
     /// Asks the person at the terminal a question. Everything but yes means no.
@@ -390,7 +415,15 @@ impl<'a, 's> Output<'a, 's> {
     pub(crate) fn show(&mut self, show: impl FnOnce(&mut Page)) {
         let mut page = self.new_page();
         show(&mut page);
-        self.page(&page, Exit::Done);
+        self.show_above(&page);
+    }
+
+    /// Writes a page that stays above the next question, so not with the pager.
+    fn show_above(&mut self, page: &Page) -> Exit {
+        let pager = self.pager.take();
+        let shown = self.page(page, Exit::Done);
+        self.pager = pager;
+        shown
     }
 
     /// Asks about a proposal unless `yes` is given. Fails without a person at a terminal.
