@@ -23,8 +23,6 @@ const CHANGE: Definition = Definition {
 
 const READ: Definition = Definition { effects: &["remote-read"], approval: ToolApproval::Rule, ..CHANGE };
 
-const ID: (&str, &str) = ("id", "The id or identifier of the issue, such as `ENG-42`.");
-
 /// Issues of a tracker.
 pub(super) const ROWS: &[Definition] = &[
     Definition {
@@ -33,13 +31,6 @@ pub(super) const ROWS: &[Definition] = &[
         description: "Lists issues of the tracker, newest first.",
         input: "query?:string project?:string assignee?:string \
             states?:[string(backlog,unstarted,started,completed,canceled)] limit:integer(1..100)=20",
-        said: &[
-            ("query", "Words that the issues contain."),
-            ("project", "The project, by its name or slug."),
-            ("assignee", "Who the issues are assigned to."),
-            ("states", "Which kinds of states the issues have; without it, those that are not closed."),
-            ("limit", "How many issues are returned at most."),
-        ],
         output: ISSUES,
         aliases: &[Alias {
             name: "linearSearchIssues",
@@ -53,7 +44,6 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Read an issue",
         description: "Returns an issue with its description and comments.",
         input: "id!:string",
-        said: &[ID],
         aliases: &[Alias { name: "linearGetIssue", arguments: &[("issueId", "id")], ..ALIAS }],
         ..READ
     },
@@ -63,14 +53,6 @@ pub(super) const ROWS: &[Definition] = &[
         description: "Creates an issue in the tracker.",
         input: "title!:string description?:string project?:string labels?:[string] priority?:string \
             assignee?:string",
-        said: &[
-            ("title", "The title."),
-            ("description", "The description, as Markdown."),
-            ("project", "The project, by its name or slug."),
-            ("labels", "The names of its labels."),
-            ("priority", "Its priority, as the tracker names it."),
-            ("assignee", "Who it is assigned to."),
-        ],
         ..CHANGE
     },
     Definition {
@@ -79,15 +61,6 @@ pub(super) const ROWS: &[Definition] = &[
         description: "Changes the given parts of an issue.",
         input: "id!:string title?:string description?:string state?:string labels?:[string] \
             priority?:string assignee?:string",
-        said: &[
-            ID,
-            ("title", "The new title."),
-            ("description", "The new description, as Markdown."),
-            ("state", "The new state, as the tracker names it."),
-            ("labels", "The names of all its labels."),
-            ("priority", "The new priority, as the tracker names it."),
-            ("assignee", "Who it is assigned to."),
-        ],
         aliases: &[Alias {
             name: "linearUpdateIssueState",
             arguments: &[("issueId", "id"), ("stateId", "state")],
@@ -100,7 +73,6 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Comment on an issue",
         description: "Adds a comment to an issue.",
         input: "id!:string body!:string",
-        said: &[ID, ("body", "The comment, as Markdown.")],
         output: "comment_id:string",
         aliases: &[
             Alias { name: "issue.reply", ..ALIAS },
@@ -113,11 +85,6 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Dispatch an issue",
         description: "Assigns an issue to who works on it, and marks it as started.",
         input: "id!:string assignee!:string note?:string",
-        said: &[
-            ID,
-            ("assignee", "Who works on it: a person or an agent, as the tracker names them."),
-            ("note", "A comment that is added, as Markdown."),
-        ],
         ..CHANGE
     },
     Definition {
@@ -125,7 +92,6 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Close an issue",
         description: "Closes an issue as completed or canceled.",
         input: "id!:string state:string(completed,canceled)=\"completed\" note?:string",
-        said: &[ID, ("state", "How it ends."), ("note", "A comment that is added, as Markdown.")],
         ..CHANGE
     },
 ];
