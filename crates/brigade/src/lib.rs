@@ -192,7 +192,7 @@ pub use env::{CallEnder, DEFAULT_LOCK_TIMEOUT, Env};
 pub use inbox::{InboxFilter, InboxStep};
 pub use kitchens::{Kitchen, KitchenLogReach, PlanOptions};
 #[cfg(feature = "builtin")]
-pub use memories::{AgentCore, Memories, MemoryFilter, MemoryListReport, MemoryReport, WorkTurnReport};
+pub use memories::{Memories, MemoryFilter, MemoryListReport, MemoryReport, WorkTurnReport};
 pub use offers::ServerOffers;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
 #[cfg(feature = "builtin")]
