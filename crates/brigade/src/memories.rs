@@ -88,7 +88,7 @@ impl Memories {
         let (memories, core_memories) = match self.room.stores.reading(&*self.room.fs)? {
             Some(store) if filter.scope.is_some() => (store.memories(filter.scope, &owners)?, Vec::new()),
             Some(store) => (store.memories(None, &owners)?, store.core_memories(filter.agent.as_deref())?),
-            None => Default::default(),
+            None => (Vec::new(), Vec::new()),
         };
         Ok(MemoryListReport {
             schema: MemoryListReport::SCHEMA,

@@ -216,7 +216,7 @@ impl Store {
     pub fn core_memories(&self, agent: Option<&str>) -> Result<Vec<AgentCore>, StoreError> {
         let owners: Vec<String> = self.look(|transaction| {
             let mut statement = transaction.prepare("SELECT owner FROM memory_core ORDER BY owner")?;
-            let owners = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            let owners = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
             Ok(owners)
         })?;
         let mut found = Vec::new();
