@@ -1,4 +1,4 @@
-//! What a session is told about its tools: text for a model, made from the tools that it is shown.
+//! The instructions of a session: text for a model, made from the tools that the session is shown.
 
 use std::collections::BTreeMap;
 

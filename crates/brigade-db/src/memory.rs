@@ -9,7 +9,7 @@ use brigade_redact::Redactor;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-pub use self::core::{CoreChange, CoreMemory, StoredCore};
+pub use self::core::{AgentCore, CoreChange, CoreMemory, StoredCore};
 pub use rank::search_words;
 pub use rank::{Query, blank};
 pub use rules::{MAX_CONTENT, Objection, normal, objection};

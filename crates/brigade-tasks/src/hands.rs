@@ -200,7 +200,7 @@ pub(crate) struct ModelChoice<'a> {
 }
 
 impl<'a> ModelChoice<'a> {
-    /// Reads `model` and `effort` of an input, unless the schema of the agent gives them a meaning of its own.
+    /// Reads `model` and `effort` of an input, unless the agent has a schema for its input.
     fn new(agent: &Agent, input: &'a Json) -> ModelChoice<'a> {
         let has_schema = agent.spec.input_schema.is_some();
         let read = |name: &str| input.get(name).filter(|value| !has_schema && **value != Json::Null);

@@ -103,7 +103,7 @@ struct CommentId {
 ///
 /// # Errors
 /// Returns the error that the adapter reports, and `provider_failed` if the output has another form.
-pub fn issue_answer(tool: &str, printed: &str) -> Result<Output, Failure> {
+pub(crate) fn issue_answer(tool: &str, printed: &str) -> Result<Output, Failure> {
     let failed = |what: &str| {
         let message = format!("the adapter of `[issues]` did not print {what}");
         Failure::new(codes::PROVIDER_FAILED, message)

@@ -197,7 +197,7 @@ pub use env::{CallEnder, DEFAULT_LOCK_TIMEOUT, Env};
 pub use inbox::{InboxFilter, InboxStep};
 pub use kitchens::{Kitchen, KitchenLogReach, PlanOptions};
 #[cfg(feature = "builtin")]
-pub use memories::{AgentCore, Memories, MemoryFilter, MemoryListReport, MemoryReport, WorkTurnReport};
+pub use memories::{Memories, MemoryFilter, MemoryListReport, MemoryReport, WorkTurnReport};
 pub use offers::ServerOffers;
 pub use onboarding::{Onboarding, SetupChoice, SetupGrant, SetupUndo, StagedSetup};
 pub use projections::{ApplyRequest, Selection, SyncRequest};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{AgentName, NextStep, Report, SchemaId, codes};
 use brigade_db::StoreError;
-use brigade_db::memory::{Memory, Owners, Scope, StoredCore};
+use brigade_db::memory::{AgentCore, Memory, Owners, Scope, StoredCore};
 use brigade_ops::{Error, ErrorKind};
 use brigade_redact::Redactor;
 use brigade_workspace::gather;
@@ -39,18 +39,6 @@ pub struct MemoryListReport {
     /// The core memories of agents, by name; none if only a scope is listed.
     #[serde(default)]
     pub core_memories: Vec<AgentCore>,
-}
-
-/// The core memory of an agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct AgentCore {
-    /// The agent.
-    pub agent: String,
-    /// Its core memory.
-    #[serde(flatten)]
-    pub core: StoredCore,
 }
 
 impl Report for MemoryListReport {
@@ -97,16 +85,11 @@ impl Memories {
     /// Returns file errors.
     pub fn list(&self, filter: &MemoryFilter) -> Result<MemoryListReport, Error> {
         let owners = filter.agent.as_deref().map_or(Owners::Everybody, Owners::Seen);
-        let (mut memories, mut core_memories) = (Vec::new(), Vec::new());
-        if let Some(store) = self.room.stores.reading(&*self.room.fs)? {
-            memories = store.memories(filter.scope, &owners)?;
-            let agents = if filter.scope.is_none() { store.core_owners()? } else { Vec::new() };
-            for agent in
-                agents.into_iter().filter(|agent| filter.agent.as_ref().is_none_or(|only| only == agent))
-            {
-                core_memories.extend(store.core(&agent)?.map(|core| AgentCore { agent, core }));
-            }
-        }
+        let (memories, core_memories) = match self.room.stores.reading(&*self.room.fs)? {
+            Some(store) if filter.scope.is_some() => (store.memories(filter.scope, &owners)?, Vec::new()),
+            Some(store) => (store.memories(None, &owners)?, store.core_memories(filter.agent.as_deref())?),
+            None => (Vec::new(), Vec::new()),
+        };
         Ok(MemoryListReport {
             schema: MemoryListReport::SCHEMA,
             target: self.room.target(),

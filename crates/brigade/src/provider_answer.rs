@@ -2,8 +2,8 @@
 //! a program that the configuration names.
 
 use brigade_access::builtin::{
-    COMMAND, CommandArgs, CommandOutput, OmittedText, SCREENSHOT, SEARCH, cut_note, definition, is_of_forge,
-    is_of_issues, issue_request,
+    COMMAND, CommandArgs, CommandOutput, OmittedText, cut_note, definition, issue_request,
+    may_start_a_program,
 };
 use brigade_call::{Call, Receipt, VerifiedCall};
 use brigade_exec::{EndedRun, Postcondition, PostconditionResult, log_text, refused_writes};
@@ -13,6 +13,7 @@ use brigade_redact::Redactor;
 use brigade_workspace::Config;
 #[cfg(feature = "builtin")]
 use {
+    brigade_access::builtin::SCREENSHOT,
     brigade_call::{RunStatus, TouchedFile},
     brigade_core::codes,
     brigade_fs::RelPath,
@@ -91,22 +92,14 @@ fn provided(room: &WorkspaceInner, receipt: &Receipt, redactor: &Redactor) -> Op
         return None;
     }
     let output = match receipt.tool_id.as_str() {
-        SEARCH => {
-            let printed = room.fs.open(&receipt.stdout_log_path.as_deref()?.parse().ok()?).ok()?;
-            let printed = log_text(&*printed, redactor).ok()?;
-            brigade_toolset::search_answer(&receipt.args, &printed).ok()?
-        }
         SCREENSHOT => {
             let copy = receipt.touched.as_ref()?.first()?;
             brigade_toolset::kept_image(&copy.path, copy.after?)
         }
-        tool if is_of_forge(tool) => {
+        tool if may_start_a_program(tool) => {
             let printed = room.fs.open(&RelPath::composed(receipt.stdout_log_path.as_deref()?)).ok()?;
-            brigade_toolset::forge_answer(tool, &log_text(&*printed, redactor).ok()?).ok()?
-        }
-        tool if is_of_issues(tool) => {
-            let printed = room.fs.open(&RelPath::composed(receipt.stdout_log_path.as_deref()?)).ok()?;
-            brigade_toolset::issue_answer(tool, &log_text(&*printed, redactor).ok()?).ok()?
+            let printed = log_text(&*printed, redactor).ok()?;
+            brigade_toolset::provider_answer(tool, &receipt.args, &printed).ok()?
         }
         _ => return None,
     };
@@ -133,8 +126,7 @@ impl<'a> ProviderAnswerCheck<'a> {
     /// Returns the check of a call of such a tool. `None` for other calls.
     pub(crate) fn for_call(room: &'a WorkspaceInner, call: &Call) -> Option<ProviderAnswerCheck<'a>> {
         let tool = call.tool_id.as_str();
-        let is_provided = matches!(tool, SEARCH | SCREENSHOT) || is_of_forge(tool) || is_of_issues(tool);
-        is_provided.then_some(ProviderAnswerCheck { room })
+        (tool != COMMAND && may_start_a_program(tool)).then_some(ProviderAnswerCheck { room })
     }
 }
 
@@ -173,17 +165,9 @@ impl ProviderAnswerCheck<'_> {
         let disk = |error: brigade_fs::FsError| Failure::new(codes::FILE_ERROR, error.to_string());
         let (room, call, redactor) = (self.room, run.call.call(), run.redactor);
         let log = room.fs.open(&RelPath::composed(&run.paths.stdout_log)).map_err(disk)?;
-        if is_of_forge(&call.tool_id) {
-            let printed = log_text(&*log, redactor).map_err(disk)?;
-            return brigade_toolset::forge_answer(&call.tool_id, &printed).map(|_| Vec::new());
-        }
-        if is_of_issues(&call.tool_id) {
-            let printed = log_text(&*log, redactor).map_err(disk)?;
-            return brigade_toolset::issue_answer(&call.tool_id, &printed).map(|_| Vec::new());
-        }
-        if call.tool_id == SEARCH {
-            let printed = log_text(&*log, redactor).map_err(disk)?;
-            return brigade_toolset::search_answer(run.call.plan().args(), &printed).map(|_| Vec::new());
+        if call.tool_id != SCREENSHOT {
+            let (args, printed) = (run.call.plan().args(), log_text(&*log, redactor).map_err(disk)?);
+            return brigade_toolset::provider_answer(&call.tool_id, args, &printed).map(|_| Vec::new());
         }
         if run.outcome.is_some_and(|outcome| 0 < outcome.stdout.dropped) {
             let message = "the image is larger than `max_output_bytes` of the policy";

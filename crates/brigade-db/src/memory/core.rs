@@ -48,6 +48,17 @@ pub struct StoredCore {
     pub memory: CoreMemory,
 }
 
+/// The core memory of an agent, with its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct AgentCore {
+    /// The agent.
+    pub agent: String,
+    /// Its core memory.
+    #[serde(flatten)]
+    pub core: StoredCore,
+}
+
 impl CoreMemory {
     /// Returns the parts with their names, as they are written: a text as one row. Empty parts have no rows.
     pub fn parts(&self) -> [(&'static str, &[String]); 5] {
@@ -198,15 +209,20 @@ impl Store {
         })
     }
 
-    /// Returns the agents that have a core memory, in order.
+    /// Returns the core memories of all agents, or of one, by agent.
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn core_owners(&self) -> Result<Vec<String>, StoreError> {
-        self.look(|transaction| {
+    pub fn core_memories(&self, agent: Option<&str>) -> Result<Vec<AgentCore>, StoreError> {
+        let owners: Vec<String> = self.look(|transaction| {
             let mut statement = transaction.prepare("SELECT owner FROM memory_core ORDER BY owner")?;
             let owners = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
             Ok(owners)
-        })
+        })?;
+        let mut found = Vec::new();
+        for owner in owners.into_iter().filter(|owner| agent.is_none_or(|agent| agent == owner)) {
+            found.extend(self.core(&owner)?.map(|core| AgentCore { agent: owner, core }));
+        }
+        Ok(found)
     }
 }

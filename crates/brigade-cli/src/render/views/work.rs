@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 #[cfg(feature = "builtin")]
-use brigade::{
-    AgentCore, MemoryListReport, MemoryReport, PullRequestListReport, PullRequestReport, WorkTurnReport,
-};
+use brigade::store::memory::AgentCore;
 use brigade::{BriefReport, InboxItem, InboxItemReport, InboxReport, InboxStatus, WorkAnswerReport};
+#[cfg(feature = "builtin")]
+use brigade::{MemoryListReport, MemoryReport, PullRequestListReport, PullRequestReport, WorkTurnReport};
 
 use super::doctor::{FOLDED, IssueLine, UNWRITTEN, issue_line};
 use crate::render::page::Page;
@@ -111,7 +111,7 @@ impl View for WorkTurnReport {
 #[cfg(feature = "builtin")]
 impl View for MemoryListReport {
     fn show(&self, page: &mut Page) {
-        for AgentCore { agent, core, .. } in &self.core_memories {
+        for AgentCore { agent, core } in &self.core_memories {
             let text = format!("core memory of {agent}, version {}:", core.version);
             page.data.line(Text::new(Tone::Strong, &text));
             core.to_markdown().lines().for_each(|line| page.data.indented(2, line));
