@@ -16,6 +16,9 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 /// The folder of Brigade's own files.
 const OWN_FOLDER: &str = ".brigade/";
 
+/// The settings of the kitchen in the form of a shell script.
+const OWN_FILES: [&str; 2] = ["brigade.config", "brigade/brigade.config"];
+
 /// Looks up lines of workspace files. Reads each file once.
 pub struct SourceFiles {
     fs: Arc<dyn Fs>,
@@ -66,9 +69,10 @@ impl SourceFiles {
     }
 }
 
-/// Returns whether a file is in the folder of Brigade.
+/// Returns whether a file is in the folder of Brigade, or has settings of the kitchen.
 fn is_own(file: &str) -> bool {
-    file.parse::<RelPath>().is_ok_and(|path| path.as_str().starts_with(OWN_FOLDER))
+    let is_own = |path: &str| path.starts_with(OWN_FOLDER) || OWN_FILES.contains(&path);
+    file.parse::<RelPath>().is_ok_and(|path| is_own(path.as_str()))
 }
 
 #[cfg(test)]
@@ -80,7 +84,7 @@ mod tests {
     #[track_caller]
     fn check(file: &str, quote: Quote, is_shown: bool) {
         let fs = MemoryFs::new();
-        for path in [".brigade/tools.toml", ".mcp.json", "prd.json", ".brigaded/x"] {
+        for path in [".brigade/tools.toml", ".mcp.json", "prd.json", ".brigaded/x", "brigade.config"] {
             let path: RelPath = path.parse().unwrap();
             fs.create_dir_all(&path.parent()).unwrap();
             fs.write_atomic(&path, b"PLAIN = 'hunter2'\n", FileMode::Private).unwrap();
@@ -95,6 +99,7 @@ mod tests {
     #[test]
     fn only_lines_of_own_and_of_named_files_are_shown() {
         check(".brigade/tools.toml", Quote::Own, true);
+        check("brigade.config", Quote::Own, true);
         check(".mcp.json", Quote::Own, false);
         check("./.mcp.json", Quote::Own, false);
         check(".brigade/../.mcp.json", Quote::Own, false);

@@ -493,3 +493,17 @@ fn usage_errors_are_documents_too() {
         site.json(["call", "list", "--target", target]).expect(2);
     }
 }
+
+#[test]
+fn faults_of_arguments_and_schemas_show_their_line() {
+    // Issue 44.
+    let site = Site::script("true");
+    let typed = site.tools(["call", "plan", "tool", "--args", r#"{"path": nothing}"#]).to_string();
+    assert!(typed.contains("help: {\"path\": nothing}\nhelp:          ^"), "{typed}");
+    site.workspace.write("args.json", "{\n  \"path\": nothing\n}\n");
+    let named = site.tools(["call", "plan", "tool", "--args-json", "args.json"]).to_string();
+    assert!(named.contains("2 |   \"path\": nothing\n  |           ^"), "{named}");
+    site.workspace.write("schemas/tool.json", "{\n  \"type\": nothing\n}\n");
+    let schema = site.tools(["call", "plan", "tool", "--args", "{}"]).to_string();
+    assert!(schema.contains("2 |   \"type\": nothing\n  |           ^"), "{schema}");
+}
