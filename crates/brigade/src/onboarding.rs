@@ -14,7 +14,8 @@ use brigade_harness::{
     Client, DiscoveredEntry, EntrySource, HarnessFiles, NAME, Scope, ServerTransport, clients,
 };
 use brigade_ops::{DiscoverRequest, Error, ErrorKind, RegisterSource};
-use brigade_workspace::load;
+use brigade_policy::SandboxMode;
+use brigade_workspace::{POLICY, load};
 
 use crate::report::{SetupLevel, SetupProgram, SetupReport, SetupServer, SetupState};
 use crate::workspace_inner::WorkspaceInner;
@@ -81,7 +82,21 @@ impl Onboarding {
             let other = rows.iter().find(|row| row.name == entry.name).map(|row| row.source.clone());
             rows.push(row(entry, is_known, other));
         }
-        Ok(SetupReport { programs: programs(&found.harnesses, &connected), servers: rows, ..self.report() })
+        Ok(SetupReport {
+            programs: programs(&found.harnesses, &connected),
+            servers: rows,
+            notes: self.unconfined().into_iter().collect(),
+            ..self.report()
+        })
+    }
+
+    /// Returns a note if the policy lets servers start without a complete sandbox.
+    fn unconfined(&self) -> Option<String> {
+        let state = load::policy(&self.room);
+        let mode = state.policy()?.sandbox.mode.as_ref().map_or(SandboxMode::Off, |mode| mode.value);
+        (mode != SandboxMode::Enforce).then(|| {
+            format!("{POLICY} has the sandbox mode `{mode}`, so servers may reach what your account can")
+        })
     }
 
     /// Returns a report about nothing.

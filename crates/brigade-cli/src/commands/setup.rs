@@ -176,7 +176,8 @@ fn add_all(
     let count = servers.iter().filter(|name| is_new(name)).count();
     if asking == Asking::Person && 0 < count {
         let noun = if count == 1 { "this server" } else { "these servers" };
-        let question = format!("Start {noun} in the sandbox, to list the tools?");
+        let place = if found.notes.is_empty() { " in the sandbox" } else { "" };
+        let question = format!("Start {noun}{place}, to list the tools?");
         if !matches!(output.ask(&question, "yes")?.to_lowercase().as_str(), "y" | "yes") {
             output.note("nothing was written");
             return Ok(Exit::Refused);

@@ -7,11 +7,8 @@ pub(super) const FIRST_STEPS: &[Examples] = &[
         PROGRAM,
         "setup",
         &[
-            ("brigade setup", "Look what is here, ask what to govern, and set it up"),
-            (
-                "brigade setup --yes --agents claude,codex --servers git,time",
-                "Without questions, for scripts",
-            ),
+            ("brigade setup", "Look what is here, and ask what to govern"),
+            ("brigade setup --yes --agents claude --servers git,time", "Do not ask, for scripts"),
             ("brigade setup --undo", "Take it back"),
         ],
     ),
@@ -28,9 +25,9 @@ pub(super) const FIRST_STEPS: &[Examples] = &[
     (
         PROGRAM,
         "enable",
-        &[("brigade enable 'git-*' --accept-hints", "Grant the effects that the server proposes")],
+        &[("brigade enable 'notes-*' --accept-hints", "Grant the effects that the server proposes")],
     ),
-    (PROGRAM, "disable", &[("brigade disable 'git-*'", "Take the tools of a server away from agents")]),
+    (PROGRAM, "disable", &[("brigade disable 'notes-*'", "Take the tools of a server away from agents")]),
     (
         PROGRAM,
         "demo",

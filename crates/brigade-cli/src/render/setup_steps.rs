@@ -33,6 +33,9 @@ pub(crate) fn show_found(report: &SetupReport, page: &mut Page) {
         page.data.line("no MCP server was found in the files of agent programs");
         return;
     }
+    for note in &report.notes {
+        page.note(note);
+    }
     let mut table = Table::new([
         ("", Fit::Whole),
         ("server", Fit::Whole),

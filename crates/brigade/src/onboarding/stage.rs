@@ -328,7 +328,7 @@ impl StagedSetup {
         rows.sort_by(|one, other| one.path.cmp(&other.path));
         self.report.change_count = rows.len();
         self.report.changes = rows;
-        self.report.notes = notes(&self.report);
+        self.report.notes = self.onboarding.unconfined().into_iter().chain(notes(&self.report)).collect();
         let is_here = self.onboarding.level == SetupLevel::Project;
         self.report.next_commands =
             is_here.then(|| self.room.spelled(NextStep::UndoSetup)).into_iter().collect();
