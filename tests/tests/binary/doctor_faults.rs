@@ -483,7 +483,9 @@ fn calls_that_need_someone_are_found() {
         }),
         (tool("call_failed", "warning"), |site| {
             site.workspace.write("bin/tool.sh", "exit 3\n");
-            site.receipt_of("tool", "{}");
+            // Issue 45: with its receipt, the run is the only issue.
+            let receipt = site.receipt_of("tool", "{}");
+            site.workspace.remove(format!(".brigade/tools/runs/{}.json", receipt["id"].as_str().unwrap()));
         }),
         (tool("call_held", "info"), |site| {
             let id = site.queue("tool", "{}");

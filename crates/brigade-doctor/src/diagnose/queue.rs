@@ -394,6 +394,31 @@ mod tests {
         assert_eq!(failed(&run, failure(&run).1), "failed with exit code 3");
     }
 
+    /// Issue 45: agents go on after a failure, so an old one needs no person, and equal ones are one issue.
+    #[test]
+    fn old_and_equal_failures_of_agents_are_left_out() {
+        let run = |id: &str, caller: &str, started_at: &str| {
+            let members = [("id", id), ("call_id", id), ("tool_id", "t"), ("status", "failed")];
+            let about = [("family", "script"), ("caller", caller), ("started_at", started_at)];
+            let members = members.into_iter().chain(about).map(|(key, value)| (key, Json::from(value)));
+            RunState::from_receipt(&Receipt::from_json(Json::object(members)).unwrap())
+        };
+        let check = |runs: &[RunState], failures: AgentFailures, expect: &[&str]| {
+            let now = "2026-11-29T12:00:00Z".parse().unwrap();
+            let found = crate::diagnose(Snapshot { runs, failures, ..Snapshot::new(now) });
+            let ids: Vec<&str> = found.iter().filter_map(|issue| issue.run_id.as_deref()).collect();
+            assert_eq!(ids, expect);
+        };
+        let old = [
+            run("a", "agent:codex", "2026-11-28T11:00:00Z"),
+            run("b", "command-line", "2026-11-27T11:00:00Z"),
+        ];
+        check(&old, AgentFailures::Recent, &["b"]);
+        check(&old, AgentFailures::All, &["a", "b"]);
+        let equal = ["c", "d"].map(|id| run(id, "agent:codex", "2026-11-29T11:00:00Z"));
+        check(&equal, AgentFailures::Recent, &["c"]);
+    }
+
     #[test]
     fn a_decision_is_reported_without_secrets() {
         assert_eq!(with_reason("was rejected", Some(" not\nnow ")), "was rejected: not now");

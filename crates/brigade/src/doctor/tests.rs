@@ -194,7 +194,7 @@ fn a_failed_run_that_cannot_be_asked_for_again_says_why() {
     let workspace = workspace(folder.path(), TOOLS);
     workspace.write_files(&[NewFile::new("bin/greet.sh", "exit 3\n")]).unwrap();
     workspace.calls().run(approved(&workspace)).unwrap();
-    check(&workspace, &["policy policy_missing", "greet call_failed", "greet run_failed"]);
+    check(&workspace, &["policy policy_missing", "greet run_failed"]);
     let schema = r#"{"type": "object", "properties": {"name": {"type": "integer"}}}"#;
     workspace.write_files(&[NewFile::new("greet.json", schema)]).unwrap();
     let report = workspace.doctor().check(&DoctorRequest::default()).unwrap();
