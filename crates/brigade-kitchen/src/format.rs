@@ -1,7 +1,7 @@
 //! The formats of files that people and workers write, as `docs/schemas` describes them.
 //!
-//! These types only describe: [`crate::prd::read`] and [`crate::signal`] read the files, and report every fault with its
-//! place. A PRD may also have members of its author's own, which begin with `x-` or `_`.
+//! These types only describe: [`crate::prd::read`] and [`crate::signal`] read the files, and report every fault with
+//! its place. A PRD may also have members of its author's own, which begin with `x-` or `_`.
 
 use brigade_core::Json;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ pub struct TaskFormat {
     /// The ids of the tasks that must be done before it.
     #[serde(default)]
     pub depends_on: Vec<TaskId>,
-    /// How hard it is, which chooses the tier that begins: `junior`, also written `line`; `senior` or `sous`; or `auto`.
+    /// How hard it is, which chooses the tier that begins: `junior` (or `line`), `senior` (or `sous`), or `auto`.
     #[serde(default)]
     pub complexity: Option<Complexity>,
     /// Whether it is done. Brigade sets it.

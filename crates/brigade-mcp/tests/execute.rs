@@ -143,6 +143,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         program: Some(&program),
         fs: &fs,
         directory: workspace.path(),
+        input: brigade_process::Input::Null,
         environment: &environment,
         secrets: &[],
         paths: RunPaths {

@@ -10,6 +10,7 @@ pub(crate) mod import;
 pub(crate) mod import_mcp;
 pub(crate) mod installing;
 pub(crate) mod login;
+pub(crate) mod policy_tests;
 pub(crate) mod register;
 pub(crate) mod registries;
 pub(crate) mod sarif;

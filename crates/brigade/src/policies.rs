@@ -3,28 +3,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_access::builtin::{Fact, SCREENSHOT, definition};
+use brigade_access::builtin::{Fact, SCREENSHOT};
 use brigade_access::{ControlTool, control_tool};
 use brigade_call::{declare_code, is_open, undeclared_code};
 use brigade_catalog::{Tool, starter};
-use brigade_core::{ConfigIssue, ErrorKind, NextStep, Severity, codes};
-use brigade_fs::RelPath;
+use brigade_core::{ConfigIssue, NextStep, Severity, codes};
 use brigade_ops::{Error, InitReport, OnExisting, invalid_policy, write_starter};
 use brigade_policy::{
-    CallFacts, Diagnosis, ErrorLine, Failure, Policy, PolicyDecision, PolicyState, PolicyTest, Rule,
-    SandboxMode, TestSubject, explain, step_to_correct,
+    CallFacts, Diagnosis, ErrorLine, Failure, Policy, PolicyDecision, PolicyState, Rule, SandboxMode,
+    explain, step_to_correct,
 };
 use brigade_redact::Redactor;
 use brigade_workspace::{Config, FactReader, gather, load, masks};
 
 use crate::agents;
-use crate::report::{
-    ExplainReport, PolicyReport, PolicyTestReport, PolicyTestRow, Report as _, RulingReport,
-};
+use crate::report::{ExplainReport, PolicyReport, PolicyTestReport, Report as _, RulingReport};
 use crate::workspace_inner::{CATALOG, POLICY, WorkspaceInner};
-
-/// The maximum size of a policy that is tested.
-const FILE_LIMIT: u64 = 4 << 20;
 
 /// Operations on the policy.
 #[derive(Clone)]
@@ -67,36 +61,7 @@ impl Policies {
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn test(&self, file: Option<&Path>) -> Result<PolicyTestReport, Error> {
-        let (path, bytes) = match file {
-            Some(file) => {
-                let path = self.room.typed_path(file);
-                let bytes = self.room.fs.read_outside(&path, FILE_LIMIT);
-                (path.display().to_string(), bytes)
-            }
-            None => (POLICY.to_owned(), self.room.fs.read(&RelPath::from_static(POLICY), FILE_LIMIT)),
-        };
-        let bytes = match bytes {
-            Err(error) if error.is_not_found() => {
-                let failure = Failure::new(ErrorKind::NotFound, format!("the file `{path}` does not exist"));
-                return Err(failure.coded(codes::POLICY_MISSING).hint(NextStep::InitPolicy).into());
-            }
-            bytes => bytes.map_err(Failure::from)?,
-        };
-        let state = PolicyState::parse_untested(&path, &bytes);
-        let config = gather::config(&self.room)?;
-        let tests = state.policy().map(|policy| policy.tests.as_slice()).unwrap_or_default();
-        let tests: Vec<PolicyTestRow> = tests.iter().map(|test| tested(&state, test, &config)).collect();
-        let passed = tests.iter().filter(|test| test.passed).count();
-        Ok(PolicyTestReport {
-            schema: PolicyTestReport::SCHEMA,
-            target: self.room.target(),
-            policy_path: if file.is_some() { path } else { self.room.absolute(POLICY) },
-            valid: state.policy().is_some(),
-            errors: errors(&state),
-            passed,
-            failed: tests.len() - passed,
-            tests,
-        })
+        brigade_ops::test_policy(&self.room, file)
     }
 
     /// Explains what the policy allows for a tool, and which line decides; for an agent also which rule approves its
@@ -201,26 +166,6 @@ impl Policies {
             agent,
             diagnosis: if state.is_enabled() { diagnosis(&self.room, state) } else { None },
         })
-    }
-}
-
-/// Evaluates a test.
-fn tested(state: &PolicyState, test: &PolicyTest, config: &Config) -> PolicyTestRow {
-    let (id, tool) = match &test.subject {
-        TestSubject::Inline(tool) => (tool.id.as_str(), Some(&**tool)),
-        TestSubject::Catalog(id) => (id.as_str(), load::any_tool(&config.catalog, id).ok()),
-    };
-    let own = tool.and_then(|tool| definition(tool.id.as_str())).map(|row| row.approval);
-    let result = tool.map(|tool| test.evaluate(state, tool, own));
-    let missing = || vec![codes::TOOL_MISSING.as_str().to_owned()];
-    PolicyTestRow {
-        line: test.place.line,
-        tool: id.to_owned(),
-        expect: test.expect.to_string(),
-        got: result.as_ref().map(|result| result.got.to_string()),
-        because: test.because.clone(),
-        passed: result.as_ref().is_some_and(|result| result.passed),
-        codes: result.map_or_else(missing, |result| result.codes),
     }
 }
 

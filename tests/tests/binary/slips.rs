@@ -66,7 +66,7 @@ fn a_policy_is_tested_and_broken_by_its_own_test() {
         (&report["valid"], &report["passed"], &report["failed"]),
         (&json!(true), &json!(1), &json!(1))
     );
-    assert_eq!((&report["tests"][1]["line"], &report["tests"][1]["got"]), (&json!(7), &json!("allowed")));
+    assert_eq!((&report["tests"][1]["line"], &report["tests"][1]["got"]), (&json!(7), &json!("asks")));
     // A test of a tool in the catalog does not make the policy invalid. An inline one does.
     assert_eq!(site.document(["tools", "policy", "show"]).expect(0)["valid"], true);
     let wrong = format!("{rules}{}", denied.replace("\"blocked\"", "\"allowed\""));

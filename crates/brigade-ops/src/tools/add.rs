@@ -69,6 +69,7 @@ pub fn add_tools(
             tools: Vec::new(),
             enable: None,
             accept_hints: false,
+            effects: None,
             dry_run: false,
         };
         added.servers.push(import_mcp(context, &request, &mut |_| Ok(false))?);

@@ -183,6 +183,7 @@ fn import_server(context: &WorkspaceContext, runtime: Runtime, confirm: &mut Con
             tools: Vec::new(),
             enable: None,
             accept_hints: false,
+            effects: None,
             dry_run: false,
         };
         let report = import_mcp(context, &request, confirm)?;
