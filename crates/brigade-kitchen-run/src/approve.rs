@@ -98,6 +98,7 @@ impl Kitchen<'_> {
         report.fingerprint = Some(fingerprint);
         report.notes = standing.crew.notes();
         report.notes.extend(self.in_place_note(&standing.crew, &standing.prd));
+        report.notes.extend(unverified_note(&standing));
         let approval = standing.life.approval.as_ref();
         if let Some(before) = approval.filter(|before| before.fingerprint != fingerprint) {
             report.changes = changes(&before.items, &items);
@@ -209,6 +210,15 @@ impl Kitchen<'_> {
     fn person(&self) -> Option<String> {
         self.environment.get("USER").and_then(OsStr::to_str).map(str::to_owned)
     }
+}
+
+/// Returns a note about tasks that no command verifies.
+fn unverified_note(standing: &PrdState) -> Option<String> {
+    let unverified = standing.prd.tasks.iter().filter(|task| task.is_unverified() && !task.passes);
+    let ids: Vec<&str> = unverified.map(|task| task.id.as_str()).collect();
+    let is_tested = standing.crew.settings.test_cmd.is_some();
+    let note = || format!("nothing verifies {}: done is what the worker says", ids.join(", "));
+    (!ids.is_empty() && !is_tested).then(note)
 }
 
 /// Lists the tasks that only the file marks as done.

@@ -15,7 +15,7 @@ use brigade_workspace::read_policy;
 
 pub use crew::{Crew, Worker};
 pub(crate) use find::{LATEST, PRD_LIMIT, taken_alone};
-pub use find::{PrdFile, PrdSearch};
+pub use find::{PrdFile, PrdNames, PrdSearch};
 pub use standing::PrdState;
 
 use crate::kitchen::Kitchen;

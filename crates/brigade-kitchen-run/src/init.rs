@@ -7,7 +7,7 @@ use brigade_core::{
     ConfigIssue, ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Severity, StepFormatter, codes,
 };
 use brigade_fs::{FileMode, FsError, RelPath};
-use brigade_kitchen::config::{ConfigFile, import, starter};
+use brigade_kitchen::config::{ConfigFile, StarterKeys, import, starter};
 use brigade_policy::{ErrorLine, Failure};
 use brigade_workspace::CATALOG;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,8 @@ const CONFIG_LIMIT: u64 = 4 << 20;
 pub struct InitRequest {
     /// Whether to import a `brigade.config`.
     pub import: bool,
+    /// Whether to list all keys, instead of those that most people set.
+    pub full: bool,
     /// Whether to replace an existing `kitchen.toml`.
     pub force: bool,
     /// Whether to leave `.gitignore` unchanged.
@@ -118,7 +120,7 @@ impl KitchenInitReport {
 }
 
 impl Kitchen<'_> {
-    /// Creates `kitchen.toml` with every key explained, the directory of PRDs, and the ignore lines.
+    /// Creates `kitchen.toml` with its keys explained, the directory of PRDs, and the ignore lines.
     ///
     /// # Errors
     /// Returns [`ErrorKind::Usage`] if `kitchen.toml` exists and must not be replaced, or there is no `brigade.config`
@@ -132,10 +134,11 @@ impl Kitchen<'_> {
             return Err(failure.coded(codes::FILE_EXISTS).hint(NextStep::Replace));
         }
         let mut imported = None;
-        let (mut text, mut imported_keys, mut issues) = (starter(), 0, Vec::new());
+        let keys = if request.full { StarterKeys::Full } else { StarterKeys::Short };
+        let (mut text, mut imported_keys, mut issues) = (starter(keys), 0, Vec::new());
         if request.import {
             let (name, bytes) = self.shell_config()?;
-            let translated = import(ConfigFile { name, bytes: &bytes });
+            let translated = import(ConfigFile { name, bytes: &bytes }, keys);
             (text, imported_keys) = (translated.text, translated.keys);
             issues = translated.issues.iter().map(ErrorLine::from).collect();
             imported = Some(name.to_owned());

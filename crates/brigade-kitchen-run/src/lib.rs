@@ -53,7 +53,9 @@ pub use attempt::{Attempt, AttemptOutcome, TierWorker, attempt};
 pub use check::{Check, CheckOutcome, check};
 pub use clean::{AbandonedWork, KeptWorktree, KitchenCleanReport};
 pub use decisions::{AnswerReport, AnswerRequest, DecisionFilter, DecisionsReport, FailureChoice};
-pub use gather::{Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, PrdState, SHELL_CONFIGS, Worker};
+pub use gather::{
+    Configuration, Crew, KITCHEN_TOML, PrdFile, PrdNames, PrdSearch, PrdState, SHELL_CONFIGS, Worker,
+};
 pub use health::ReceiptCheck;
 pub use init::{InitRequest, KitchenInitReport, SkillRow, WriteOutcome};
 pub use journal::{JournalError, JournalFault, JournalProblem, JournalState, PrdJournal};

@@ -107,6 +107,7 @@ impl Kitchen<'_> {
         let waiting = life.decisions.iter().filter(|decided| decided.answer.is_none());
         let mut report = ServiceReport::new(self.target(), standing.path.to_string(), Outcome::DryRun);
         report.issues = standing.configuration.warnings();
+        report.notes.extend(standing.crew.sandbox_note());
         report.reason = standing.crew.refusals.first().map(|blocker| blocker.message.clone());
         report.done = progress.done.len() as u64;
         report.total = (0..prd.tasks.len()).filter(|at| set.has(*at)).count() as u64;

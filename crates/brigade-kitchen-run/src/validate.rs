@@ -73,6 +73,7 @@ impl Kitchen<'_> {
         report.approved = is_approved(self.life_of_workers()?.approval.as_ref(), report.fingerprint);
         report.config_issues = configuration.issues();
         report.refusals = crew.refusal_lines();
+        report.notes.extend(crew.sandbox_note());
         Ok(report)
     }
 }

@@ -20,7 +20,7 @@ use brigade_redact::shown_name;
 pub use import::{ImportedConfig, import};
 pub use keys::{KEYS, Key, Settings};
 pub use shell::{Assignment, NonLiteral};
-pub use starter::starter;
+pub use starter::{StarterKeys, starter};
 pub use value::{Integrate, Keep, PhaseAction, PhaseGate, Stall, Switch, WorkerCommand};
 
 use crate::adapter::Adapter;
@@ -332,6 +332,7 @@ impl Settings {
             pattern_only: self.verification_warn_grep_only,
             end_to_end: self.e2e_detection_enabled,
             tasks: true,
+            unverified: self.test_cmd.is_none(),
         }
     }
 }

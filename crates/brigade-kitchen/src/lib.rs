@@ -28,6 +28,7 @@ pub mod adapter;
 pub mod approval;
 mod command;
 pub mod config;
+pub mod format;
 pub mod health;
 mod layout;
 pub mod life;

@@ -15,8 +15,10 @@ mod select;
 mod state;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use brigade_core::{Fingerprint, RunId, Timestamp};
+use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 pub use budget::{Budget, Limits, TierUsage, Usage, budget};
@@ -237,7 +239,34 @@ pub enum Feedback {
     CommitRefused(String),
 }
 
+/// Durations and times of day in the output of a command.
+static TIMES: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"\b\d+:\d\d:\d\d(\.\d+)?\b|\b\d+(\.\d+)? ?(ms|µs|us|s|secs?|seconds?|min|minutes?)\b";
+    Regex::new(pattern).expect("the pattern is valid")
+});
+
 impl Feedback {
+    /// Returns whether two failures are equal, apart from times in the output of a command. An attempt without a
+    /// signal, or one that asks for another, is not known to have failed, so it is equal to none.
+    pub(crate) fn is_same_failure(&self, other: &Feedback) -> bool {
+        let timeless = |output: &str| TIMES.replace_all(output, "…").into_owned();
+        match (self, other) {
+            (Feedback::Attempt(_, None), _) => false,
+            (Feedback::Command { output: a, .. }, Feedback::Command { output: b, .. }) => {
+                self.without_output() == other.without_output() && timeless(a) == timeless(b)
+            }
+            _ => self == other,
+        }
+    }
+
+    fn without_output(&self) -> Feedback {
+        let mut copy = self.clone();
+        if let Feedback::Command { output, .. } = &mut copy {
+            output.clear();
+        }
+        copy
+    }
+
     /// Returns the class of the failure.
     pub fn class(&self) -> &'static str {
         match self {
@@ -306,6 +335,8 @@ pub struct TaskLife {
     pub last_failure: Option<(Feedback, Option<String>)>,
     /// The number of times that failure occurred in a row without a change.
     pub repeats: u64,
+    /// The number of times that failure occurred in a row in the current tier, whatever the attempts changed.
+    pub equal_failures: u64,
     /// The tree of the worktree after the last attempt.
     pub tree: Option<String>,
     /// The question about scope that is not answered yet.

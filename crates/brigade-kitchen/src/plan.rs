@@ -398,9 +398,9 @@ mod tests {
     #[test]
     fn a_planned_prd_is_readable_and_nothing_is_done() {
         let planned = json(
-            r#"{"tasks": [{"passes": true, "id": "US-1", "x": {"b": 1, "a": []}, "title": "A \"b\"\n",
+            r#"{"tasks": [{"passes": true, "id": "US-1", "x-y": {"b": 1, "a": []}, "title": "A \"b\"\n",
                 "verification": [{"cmd": "npm test", "type": "unit"}, "npm run e2e"], "acceptanceCriteria": ["c"]}],
-                "later": 5, "featureName": "Add auth", "constraints": []}"#,
+                "x-later": 5, "featureName": "Add auth", "constraints": []}"#,
         );
         let text = document(&planned, now());
         assert_eq!(
@@ -410,7 +410,7 @@ mod tests {
   "branchName": "feature/add-auth",
   "createdAt": "2026-01-19T12:00:00+00:00",
   "constraints": [],
-  "later": 5,
+  "x-later": 5,
   "tasks": [
     {
       "id": "US-1",
@@ -425,7 +425,7 @@ mod tests {
         },
         "npm run e2e"
       ],
-      "x": {
+      "x-y": {
         "a": [],
         "b": 1
       },

@@ -5,6 +5,7 @@
 
 mod added;
 mod graph;
+pub(crate) mod keys;
 mod lint;
 mod passes;
 mod read;
@@ -46,7 +47,7 @@ pub struct Prd {
     pub test_command: Option<Command>,
     /// The tasks, in the order of the file.
     pub tasks: Vec<Task>,
-    /// Unknown members.
+    /// The author's own members, without effect.
     pub other: Object,
 }
 
@@ -75,7 +76,7 @@ pub struct Task {
     pub exclusive: Option<String>,
     /// What a person has to check by hand; empty if nothing.
     pub manual_verification: Vec<String>,
-    /// Unknown members.
+    /// The author's own members, without effect.
     pub other: Object,
     /// Where the task is in the file.
     pub place: Place,
@@ -238,8 +239,12 @@ codes! {
         WalkawayPatternOnly = "walkaway_pattern_only",
         /// A value has the wrong type.
         Type = "type",
+        /// A key is unknown.
+        UnknownKey = "unknown_key",
         /// A task has no acceptance criteria.
         NoCriteria = "no_criteria",
+        /// Nothing verifies a task.
+        NoVerification = "no_verification",
         /// A task has no complexity.
         NoComplexity = "no_complexity",
         /// The verification of a task does not fit its title.
@@ -368,6 +373,11 @@ impl Task {
         let is_pattern = |entry: &Verification| entry.kind == VerificationKind::Pattern;
         let is_known = !self.verification.is_empty() && !self.verification_has_errors;
         is_known && self.verification.iter().all(is_pattern)
+    }
+
+    /// Returns whether it has no verification at all. Then it is done when its worker says so.
+    pub fn is_unverified(&self) -> bool {
+        self.verification.is_empty() && !self.verification_has_errors
     }
 
     /// Returns whether one of its commands has one of these kinds.

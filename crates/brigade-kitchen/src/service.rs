@@ -110,6 +110,9 @@ pub struct ServiceReport {
     /// Other problems, such as a file that could not be written.
     #[serde(default)]
     pub issues: Vec<String>,
+    /// What a person should know before the start, such as that no sandbox is on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What to do next.
     pub next: Vec<Hint>,
     /// For a dry run: the ids of the tasks in waves. Each wave depends only on the waves before it.
@@ -184,6 +187,7 @@ impl ServiceReport {
             cost_usd: 0.0,
             attempts: 0,
             issues: Vec::new(),
+            notes: Vec::new(),
             next: Vec::new(),
             waves: None,
             tasks: None,

@@ -34,12 +34,14 @@ const PAGES: &[(&str, &str)] = &[
     ("library", include_str!("../../../docs/library.md")),
     ("memory", include_str!("../../../docs/memory.md")),
     ("performance", include_str!("../../../docs/performance.md")),
+    ("prd", include_str!("../../../docs/prd.md")),
     ("receipts", include_str!("../../../docs/receipts.md")),
     ("registry", include_str!("../../../docs/registry.md")),
     ("security", include_str!("../../../docs/security.md")),
     ("servers", include_str!("../../../docs/servers.md")),
     ("state", include_str!("../../../docs/state.md")),
     ("switching", include_str!("../../../docs/switching.md")),
+    ("worker", include_str!("../../../docs/worker.md")),
 ];
 
 #[derive(Deserialize)]

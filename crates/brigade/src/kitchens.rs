@@ -15,7 +15,7 @@ use brigade_kitchen_run::{
     AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, BacklogSink, DecisionFilter, DecisionsReport,
     FailOn, FailureChoice, FollowTarget, Follower, InitRequest, KitchenCleanReport, KitchenInitReport,
     KitchenLogReport, KitchenReceiptsReport, KitchenVerifyReport, LogEnd, LogRequest, LogSink, MapRequest,
-    PlanRequest, PlanWish, PrdSearch, ServiceOptions, WatchView,
+    PlanRequest, PlanWish, PrdNames, PrdSearch, ServiceOptions, WatchView,
 };
 use brigade_ops::{Error, ErrorKind};
 
@@ -55,6 +55,12 @@ impl Kitchen {
         let prd = prd.map(|path| self.room.environment.expand(path));
         let directory = brigade_process::current_dir().ok();
         Ok(self.hands().search(prd.as_deref(), directory.as_deref())?)
+    }
+
+    fn search_task<'t>(&self, prd: Option<&Path>, task: &'t str) -> Result<(PrdSearch, &'t str), Error> {
+        let prd = prd.map(|path| self.room.environment.expand(path));
+        let directory = brigade_process::current_dir().ok();
+        Ok(self.hands().search_task(prd.as_deref(), task, directory.as_deref())?)
     }
 
     /// Writes `kitchen.toml`, the directory of PRDs and the ignore lines.
@@ -185,6 +191,14 @@ impl Kitchen {
         Ok(self.hands().is_there()?)
     }
 
+    /// Returns the names of the PRDs and of their tasks.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn names(&self) -> Result<Vec<PrdNames>, Error> {
+        Ok(self.hands().names()?)
+    }
+
     /// Lists the decisions of a PRD, or of all.
     ///
     /// # Errors
@@ -244,8 +258,9 @@ impl Kitchen {
     ///
     /// # Errors
     /// Fails if the PRD does not exist, task or attempt.
-    pub fn log(&self, prd: &Path, request: LogRequest<'_>) -> Result<KitchenLogReport, Error> {
-        Ok(self.hands().log(&self.search(Some(prd))?, request)?)
+    pub fn log(&self, prd: Option<&Path>, request: LogRequest<'_>) -> Result<KitchenLogReport, Error> {
+        let (search, task) = self.search_task(prd, request.task)?;
+        Ok(self.hands().log(&search, LogRequest { task, ..request })?)
     }
 
     /// Passes the log of an attempt in pieces. Following ends with the attempt, or when the cancel token is set. An
@@ -255,7 +270,7 @@ impl Kitchen {
     /// Fails if the PRD does not exist, task or attempt. Following also needs a cancel token.
     pub fn pass_log(
         &self,
-        prd: &Path,
+        prd: Option<&Path>,
         request: LogRequest<'_>,
         reach: KitchenLogReach,
         sink: LogSink<'_>,
@@ -267,7 +282,8 @@ impl Kitchen {
                 return Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"));
             }
         };
-        Ok(self.hands().pass_log(&self.search(Some(prd))?, request, end, sink)?)
+        let (search, task) = self.search_task(prd, request.task)?;
+        Ok(self.hands().pass_log(&search, LogRequest { task, ..request }, end, sink)?)
     }
 
     /// Lists the newest receipts, at most this many.
@@ -335,14 +351,15 @@ impl Kitchen {
     /// what would be executed, or another service has the PRD.
     pub fn ticket(
         &self,
-        prd: &Path,
+        prd: Option<&Path>,
         task: &str,
         options: &ServiceOptions,
         follower: &dyn Follower,
     ) -> Result<ServiceReport, Error> {
         self.room.require_outside_run()?;
         let options = self.options(options);
-        let report = self.hands().ticket(&self.search(Some(prd))?, task, &options, follower)?;
+        let (search, task) = self.search_task(prd, task)?;
+        let report = self.hands().ticket(&search, task, &options, follower)?;
         Ok(report.spelled(&self.room.speller()))
     }
 
@@ -352,11 +369,12 @@ impl Kitchen {
     /// As [`Kitchen::rehearse`]; also if the task depends on tasks that are not done.
     pub fn rehearse_ticket(
         &self,
-        prd: &Path,
+        prd: Option<&Path>,
         task: &str,
         options: &ServiceOptions,
     ) -> Result<ServiceReport, Error> {
-        Ok(self.hands().rehearse_ticket(&self.search(Some(prd))?, task, options)?)
+        let (search, task) = self.search_task(prd, task)?;
+        Ok(self.hands().rehearse_ticket(&search, task, options)?)
     }
 
     /// Adds what the environment of the workspace has: who cancels, and the work inbox.

@@ -94,6 +94,7 @@ pub mod kitchen {
     pub use brigade_kitchen::adapter::Permissions;
     pub use brigade_kitchen::approval::{Change, ChangeKind, CommandKind, CommandRow, PrdOrigin, TierRow};
     pub use brigade_kitchen::config::{Flags, PhaseGate};
+    pub use brigade_kitchen::format::{PrdFormat, ResultFormat};
     pub use brigade_kitchen::life::{
         Answer, AnsweredBy, AttemptEnd, CommandResult, Decision, DecisionKind, Life, Line, Record,
         ReviewResult, TaskOutcome,
@@ -105,8 +106,8 @@ pub mod kitchen {
     pub use brigade_kitchen::{PrdName, TaskId, Tier};
     pub use brigade_kitchen_run::{
         AbandonedWork, Activity, FollowTarget, Follower, KeptWorktree, KitchenReceipt, LogText, NoFollower,
-        PrintedLines, ReceiptFinding, RunEnd, RunKind, RunningRow, ServiceView, SkillRow, WatchView,
-        WriteOutcome,
+        PrdNames, PrintedLines, ReceiptFinding, RunEnd, RunKind, RunningRow, ServiceView, SkillRow,
+        WatchView, WriteOutcome,
     };
 }
 

@@ -129,6 +129,13 @@ fn attempt_logs_are_shown_and_unknown_ones_refused() {
         (&json!(1), &json!(false), &json!("line"))
     );
     assert_eq!(json["stderr"]["text"], "oh no\n");
+    // Issue 45: only the path of the PRD was understood.
+    for words in [&["a"][..], &["crew/a"], &["crew", "a"]] {
+        let named = crew.site.document([&["kitchen", "log"], words].concat()).expect(0);
+        assert_eq!((&named["prd_path"], &named["task"]), (&json!(PRD), &json!("a")), "{words:?}");
+    }
+    assert_eq!(crew.site.document(["status", "crew"]).expect(0)["prd_path"], PRD);
+    assert_eq!(crew.site.document(["kitchen", "log", "zz"]).expect(1)["code"], "task_missing");
     let refused = |words: &[&str]| crew.site.document([&["kitchen", "log", PRD], words].concat()).expect(1);
     let missing = refused(&["a", "--attempt", "9"]);
     assert!(missing.to_string().contains("there are 1, 2, 3"), "{missing:#}");

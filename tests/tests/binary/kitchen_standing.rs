@@ -76,8 +76,8 @@ fn changes_after_an_approval_are_named() {
         (
             PRD,
             "\"passes\": false},\n    {\"id\": \"US-002\"",
-            "\"passes\": false, \"x\": 1},\n    {\"id\": \"US-002\"",
-            "task.US-001.x",
+            "\"passes\": false, \"x-y\": 1},\n    {\"id\": \"US-002\"",
+            "task.US-001.x-y",
         ),
         (".brigade/kitchen.toml", "agent.sh line", "agent.sh fast", "worker.line.argv"),
         (".brigade/kitchen.toml", "[tier.line]", "test_timeout = 5\n[tier.line]", "config.test_timeout"),

@@ -77,6 +77,8 @@ fn faults() -> Vec<Case> {
             None,
         ),
         (F::Type, one(&format!("\"dependsOn\": 5, {good}")), Some((2, 26))),
+        (F::UnknownKey, one(&format!("\"dependOn\": [], {good}")), Some((2, 13))),
+        (F::NoVerification, one(good), None),
         (F::NoCriteria, one("\"title\": \"t\", \"complexity\": \"junior\""), None),
         (F::NoComplexity, one("\"title\": \"t\", \"acceptanceCriteria\": [\"x\"]"), None),
         (F::Coverage, one("\"title\": \"Add a button\", \"verification\": [\"grep -q x y\"]"), None),
@@ -255,6 +257,10 @@ fn a_configuration_is_translated_and_means_the_same() {
     assert_eq!(site.document(["kitchen", "init"]).expect(2)["code"], "file_exists");
     assert_eq!(site.document(["kitchen", "init", "--force", "--import"]).expect(2)["code"], "file_missing");
     site.document(["kitchen", "init", "--force"]).expect(0);
+    let lines = || site.workspace.read_text(".brigade/kitchen.toml").lines().count();
+    assert!(lines() < 40);
+    site.document(["kitchen", "init", "--force", "--full"]).expect(0);
+    assert!(300 < lines());
     let ignored = site.workspace.read_text(".gitignore");
     assert!(ignored.contains("/.brigade/kitchen/"), "{ignored}");
     assert_eq!(ignored.matches("/.brigade/kitchen/").count(), 1);

@@ -142,10 +142,17 @@ impl Crew {
         self.refusals.iter().map(line).collect()
     }
 
+    /// Returns a note if no sandbox limits what is started.
+    pub(crate) fn sandbox_note(&self) -> Option<String> {
+        let note = "no sandbox is on, so workers and verification can do whatever you can: set `mode` in [sandbox] of \
+                    policy.toml";
+        (self.sandbox == SandboxMode::Off.as_str()).then(|| note.to_owned())
+    }
+
     /// Returns notes about permissions for a person who approves.
     pub fn notes(&self) -> Vec<String> {
         let wants_skip = self.settings.skip_permissions;
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = self.sandbox_note().into_iter().collect();
         for worker in self.workers.iter().filter(|_| wants_skip) {
             let Some(adapter) = worker.adapter.as_ref().filter(|adapter| !adapter.skip.is_empty()) else {
                 continue;

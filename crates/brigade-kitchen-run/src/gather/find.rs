@@ -4,10 +4,10 @@ use std::path::Path;
 
 use brigade_core::{ErrorKind, Timestamp, closest, codes};
 use brigade_fs::{FileKind, FsError, Location, RelPath};
-use brigade_kitchen::PrdName;
 use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::life::{Life, Stage};
 use brigade_kitchen::prd::{Lints, Prd, PrdReading, ValidPrd, read};
+use brigade_kitchen::{PrdName, TaskId};
 use brigade_policy::{Blocker, Failure};
 
 use crate::journal::{JournalState, PrdJournal};
@@ -83,6 +83,17 @@ impl PrdSearch {
     }
 }
 
+/// The names of a PRD and of its tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrdNames {
+    /// The short name.
+    pub name: String,
+    /// The path, relative to the workspace.
+    pub path: String,
+    /// The ids and titles of the tasks.
+    pub tasks: Vec<(String, String)>,
+}
+
 /// A file that may be a PRD.
 pub(crate) struct Candidate {
     pub(crate) path: RelPath,
@@ -90,7 +101,8 @@ pub(crate) struct Candidate {
 }
 
 impl Kitchen<'_> {
-    /// Returns the search for a typed path. A relative path is looked up in `directory`, then in the workspace.
+    /// Returns the search for a typed path. A relative path is looked up in `directory`, then in the workspace. A word
+    /// may also be the name of a PRD, such as `calc` for `prd-calc.json`, or `calc/T3` for one of its tasks.
     ///
     /// # Errors
     /// Fails if the path leads out of the workspace, or on a disk error.
@@ -112,7 +124,80 @@ impl Kitchen<'_> {
             return Ok(PrdSearch::At(path.clone()));
         }
         let in_workspace = resolve(typed)?.filter(|path| self.fs.exists(path).unwrap_or(false));
-        in_workspace.or(near).map(PrdSearch::At).ok_or_else(outside)
+        let named = match (&in_workspace, typed.to_str()) {
+            (None, Some(word)) => self.named(word)?,
+            _ => None,
+        };
+        in_workspace.or(named).or(near).map(PrdSearch::At).ok_or_else(outside)
+    }
+
+    /// Returns the PRD that a word names.
+    fn named(&self, word: &str) -> Result<Option<RelPath>, FsError> {
+        let word = word
+            .split_once('/')
+            .filter(|(_, task)| task.parse::<TaskId>().is_ok())
+            .map_or(word, |(prd, _)| prd);
+        let named = self.candidates()?.into_iter().find(|candidate| {
+            PrdName::of_path(candidate.path.as_str())
+                .is_ok_and(|name| name.as_str() == word || name.prefix() == word)
+        });
+        Ok(named.map(|candidate| candidate.path))
+    }
+
+    /// Returns the names of the PRDs and of their tasks.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn names(&self) -> Result<Vec<PrdNames>, Failure> {
+        let read = |candidate: Candidate| self.prd_at(&candidate.path, PrdOrigin::Named, Lints::NONE).ok();
+        let names = |found: PrdFile| PrdNames {
+            name: found.name.prefix().to_owned(),
+            path: found.path.to_string(),
+            tasks: found
+                .reading
+                .prd
+                .tasks
+                .into_iter()
+                .map(|task| (task.id.to_string(), task.title))
+                .collect(),
+        };
+        Ok(self.candidates()?.into_iter().filter_map(read).map(names).collect())
+    }
+
+    /// Returns the search for the PRD of a typed task, and the id in it: `T3` of a named PRD, `calc/T3`, or `T3` alone,
+    /// which is a task of the PRD in progress, or else of the only PRD that has one with this id.
+    ///
+    /// # Errors
+    /// Same as [`Kitchen::search`]. Also fails if several PRDs have the task, or none.
+    pub fn search_task<'t>(
+        &self,
+        prd: Option<&Path>,
+        task: &'t str,
+        directory: Option<&Path>,
+    ) -> Result<(PrdSearch, &'t str), Failure> {
+        if prd.is_some() {
+            return Ok((self.search(prd, directory)?, task));
+        }
+        if let Some((prd, task)) = task.rsplit_once('/') {
+            return Ok((self.search(Some(Path::new(prd)), directory)?, task));
+        }
+        let has = |found: &PrdFile| found.reading.prd.tasks.iter().any(|known| known.id.as_str() == task);
+        let current = self.prd(&PrdSearch::AnyAtAll, Lints::NONE);
+        if current.as_ref().is_ok_and(has) {
+            return Ok((PrdSearch::AnyAtAll, task));
+        }
+        let read = |candidate: Candidate| self.prd_at(&candidate.path, PrdOrigin::Named, Lints::NONE).ok();
+        let mut others: Vec<PrdFile> = self.candidates()?.into_iter().filter_map(read).filter(has).collect();
+        match (others.len(), task.parse::<TaskId>()) {
+            (1, _) => Ok((PrdSearch::At(others.remove(0).path), task)),
+            (2.., Ok(id)) => {
+                let named: Vec<String> = others.iter().map(|found| found.name.shown(&id)).collect();
+                let failure = Failure::new(ErrorKind::Usage, format!("several PRDs have a task `{id}`"));
+                Err(failure.hint(format!("name the PRD: {}", named.join(", "))))
+            }
+            // The error then names the tasks of the PRD in progress.
+            _ => current.map(|_| (PrdSearch::AnyAtAll, task)),
+        }
     }
 
     /// Resolves a typed path of an output file. A relative path starts in `directory`.

@@ -1,5 +1,6 @@
 //! Jobs of a service: each does one step of one task in a thread.
 
+mod leftovers;
 mod wording;
 
 use std::path::{Component, Path, PathBuf};
@@ -457,7 +458,10 @@ impl<'e> JobContext<'e> {
             Err(fault) => return (None, JobEvent::Fault(fault)),
         };
         match self.try_step(task, step, &mut hold, run, watch) {
-            Ok(told) => (Some(hold), told),
+            Ok(told) => {
+                self.drop_leftovers(&hold, &told);
+                (Some(hold), told)
+            }
             Err(fault) => (Some(hold), JobEvent::Fault(fault)),
         }
     }

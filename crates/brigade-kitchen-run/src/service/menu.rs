@@ -28,6 +28,8 @@ pub(crate) struct ServedPrd {
     pub(crate) settings: Settings,
     /// Settings that have no effect as written.
     pub(crate) warnings: Vec<String>,
+    /// What a person should know before the start.
+    pub(crate) notes: Vec<String>,
     pub(crate) policy: PolicyState,
     pub(crate) grants: KitchenGrants,
     pub(crate) fingerprint: Fingerprint,
@@ -63,12 +65,14 @@ impl ServedPrd {
         drop(ready);
         let missing = crew.workers.iter().filter_map(|worker| Some((worker.tier, worker.missing?)));
         let why_missing = missing.collect();
+        let notes = crew.sandbox_note().into_iter().collect();
         Ok(ServedPrd {
             secrets: kitchen.secrets(&configuration),
             path,
             name,
             settings: crew.settings,
             warnings: configuration.warnings(),
+            notes,
             policy: configuration.policy,
             grants,
             fingerprint,

@@ -75,6 +75,7 @@ impl ServiceLoop<'_> {
         let (target, path) = (self.kitchen.target(), self.menu.path.to_string());
         let mut report = ServiceReport::new(target, path, outcome);
         report.reason = reason;
+        report.notes = self.menu.notes.clone();
         report.done = progress.done.len() as u64;
         report.total = (0..prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64;
         report.completed = ids(&progress.done);

@@ -341,6 +341,9 @@ pub struct WorkersReport {
     pub config_issues: Vec<ErrorLine>,
     /// Why nothing would be started.
     pub refusals: Vec<ErrorLine>,
+    /// What a person should know before approving.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 impl Report for WorkersReport {
@@ -359,6 +362,7 @@ impl WorkersReport {
             effects: Vec::new(),
             config_issues: Vec::new(),
             refusals: Vec::new(),
+            notes: Vec::new(),
         }
     }
 }

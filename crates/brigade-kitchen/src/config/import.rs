@@ -2,13 +2,13 @@
 
 use brigade_core::ConfigIssue;
 
-use super::starter::render;
+use super::starter::{StarterKeys, render};
 use super::{Config, ConfigFile};
 
 /// A translated configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedConfig {
-    /// The text of `kitchen.toml`. Keys that the file does not set are comments.
+    /// The text of `kitchen.toml`. Listed keys that the file does not set are comments.
     pub text: String,
     /// How many keys the text sets.
     pub keys: usize,
@@ -17,8 +17,8 @@ pub struct ImportedConfig {
 }
 
 /// Translates a `brigade.config`. The result sets the same values as the file.
-pub fn import(file: ConfigFile<'_>) -> ImportedConfig {
+pub fn import(file: ConfigFile<'_>, keys: StarterKeys) -> ImportedConfig {
     let config = Config::read(Some(file), None);
-    let text = render(&config.settings, &|key| config.places.contains_key(key.toml));
+    let text = render(&config.settings, keys, &|key| config.places.contains_key(key.toml));
     ImportedConfig { text, keys: config.places.len(), issues: config.issues }
 }

@@ -266,7 +266,7 @@ settings! {
     output_stall_threshold: u64 = 300, "OUTPUT_STALL_THRESHOLD", "output_stall_threshold", free, SECONDS_OR_NONE;
     /// What happens then: `warn` or `kill`
     stall: Stall = Stall::Warn, "", "stall", free;
-    /// Equal failures without a change before a task counts as stuck; 0 for never
+    /// Equal failures, without a change or in the highest tier, before a person is asked; 0 for never
     stuck_after: u64 = 3, "", "stuck_after", free, Rule::Range(0, 100);
     /// Longest seconds of waiting for the limit of a provider
     limit_wait_max: u64 = 21_600, "", "limit_wait_max", free, SECONDS_OR_NONE;

@@ -1,4 +1,4 @@
-//! The text of a new `kitchen.toml`: every key with its explanation and default.
+//! The text of a new `kitchen.toml`: keys with their explanations and defaults.
 
 use std::fmt::Write as _;
 
@@ -6,21 +6,44 @@ use super::keys::{KEYS, Key, Settings};
 
 const HEAD: &str = include_str!("starter/head.toml");
 
+const SHORT_HEAD: &str = include_str!("starter/short.toml");
+
+/// The keys that most people set.
+const SHORT_KEYS: [&str; 6] = [
+    "test_cmd",
+    "review_enabled",
+    "max_parallel",
+    "tier.executive.command",
+    "tier.sous.command",
+    "tier.line.command",
+];
+
+/// Which keys a new `kitchen.toml` lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StarterKeys {
+    /// Those that most people set.
+    Short,
+    /// All.
+    Full,
+}
+
 /// The maximum length of a line.
 const WIDTH: usize = 100;
 
 const ADAPTER: &str = include_str!("starter/adapter.toml");
 
 /// Returns the text of a new `kitchen.toml`. All keys are commented out, so it changes nothing.
-pub fn starter() -> String {
-    render(&Settings::default(), &|_| false)
+pub fn starter(keys: StarterKeys) -> String {
+    render(&Settings::default(), keys, &|_| false)
 }
 
-/// Renders all keys. Keys that are not set are commented out.
-pub(super) fn render(settings: &Settings, is_set: &dyn Fn(&Key) -> bool) -> String {
-    let mut text = HEAD.to_owned();
+/// Renders keys, and those that are set. The others are commented out.
+pub(super) fn render(settings: &Settings, keys: StarterKeys, is_set: &dyn Fn(&Key) -> bool) -> String {
+    let is_listed = |key: &&Key| keys == StarterKeys::Full || SHORT_KEYS.contains(&key.toml) || is_set(key);
+    let listed: Vec<&Key> = KEYS.iter().filter(is_listed).collect();
+    let mut text = if keys == StarterKeys::Full { HEAD } else { SHORT_HEAD }.to_owned();
     let mut tables = vec![""];
-    for key in KEYS {
+    for key in &listed {
         let table = table_of(key);
         if !tables.contains(&table) {
             tables.push(table);
@@ -30,12 +53,14 @@ pub(super) fn render(settings: &Settings, is_set: &dyn Fn(&Key) -> bool) -> Stri
         if !table.is_empty() {
             let _ = write!(text, "\n[{table}]\n");
         }
-        for key in KEYS.iter().filter(|key| table_of(key) == table) {
+        for key in listed.iter().filter(|key| table_of(key) == table) {
             entry(&mut text, key, settings, is_set(key));
         }
     }
-    text.push('\n');
-    text.push_str(ADAPTER);
+    if keys == StarterKeys::Full {
+        text.push('\n');
+        text.push_str(ADAPTER);
+    }
     text
 }
 

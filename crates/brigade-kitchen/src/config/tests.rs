@@ -303,7 +303,7 @@ fn keys_without_effect_are_said() {
 
 #[test]
 fn the_starter_has_every_key_and_changes_nothing() {
-    let text = starter();
+    let text = starter(StarterKeys::Full);
     assert_eq!(tables(&text), Config::default());
     let is_key = |line: &str| {
         line.strip_prefix('#').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
@@ -321,9 +321,16 @@ fn the_starter_has_every_key_and_changes_nothing() {
 }
 
 #[test]
+fn the_short_starter_has_about_thirty_lines() {
+    let text = starter(StarterKeys::Short);
+    assert_eq!(tables(&text), Config::default());
+    assert!(text.lines().count() <= 36 && text.contains("[tier.line]"), "{text}");
+}
+
+#[test]
 fn an_imported_file_gives_the_same_values() {
     let text = "EXECUTIVE_CMD='claude --model \"a b\"'\nMAX_PARALLEL=2\nCOST_WARN_THRESHOLD=5\nTEST_CMD=\"npm test\"\nMODULES=x\nMAX_COST_USD=1.5\n";
-    let imported = import(ConfigFile { name: "brigade.config", bytes: text.as_bytes() });
+    let imported = import(ConfigFile { name: "brigade.config", bytes: text.as_bytes() }, StarterKeys::Short);
     assert_eq!((imported.keys, imported.issues.len()), (5, 1));
     let again = tables(&imported.text);
     assert_eq!((again.issues.as_slice(), &again.settings), (&[][..], &shell(text).settings));
@@ -355,7 +362,7 @@ proptest! {
             let config = shell(&text);
             prop_assert_eq!(&config.settings.activity_log, value.trim());
             prop_assert!(config.issues.is_empty());
-            let imported = import(ConfigFile { name: "c", bytes: text.as_bytes() });
+            let imported = import(ConfigFile { name: "c", bytes: text.as_bytes() }, StarterKeys::Short);
             prop_assert_eq!(&tables(&imported.text).settings, &config.settings);
         }
     }

@@ -181,7 +181,7 @@ impl Life {
                 life.escalation = Some(reason.clone());
                 life.asks_for_more = None;
                 (life.failures, life.seconds_in_tier) = (0, 0.0);
-                (life.repeats, life.last_failure) = (0, None);
+                (life.repeats, life.equal_failures, life.last_failure) = (0, 0, None);
                 self.history.escalation_count += 1;
                 keep(&mut self.history.escalations, (at, task.clone(), *from, *to, reason.clone()));
             }
@@ -398,6 +398,8 @@ impl Life {
         let Some(life) = self.tasks.get_mut(task) else { return };
         life.stage = Stage::Open;
         life.failures += 1;
+        let is_equal = life.last_failure.as_ref().is_some_and(|(last, _)| feedback.is_same_failure(last));
+        life.equal_failures = if is_equal { life.equal_failures + 1 } else { 1 };
         let failure = (feedback.clone(), life.tree.clone());
         // Without a known tree, it is unknown whether anything changed.
         let is_same = failure.1.is_some() && life.last_failure.as_ref() == Some(&failure);
@@ -517,7 +519,8 @@ impl Life {
                         life.stage = Stage::Open;
                         life.guidance = answer.guidance.clone();
                         (life.iterations, life.failures, life.seconds_in_tier) = (0, 0, 0.0);
-                        (life.repeats, life.last_failure, life.stuck) = (0, None, false);
+                        (life.repeats, life.equal_failures, life.last_failure) = (0, 0, None);
+                        life.stuck = false;
                         life.asks_for_more = None;
                         life.retries += u64::from(answer.by == AnsweredBy::Executive);
                         life.unclear_decisions +=

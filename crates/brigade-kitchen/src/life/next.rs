@@ -162,6 +162,11 @@ fn open(task: &Task, own: &TaskLife, settings: &Settings) -> Step {
         let reason = format!("{} times the same failure, and nothing changed{}", own.repeats, last(own));
         return end(TaskOutcome::Failed, reason, true);
     }
+    // No tier above can do better, so a person is asked.
+    if above.is_none() && 0 < settings.stuck_after && settings.stuck_after <= own.equal_failures {
+        let reason = format!("{} times the same failure in the {tier} tier{}", own.equal_failures, last(own));
+        return end(TaskOutcome::Failed, reason, true);
+    }
     Step::Attempt { tier, number: own.attempts + 1 }
 }
 

@@ -62,8 +62,7 @@ mod tests {
 
     #[test]
     fn tasks_are_appended_in_the_format_of_the_last_one() {
-        let prd =
-            "{\"featureName\": \"F\", \"tasks\": [\n  {\"id\": \"a\", \"title\": \"A\"}\n ], \"x\": 1.50}\n";
+        let prd = "{\"featureName\": \"F\", \"tasks\": [\n  {\"id\": \"a\", \"title\": \"A\"}\n ], \"x-y\": 1.50}\n";
         let (text, ids) =
             added(prd, r#"{"id": "b", "title": "B", "dependsOn": ["a"], "passes": true}"#).unwrap();
         assert_eq!(ids, ["b"]);

@@ -16,14 +16,18 @@ pub struct Lints {
     pub end_to_end: bool,
     /// A task without criteria, complexity, or the verification that its title needs.
     pub tasks: bool,
+    /// A task that no command verifies. A test command of the configuration verifies all.
+    pub unverified: bool,
 }
 
 impl Lints {
     /// All lints, the default.
-    pub const ALL: Lints = Lints { criteria: true, pattern_only: true, end_to_end: true, tasks: true };
+    pub const ALL: Lints =
+        Lints { criteria: true, pattern_only: true, end_to_end: true, tasks: true, unverified: true };
 
     /// No lints, for readers that only need to know whether a PRD is valid.
-    pub const NONE: Lints = Lints { criteria: false, pattern_only: false, end_to_end: false, tasks: false };
+    pub const NONE: Lints =
+        Lints { criteria: false, pattern_only: false, end_to_end: false, tasks: false, unverified: false };
 }
 
 use VerificationKind::{Integration, Smoke, Unit};
@@ -64,7 +68,11 @@ const VAGUE: &[&str] = &[
     "works well",
 ];
 
+/// The warning about a task that nothing verifies.
+const UNVERIFIED: &str = "nothing verifies the task, so it is done when its worker says so";
+
 pub(super) fn check(prd: &Prd, lints: Lints, report: &mut impl FnMut(Fault)) {
+    let is_tested = prd.test_command.is_some();
     for task in prd.tasks.iter().filter(|_| lints.tasks) {
         let mut warn = |code: FaultCode, field: &str, message: String| {
             let (field, place) = (task.field(field), task.place.clone());
@@ -81,7 +89,9 @@ pub(super) fn check(prd: &Prd, lints: Lints, report: &mut impl FnMut(Fault)) {
         if task.complexity.is_none() {
             warn(FaultCode::NoComplexity, "complexity", "no complexity, so Brigade decides".to_owned());
         }
-        if let Some(message) = coverage(task) {
+        if lints.unverified && !is_tested && task.is_unverified() {
+            warn(FaultCode::NoVerification, "verification", UNVERIFIED.to_owned());
+        } else if let Some(message) = coverage(task) {
             warn(FaultCode::Coverage, "verification", message);
         }
         for (index, criterion) in task.acceptance_criteria.iter().enumerate().filter(|_| lints.criteria) {

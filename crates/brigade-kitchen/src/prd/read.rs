@@ -7,7 +7,8 @@ use brigade_core::json::{Dialect, PlacedData, PlacedEntry, PlacedValue};
 use brigade_core::{Fingerprint, Object, Place, closest, text};
 
 use super::{
-    Complexity, Fault, FaultCode, Graph, Lints, Prd, PrdReading, Task, Verification, VerificationKind, lint,
+    Complexity, Fault, FaultCode, Graph, Lints, Prd, PrdReading, Task, Verification, VerificationKind, keys,
+    lint,
 };
 use crate::command::{Command, CommandFault};
 use crate::names::{TaskId, is_branch_name};
@@ -164,7 +165,7 @@ impl Reader<'_> {
                     has_tasks = true;
                     self.tasks(value, &mut prd);
                 }
-                _ => drop(prd.other.insert(member.key.clone().into_owned(), value.to_json())),
+                _ => self.other_key(member, &keys::PRD, &mut prd.other),
             }
         }
         let start = document.at.start;
@@ -178,6 +179,17 @@ impl Reader<'_> {
             self.faults.extend(prd.walkaway_faults());
         }
         prd
+    }
+
+    /// Keeps a member of the author's own. Any other unknown key is an error, because it may be a misspelled one.
+    fn other_key(&mut self, member: &PlacedEntry<'_>, known: &[&str], other: &mut Object) {
+        if !keys::is_own(&member.key) {
+            let near = closest(&member.key, known.iter().copied());
+            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let message = format!("unknown key `{}`{near}", shown(&member.key));
+            self.fault(FaultCode::UnknownKey, &shown(&member.key), member.key_at.start, message);
+        }
+        other.insert(member.key.clone().into_owned(), member.value.to_json());
     }
 
     fn tasks(&mut self, value: &PlacedValue<'_>, prd: &mut Prd) {
@@ -259,7 +271,7 @@ impl Reader<'_> {
                 "passes" => task.passes = self.truth("passes", value),
                 "exclusive" => task.exclusive = self.text("exclusive", value),
                 "manualVerification" => task.manual_verification = self.manual(value),
-                _ => drop(task.other.insert(member.key.clone().into_owned(), value.to_json())),
+                _ => self.other_key(member, &keys::TASK, &mut task.other),
             }
         }
         if !has_title {
@@ -466,6 +478,12 @@ impl Reader<'_> {
                 }
                 None => self.wrong_type(&format!("{field}.type"), value, "a text"),
             },
+        }
+        for member in members.iter().filter(|member| !keys::VERIFICATION.contains(&&*member.key)) {
+            let inner = format!("{}{field}.", self.prefix);
+            let prefix = std::mem::replace(&mut self.prefix, inner);
+            self.other_key(member, &keys::VERIFICATION, &mut Object::new());
+            self.prefix = prefix;
         }
         let command = command?;
         let place = self.place(entry.at.start);

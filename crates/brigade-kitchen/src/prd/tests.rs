@@ -12,7 +12,7 @@ const GOOD: &str = r#"{
   "constraints": ["no new dependencies"],
   "decisions": [{"question": "Which store?", "answer": "SQLite"}, "keep it small"],
   "testCommand": "npm test",
-  "estimate": {"days": 2},
+  "x-estimate": {"days": 2},
   "tasks": [
     {
       "id": "US-001", "title": "Store users", "description": "In a table.",
@@ -23,14 +23,15 @@ const GOOD: &str = r#"{
     {
       "id": "US-002", "title": "Show the form", "acceptanceCriteria": ["2 fields"],
       "verification": [{"cmd": "./binary --help"}], "dependsOn": ["US-001"], "complexity": "line",
-      "manualVerification": "look at it", "owner": "me"
+      "manualVerification": "look at it", "_owner": "me"
     }
   ]
 }"#;
 
 /// Reads a PRD and lists the faults as `code line:column`.
 fn faults(text: &str) -> Vec<String> {
-    let reading = read("prd.json", text.as_bytes(), Lints::ALL);
+    let lints = Lints { unverified: false, ..Lints::ALL };
+    let reading = read("prd.json", text.as_bytes(), lints);
     let place = |place: &Place| {
         place.line.map_or_else(String::new, |line| format!(" {line}:{}", place.column.unwrap_or_default()))
     };
@@ -62,7 +63,7 @@ fn a_good_prd_is_read_whole() {
     assert_eq!((prd.feature_name.as_str(), prd.branch_name.as_deref()), ("Login", Some("feature/login")));
     assert_eq!(prd.decisions, ["Which store?: SQLite", "keep it small"]);
     assert_eq!(prd.test_command.as_ref().unwrap().argv(), ["npm", "test"]);
-    assert_eq!(prd.other.keys().collect::<Vec<_>>(), ["estimate"]);
+    assert_eq!(prd.other.keys().collect::<Vec<_>>(), ["x-estimate"]);
     let [first, second] = prd.tasks.as_slice() else { panic!("two tasks") };
     assert!(first.passes && !second.passes);
     assert_eq!(first.exclusive.as_deref(), Some("database"));
@@ -71,7 +72,7 @@ fn a_good_prd_is_read_whole() {
     assert_eq!(kinds(second), [(VerificationKind::Smoke, true)]);
     assert_eq!(second.complexity, Some(Complexity::Junior));
     assert_eq!(second.manual_verification, ["look at it"]);
-    assert_eq!(second.other.keys().collect::<Vec<_>>(), ["owner"]);
+    assert_eq!(second.other.keys().collect::<Vec<_>>(), ["_owner"]);
     assert_eq!(second.place, Place::at("prd.json", 16, 5));
     assert_eq!(waves(prd.graph(), |_| true), [vec![0], vec![1]]);
     assert_eq!(prd.task(&"US-002".parse().unwrap()), Some(second));
@@ -136,6 +137,37 @@ fn every_fault_is_reported_at_once() {
     assert_eq!(find(FaultCode::UnknownDependency).field.as_deref(), Some("tasks[4].dependsOn[2]"));
     assert_eq!(find(FaultCode::DangerousCommand).field.as_deref(), Some("tasks[5].verification[1]"));
     assert!(reading.valid().is_err());
+}
+
+#[test]
+fn an_unknown_key_is_an_error() {
+    let messages = |text: &str| {
+        let errors = read("prd.json", text.as_bytes(), Lints::NONE).errors;
+        errors.into_iter().map(|fault| (fault.field.unwrap_or_default(), fault.message)).collect::<Vec<_>>()
+    };
+    let text = one(",\"dependOn\":[],\"verification\":[{\"cmd\":\"x\",\"typ\":\"unit\"}]").replacen(
+        '{',
+        "{\"extraTop\":1,",
+        1,
+    );
+    let expect = [
+        ("extraTop", "unknown key `extraTop`"),
+        ("tasks[0].dependOn", "unknown key `dependOn`; did you mean `dependsOn`?"),
+        ("tasks[0].verification[0].typ", "unknown key `typ`; did you mean `type`?"),
+    ];
+    assert_eq!(messages(&text), expect.map(|(field, message)| (field.to_owned(), message.to_owned())));
+    let own = one(",\"x-owner\":1,\"_note\":2").replacen('{', "{\"$schema\":\"s\",", 1);
+    check(&own, &[]);
+}
+
+#[test]
+fn a_task_without_verification_is_a_warning() {
+    let warnings = |text: &str| {
+        let found = read("prd.json", text.as_bytes(), Lints::ALL).warnings;
+        found.iter().map(|fault| fault.code).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings(&one("")), [FaultCode::NoVerification]);
+    assert_eq!(warnings(&one("").replacen('{', "{\"testCommand\":\"make test\",", 1)), []);
 }
 
 #[test]

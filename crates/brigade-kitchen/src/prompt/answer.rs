@@ -79,8 +79,8 @@ pub(super) fn write(writer: &mut Writer, role: Role, nonce: &str) {
     }
     if role == Role::Work {
         writer.line("");
-        writer.line("The words of \"signal\", and the tag of each for workers that cannot write the file. A tag counts only alone on");
-        writer.line("its line, outside of code and quotations:");
+        writer.line("The words of \"signal\", and the tag of each for workers that cannot write the file. Write a tag alone on its");
+        writer.line("line, outside of code and quotations:");
         writer.line("");
         for spelling in TABLE {
             let tag = match spelling.promise {

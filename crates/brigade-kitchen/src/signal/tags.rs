@@ -1,7 +1,9 @@
 //! Tags in an answer.
 //!
 //! A tag, up to its end tag, counts only if it is alone on its line. Tags in code fences, indented code and quotations
-//! do not count. This lets an answer mention tags without using them.
+//! do not count. This lets an answer mention tags without using them. A promise also counts inside a line, and alone on
+//! a line of a fence, in bold or as code, because models write it so. Not as code or in quotation marks within a line:
+//! the prompt spells promises that way, so a worker that quotes it makes none.
 
 use super::Signal;
 
@@ -48,11 +50,16 @@ impl Tags {
         let mut fences = Fences::default();
         let mut at = 0;
         while at < lines.len() {
-            if fences.is_plain(lines[at])
-                && let Some((name, content, end)) = tag_at(&lines, at)
-            {
-                tags.add(name, content);
-                at = end;
+            let is_plain = fences.is_plain(lines[at]);
+            let found = if is_plain { tag_at(&lines, at) } else { None };
+            match found {
+                Some((name, content, end)) => {
+                    tags.add(name, content);
+                    at = end;
+                }
+                None => {
+                    promises_of(lines[at], is_plain).into_iter().for_each(|text| tags.add("promise", text))
+                }
             }
             at += 1;
         }
@@ -165,6 +172,36 @@ impl Fence {
             && self.length <= marks.len()
             && marks.chars().all(|c| c == self.mark)
     }
+}
+
+/// Returns the promises of a line. Within other text, only known ones count.
+fn promises_of(line: &str, is_plain: bool) -> Vec<String> {
+    const TAG: &str = "<promise>";
+    if line.trim_start().starts_with('>') || !line.contains(TAG) {
+        return Vec::new();
+    }
+    let decoration = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '.');
+    let alone =
+        line.trim_matches(decoration).strip_prefix(TAG).and_then(|rest| rest.strip_suffix("</promise>"));
+    if let Some(text) = alone.filter(|text| !text.contains('<')) {
+        return vec![text.trim().to_owned()];
+    }
+    if !is_plain {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut before = String::new();
+    for (index, piece) in line.split(TAG).enumerate() {
+        let is_code = before.matches('`').count() % 2 == 1;
+        let is_quoted = is_code || before.ends_with(['"', '\'', '“', '‘', '«']);
+        if let Some((text, _)) = piece.split_once("</promise>").filter(|_| 0 < index && !is_quoted)
+            && Signal::from_promise(text).is_some()
+        {
+            found.push(text.trim().to_owned());
+        }
+        before.push_str(piece);
+    }
+    found
 }
 
 /// Reads the tag that begins on a line. Also returns the line number of its end.

@@ -43,7 +43,7 @@ fn the_table_spells_every_signal_once() {
 }
 
 #[test]
-fn a_promise_counts_alone_on_its_line() {
+fn a_promise_counts_unless_it_is_quoted() {
     for answer in [
         "<promise>COMPLETE</promise>",
         "text\n<promise>COMPLETE</promise>",
@@ -53,25 +53,28 @@ fn a_promise_counts_alone_on_its_line() {
         "~~~~ rust\n~~~\n~~~~\n<promise>COMPLETE</promise>",
         "`a`\n``` not `a` fence\n<promise>COMPLETE</promise>",
         "<learning>never closed\n<promise>COMPLETE</promise>",
+        "All tests pass. <promise>COMPLETE</promise> Thank you",
+        "**<promise>COMPLETE</promise>**",
+        "- Status: **<promise>COMPLETE</promise>**.",
+        "`<promise>COMPLETE</promise>`",
+        "```\n<promise>COMPLETE</promise>\n```",
+        "- ```\n  <promise>COMPLETE</promise>\n  ```",
+        "    <promise>COMPLETE</promise>",
+        "<promise>COMPLETE</promise><promise>COMPLETE</promise>",
     ] {
         assert_eq!(promises(answer), [Signal::Complete], "{answer}");
     }
     for answer in [
-        "I will write <promise>COMPLETE</promise> soon",
-        "`<promise>COMPLETE</promise>`",
+        "I would write `<promise>COMPLETE</promise>` soon",
+        "- \"complete\" or `<promise>COMPLETE</promise>`: every criterion is met",
+        "The prompt says \"<promise>COMPLETE</promise>\".",
         "> <promise>COMPLETE</promise>",
         "  > > <promise>COMPLETE</promise>",
-        "    <promise>COMPLETE</promise>",
-        "\t<promise>COMPLETE</promise>",
-        "```\n<promise>COMPLETE</promise>\n```",
-        "~~~\n```\n<promise>COMPLETE</promise>\n",
-        "````\n```\n<promise>COMPLETE</promise>\n````",
-        "- ```\n  <promise>COMPLETE</promise>\n  ```",
-        "<promise>COMPLETE</promise>.",
+        "```sh\necho <promise>COMPLETE</promise>\n```",
         "<promise>\nCOMPLETE\n</promise>",
         "<promise>complete</promise>",
+        "Ends with <promise>X</promise> or another",
         "<PROMISE>COMPLETE</PROMISE>",
-        "<promise>COMPLETE</promise><promise>COMPLETE</promise>",
         "<learning>\n<promise>COMPLETE</promise>\n</learning>",
     ] {
         assert_eq!(promises(answer), [], "{answer}");
@@ -326,8 +329,8 @@ proptest! {
     }
 
     #[test]
-    fn tags_in_a_fence_never_count(text in "[^`~]{0,40}") {
-        let answer = format!("```\n{text}\n<promise>COMPLETE</promise>\n{text}\n```");
+    fn other_tags_in_a_fence_never_count(text in "[^`~]{0,40}") {
+        let answer = format!("```\n{text}\n<review>PASS</review>\n{text}\n```");
         prop_assert_eq!(Tags::find(&answer), Tags::default());
     }
 }

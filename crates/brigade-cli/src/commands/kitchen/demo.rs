@@ -79,6 +79,7 @@ fn make(session: &Session<'_>, arguments: &DemoArgs) -> Result<Workspace, Error>
     let files = files! {
         "README.md" = "README.md"
         ".brigade/kitchen.toml" = "kitchen.toml"
+        ".brigade/tools/policy.toml" = "policy.toml"
         ".gitignore" = "ignore"
         "workers/line.sh" = "line.sh"
         "workers/sous.sh" = "sous.sh"

@@ -7,13 +7,17 @@ use crate::session::Session;
 
 /// Create the configuration of the kitchen
 ///
-/// Writes .brigade/kitchen.toml with every key explained, the directory brigade/tasks for PRDs, and lines for
+/// Writes .brigade/kitchen.toml with the keys that most people set, the directory brigade/tasks for PRDs, and lines for
 /// .gitignore.
 #[derive(Args, Debug)]
 pub(crate) struct InitArgs {
     /// Translate brigade/brigade.config or brigade.config, without executing it
     #[arg(long)]
     import: bool,
+
+    /// List every key in the configuration
+    #[arg(long)]
+    full: bool,
 
     /// Add skills for agent programs that write, convert and change PRDs to the catalog of tools
     #[arg(long)]
@@ -29,7 +33,7 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &InitArgs) -> Result<KitchenInitReport, Error> {
-    let InitArgs { import, skills, force, no_gitignore } = *arguments;
-    let request = InitRequest { import, force, keep_ignore: no_gitignore, skills };
+    let InitArgs { import, full, skills, force, no_gitignore } = *arguments;
+    let request = InitRequest { import, full, force, keep_ignore: no_gitignore, skills };
     session.workspace_to_make()?.kitchen().init(request)
 }

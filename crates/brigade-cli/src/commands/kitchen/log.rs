@@ -16,11 +16,12 @@ use crate::session::Session;
 /// a long log, the first and the last part are kept. While the attempt runs, the last two kibibytes are held back until
 /// more follows, because they may be the start of a secret.
 #[derive(Args, Debug)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct LogArgs {
-    /// File of the PRD
-    prd: PathBuf,
+    /// PRD, by its file or name; by default the PRD in progress, or the one that has the task
+    prd: Option<PathBuf>,
 
-    /// Id of the task
+    /// Task, such as T3 or calc/T3
     #[arg(value_name = "ID", allow_hyphen_values = true)]
     task: String,
 
@@ -36,7 +37,7 @@ pub(crate) struct LogArgs {
 pub(crate) fn run(session: &Session<'_>, arguments: &LogArgs, output: &mut Output<'_, '_>) -> Exit {
     let request = LogRequest { task: &arguments.task, attempt: arguments.attempt };
     if output.is_json() {
-        let log = |workspace: brigade::Workspace| workspace.kitchen().log(&arguments.prd, request);
+        let log = |workspace: brigade::Workspace| workspace.kitchen().log(arguments.prd.as_deref(), request);
         return match session.workspace().and_then(log) {
             Ok(report) => output.document(&report, Exit::Done),
             Err(error) => output.fail(&error),
@@ -63,7 +64,7 @@ fn show(
     let is_terminal = session.surroundings.output.is_some();
     let mut shown = LogProgress::default();
     output.pass(|write| {
-        workspace.kitchen().pass_log(&arguments.prd, request, reach, &mut |stream, bytes| {
+        workspace.kitchen().pass_log(arguments.prd.as_deref(), request, reach, &mut |stream, bytes| {
             let text = shown.take(stream, bytes);
             if is_terminal { write(escape_terminal_lines(&text).as_bytes()) } else { write(text.as_bytes()) }
         })

@@ -15,7 +15,7 @@ use crate::session::Session;
 /// another service runs the PRD.
 #[derive(Args, Debug)]
 pub(crate) struct ServiceArgs {
-    /// Files of PRDs, in order; by default the PRD in progress
+    /// PRDs, by file or name, in order; by default the PRD in progress. Of several, state files are skipped
     prds: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -191,7 +191,9 @@ fn serve(
     arguments: &ServiceArgs,
     output: &mut Output<'_, '_>,
 ) -> Result<ServiceReport, Error> {
-    let prds: Vec<&Path> = arguments.prds.iter().map(PathBuf::as_path).collect();
+    // A pattern such as `prd-*.json` also matches state files.
+    let is_state = |prd: &&Path| 1 < arguments.prds.len() && prd.to_string_lossy().ends_with(".state.json");
+    let prds: Vec<&Path> = arguments.prds.iter().map(PathBuf::as_path).filter(|prd| !is_state(prd)).collect();
     let options = arguments.run.options(session);
     if arguments.begin.dry_run {
         return session.workspace()?.kitchen().rehearse(&prds, &options);

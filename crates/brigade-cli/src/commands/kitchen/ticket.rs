@@ -16,11 +16,12 @@ use crate::session::Session;
 /// done, 1 if it failed or needs another attempt, 32 if it is blocked, 33 if it was already done and 34 if another task
 /// did it; with 30 if a decision is needed first, and 31 if a service runs the PRD.
 #[derive(Args, Debug)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct TicketArgs {
-    /// File of the PRD
-    prd: PathBuf,
+    /// PRD, by its file or name; by default the PRD in progress, or the one that has the task
+    prd: Option<PathBuf>,
 
-    /// Id of the task
+    /// Task, such as T3 or calc/T3
     #[arg(value_name = "ID", allow_hyphen_values = true)]
     task: String,
 
@@ -46,7 +47,7 @@ fn work(
     arguments: &TicketArgs,
     output: &mut Output<'_, '_>,
 ) -> Result<ServiceReport, Error> {
-    let TicketArgs { prd, task, .. } = arguments;
+    let (prd, task) = (arguments.prd.as_deref(), &arguments.task);
     let flags =
         Flags { walkaway: arguments.walkaway, max_iterations: arguments.max_iterations, ..Flags::default() };
     let local_offset_minutes = session.surroundings.local_offset_minutes;
@@ -55,6 +56,6 @@ fn work(
         return session.workspace()?.kitchen().rehearse_ticket(prd, task, &options);
     }
     let kitchen = session.workspace_to_run()?.kitchen();
-    arguments.begin.approve(&kitchen, &[prd.as_path()])?;
+    arguments.begin.approve(&kitchen, prd.as_slice())?;
     kitchen.ticket(prd, task, &options, &output.live(session.surroundings))
 }

@@ -151,6 +151,7 @@ impl View for WorkersReport {
             page.data.field("fingerprint", Text::new(Tone::Accent, &fingerprint.to_string()));
             page.data.field("approved", yes_or_no(self.approved));
         }
+        self.notes.iter().for_each(|note| page.note(note));
         if self.tiers.iter().any(|row| !row.found) {
             page.note("nothing is started while a required program is missing");
         }
@@ -383,8 +384,8 @@ fn show_service(report: &ServiceReport, page: &mut Page) {
         Some(reason) => page.note(reason),
         None => {}
     }
-    for issue in &report.issues {
-        page.note(issue);
+    for note in report.notes.iter().chain(&report.issues) {
+        page.note(note);
     }
     for next in &report.next {
         page.next(&next.to_string());

@@ -57,3 +57,15 @@ fn a_setup_that_is_not_there_fails_as_every_other() {
     let failures: Vec<_> = world.life().history.tasks.into_iter().filter_map(|event| event.summary).collect();
     assert!(failures.iter().any(|summary| summary.contains("nosuchsetup")), "{failures:?}");
 }
+
+#[test]
+fn files_of_a_failed_verification_are_not_committed() {
+    // The verification leaves a file, and fails on the first attempt.
+    let verification = "sh -c 'touch left.pyc; grep -q 2 a.txt'";
+    let world = World::with_branch(&tasks(&[("a", verification, &[])]), "", "echo $n > a.txt\ndone_");
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    assert_eq!(world.starts("work", "a"), 2);
+    let tree = world.git(&["ls-tree", "--name-only", "feature/x"]);
+    assert!(tree.contains("a.txt") && !tree.contains("left.pyc"), "{tree}");
+}

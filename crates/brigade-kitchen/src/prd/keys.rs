@@ -1,0 +1,36 @@
+//! The keys of a PRD.
+
+/// The keys of the document.
+pub(crate) const PRD: [&str; 9] = [
+    "featureName",
+    "branchName",
+    "description",
+    "createdAt",
+    "walkaway",
+    "constraints",
+    "decisions",
+    "testCommand",
+    "tasks",
+];
+
+/// The keys of a task.
+pub(crate) const TASK: [&str; 10] = [
+    "id",
+    "title",
+    "description",
+    "acceptanceCriteria",
+    "verification",
+    "dependsOn",
+    "complexity",
+    "passes",
+    "exclusive",
+    "manualVerification",
+];
+
+/// The keys of a verification with a type.
+pub(crate) const VERIFICATION: [&str; 2] = ["type", "cmd"];
+
+/// Returns whether a key is the author's own, without effect: `$schema`, or one that begins with `x-` or `_`.
+pub(crate) fn is_own(key: &str) -> bool {
+    key == "$schema" || key.starts_with("x-") || key.starts_with('_')
+}
