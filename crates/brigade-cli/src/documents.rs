@@ -170,6 +170,7 @@ documents! {
     PlanReport or PlanRefused,
     PolicyHealthReport,
     PolicyReport,
+    PolicyTestReport,
     ProfileExplainReport,
     #[cfg(feature = "builtin")]
     PullRequestListReport,
@@ -219,6 +220,9 @@ documents! {
     WorkTurnReport,
 }
 
+#[cfg(feature = "schemas")]
+pub use schema::formats;
+
 /// The JSON Schemas of the documents.
 #[cfg(feature = "schemas")]
 mod schema {
@@ -227,6 +231,20 @@ mod schema {
     use serde_json::{Map, Value, json};
 
     use super::Document;
+
+    /// Returns the schemas of files that people and workers write, with their ids.
+    pub fn formats() -> Vec<(&'static str, Value)> {
+        let format = |id: &'static str, schema: schemars::Schema| {
+            let mut schema = schema.to_value();
+            schema["title"] = json!(id);
+            list_words(&mut schema);
+            (id, schema)
+        };
+        let generator = || SchemaSettings::draft2020_12().into_generator();
+        let prd = generator().into_root_schema_for::<brigade::kitchen::PrdFormat>();
+        let result = generator().into_root_schema_for::<brigade::kitchen::ResultFormat>();
+        vec![format("brigade.prd.v1", prd), format("brigade.worker-result.v1", result)]
+    }
 
     pub(super) fn generator() -> SchemaGenerator {
         SchemaSettings::draft2020_12().for_serialize().into_generator()

@@ -127,6 +127,7 @@ pub use tools::import::{ImportPlan, ServerListing};
 pub use tools::import_mcp::{ImportMcpRequest, import_mcp};
 pub use tools::installing::{InstallCheck, InstallRequest, InstallSelection, install};
 pub use tools::login::{LoginRequest, login, logout};
+pub use tools::policy_tests::test_policy;
 pub use tools::register::{RegisterRequest, RegisterSource, register};
 pub use tools::update::{ConfirmUpdate, UpdateRequest, update_tools};
 pub use work::brief::brief;

@@ -9,6 +9,7 @@ pub(crate) mod import;
 pub(crate) mod import_mcp;
 pub(crate) mod installing;
 pub(crate) mod login;
+pub(crate) mod policy_tests;
 pub(crate) mod register;
 pub(crate) mod sarif;
 pub(crate) mod update;

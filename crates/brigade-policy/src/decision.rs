@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::closed::{ALWAYS_CLOSED, always_closed};
 use crate::ruling::{Judge, KeptRulings, Ruling, Topic, refuse_undeclared_code};
+use crate::testing::error_code;
 use crate::{
     Blocker, CallFacts, Environment, Fault, GIT_EFFECT, GitAccess, Limits, NETWORK_EFFECTS, Observe, Policy,
     PolicyState, READ_EFFECT, Reads, SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
@@ -20,8 +21,13 @@ pub const DEFAULT_TIMEOUT_SECONDS: f64 = 300.0;
 /// The number of bytes kept of each output stream, if the policy does not set it.
 pub const DEFAULT_MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
-/// The code of a reason that is an error of an invalid policy.
-pub(crate) const INVALID: &str = reasons::POLICY_INVALID.as_str();
+/// The codes of reasons that are errors of an invalid policy.
+const INVALID: [&str; 2] = [reasons::POLICY_INVALID.as_str(), reasons::POLICY_TEST_FAILED.as_str()];
+
+/// Returns whether a code is that of an error of an invalid policy.
+pub(crate) fn is_invalid_policy(code: &str) -> bool {
+    INVALID.contains(&code)
+}
 
 /// The directory of git.
 const GIT: &str = ".git";
@@ -310,7 +316,7 @@ impl Decision {
 impl Blocker {
     /// Returns whether the reason is an error of an invalid policy. Then nothing else is certain.
     pub fn is_of_invalid_policy(&self) -> bool {
-        self.code == INVALID
+        is_invalid_policy(&self.code)
     }
 }
 
@@ -468,7 +474,7 @@ pub fn invalid(state: &PolicyState) -> Vec<Blocker> {
             let hint = issue.hint.clone().unwrap_or_else(|| step_to_correct(&issue.place).into());
             let fault = Fault::from(issue);
             let blocker =
-                Blocker::new(reasons::POLICY_INVALID, format!("the policy is invalid: {}", fault.message))
+                Blocker::new(error_code(issue), format!("the policy is invalid: {}", fault.message))
                     .at(issue.place.clone())
                     .hint(hint);
             match &issue.field {

@@ -404,6 +404,11 @@ pub fn settings(file: &str, text: &str) -> Result<Settings, Vec<ConfigIssue>> {
 }
 
 impl Reader<'_> {
+    /// Returns a value as data.
+    pub fn json(&self, value: &Value<'_>) -> Json {
+        self.data(value, "", &mut BTreeMap::new())
+    }
+
     fn members(&self, table: &DeTable<'_>, path: &str, places: &mut BTreeMap<String, Place>) -> Json {
         Json::object(table.iter().map(|(key, value)| {
             let key = key.get_ref().to_string();

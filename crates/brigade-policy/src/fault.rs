@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use brigade_core::codes::reasons;
 use brigade_core::{ConfigIssue, Hint, Place, Severity};
 use brigade_redact::Excerpt;
 use miette::{
@@ -11,7 +12,8 @@ use miette::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Blocker;
-use crate::decision::INVALID;
+use crate::decision::is_invalid_policy;
+use crate::testing::error_code;
 
 /// One problem for display.
 ///
@@ -110,7 +112,7 @@ impl Fault {
     /// Sorts faults by file and line. Errors of an invalid policy come first, because nothing else is certain then.
     /// Faults without a place follow in their original order.
     pub fn sort(faults: &mut [Fault]) {
-        let other = |fault: &Fault| fault.code != INVALID;
+        let other = |fault: &Fault| !is_invalid_policy(&fault.code);
         faults.sort_by(|a, b| other(a).cmp(&other(b)).then_with(|| a.place.cmp(&b.place)));
     }
 }
@@ -128,7 +130,11 @@ impl From<&ConfigIssue> for Fault {
     fn from(issue: &ConfigIssue) -> Fault {
         let names = [issue.entry.as_deref(), issue.field.as_deref()];
         let names = names.into_iter().flatten().map(|name| format!("{name}: ")).collect::<String>();
-        let code = if issue.message.starts_with("not valid TOML") { "toml_syntax" } else { "config_invalid" };
+        let code = match error_code(issue) {
+            reasons::POLICY_TEST_FAILED => reasons::POLICY_TEST_FAILED.as_str(),
+            _ if issue.message.starts_with("not valid TOML") => "toml_syntax",
+            _ => "config_invalid",
+        };
         Fault::new(code, format!("{names}{}", issue.message))
             .severity(issue.severity)
             .at(issue.place.clone())

@@ -58,6 +58,11 @@
 //! arguments = { path = "docs/**" }
 //! max_calls_per_hour = 200
 //! expires = "2027-01-31"                 # the last day on which it holds
+//!
+//! [[test]]                               # what the policy decides about a call; if not, the policy is invalid
+//! family = "mcp"
+//! effects = ["network"]
+//! expect = "blocked"                     # or "allowed", "asks", "rule:reads"
 //! ```
 //!
 //! ```
@@ -90,6 +95,7 @@ mod label;
 mod policy;
 mod record;
 mod ruling;
+mod testing;
 
 pub use approval::{AutoApprove, CoverageGap, Gate, RuleReport};
 pub use blocker::Blocker;
@@ -115,3 +121,4 @@ pub use policy::{
 };
 pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
 pub use ruling::{Ruling, Topic, refuse_inline_code, refuse_undeclared_code};
+pub use testing::{Expectation, PolicyTest, TestResult, TestSubject};

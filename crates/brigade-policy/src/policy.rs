@@ -1,5 +1,6 @@
 //! The content of policy.toml, with places.
 
+mod examples;
 mod kitchen;
 mod read;
 mod rules;
@@ -13,6 +14,7 @@ use brigade_core::{AgentFiles, ConfigIssue, Label, Place, Severity, words};
 pub use kitchen::{KitchenGrants, KitchenRules, ShellUse};
 
 use crate::document::LocatedValue;
+use crate::testing::PolicyTest;
 use crate::{AutoApprove, CallFacts, CallKind};
 
 /// The state of the policy file.
@@ -46,6 +48,11 @@ impl PolicyState {
             None => PolicyState::Missing { file: file.to_owned() },
             Some(bytes) => read::policy(file, bytes),
         }
+    }
+
+    /// Like [`PolicyState::parse`], but does not evaluate the tests.
+    pub fn parse_untested(file: &str, bytes: &[u8]) -> PolicyState {
+        read::untested(file, bytes)
     }
 
     /// Creates the state of a file that exists but cannot be read.
@@ -346,6 +353,8 @@ pub struct Policy {
     pub kitchen: KitchenRules,
     /// The rules that approve calls of agents, `[[auto_approve]]`, in file order.
     pub auto_approve: Vec<AutoApprove>,
+    /// The tests, `[[test]]`, in file order.
+    pub tests: Vec<PolicyTest>,
     /// The warnings. A policy with errors is invalid.
     pub issues: Vec<ConfigIssue>,
 }

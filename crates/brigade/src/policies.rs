@@ -1,5 +1,6 @@
 //! Operations on the policy.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use brigade_access::builtin::{Fact, SCREENSHOT};
@@ -16,7 +17,7 @@ use brigade_redact::Redactor;
 use brigade_workspace::{Config, FactReader, gather, load, masks};
 
 use crate::agents;
-use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
+use crate::report::{ExplainReport, PolicyReport, PolicyTestReport, Report as _, RulingReport};
 use crate::workspace_inner::{CATALOG, POLICY, WorkspaceInner};
 
 /// Operations on the policy.
@@ -53,6 +54,14 @@ impl Policies {
             policy: state.policy().map(Policy::rules),
             diagnosis: diagnosis(&self.room, &state),
         })
+    }
+
+    /// Evaluates the tests of the policy, or of another file that may become the policy.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
+    pub fn test(&self, file: Option<&Path>) -> Result<PolicyTestReport, Error> {
+        brigade_ops::test_policy(&self.room, file)
     }
 
     /// Explains what the policy allows for a tool, and which line decides; for an agent also which rule approves its

@@ -40,10 +40,10 @@ pub use brigade_ops::{
     BlockedInstall, CatalogReport, CheckCounts, CheckReport, CheckedTool, ContractsReport, CostRow,
     DescribeReport, DiscoveryReport, FindMatch, FindQueryRow, FindReport, InstallReport, InstallRow,
     MissingBuiltin, MissingFact, NotInstalled, PackArchiveReport, PackBuildReport, PackImportReport,
-    PackListReport, PackShowReport, QueuedInstall, RegisterAction, RegisterErrorRow, RegisterNoteRow,
-    RegisterReport, RegisteredTool, RegistrySyncReport, SearchMatch, SearchReport, ShadowedRow, ShowReport,
-    ShownTool, SkippedInstall, SourceDetailRow, StateReason, StatsReport, Suggestion, ToolLinesReport,
-    ToolStats, VersionRow,
+    PackListReport, PackShowReport, PolicyTestReport, PolicyTestRow, QueuedInstall, RegisterAction,
+    RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool, RegistrySyncReport, SearchMatch,
+    SearchReport, ShadowedRow, ShowReport, ShownTool, SkippedInstall, SourceDetailRow, StateReason,
+    StatsReport, Suggestion, ToolLinesReport, ToolStats, VersionRow,
 };
 pub use brigade_projection::{
     AdviceCode, AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport,

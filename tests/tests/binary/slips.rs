@@ -51,6 +51,36 @@ fn a_slip_in_the_policy_is_one_error_where_it_is() {
     }
 }
 
+/// Issue 45: nothing said whether a rule does what its author meant.
+#[test]
+fn a_policy_is_tested_and_broken_by_its_own_test() {
+    const POLICY: &str = ".brigade/tools/policy.toml";
+    let site = Site::script("echo ran\n");
+    let rules = "denied_effects = [\"network\"]\n";
+    let denied = "[[test]]\nfamily = \"mcp\"\neffects = [\"network\"]\nexpect = \"blocked\"\n\
+                  because = \"policy_denied_effect\"\n";
+    let tool = "[[test]]\ntool = \"tool\"\nexpect = \"blocked\"\n";
+    site.workspace.write(POLICY, format!("{rules}{denied}{tool}"));
+    let report = site.document(["tools", "policy", "test"]).expect(1);
+    assert_eq!(
+        (&report["valid"], &report["passed"], &report["failed"]),
+        (&json!(true), &json!(1), &json!(1))
+    );
+    assert_eq!((&report["tests"][1]["line"], &report["tests"][1]["got"]), (&json!(7), &json!("asks")));
+    // A test of a tool in the catalog does not make the policy invalid. An inline one does.
+    assert_eq!(site.document(["tools", "policy", "show"]).expect(0)["valid"], true);
+    let wrong = format!("{rules}{}", denied.replace("\"blocked\"", "\"allowed\""));
+    site.workspace.write("new.toml", &wrong);
+    let report = site.document(["tools", "policy", "test", "--file", "new.toml"]).expect(1);
+    assert_eq!((&report["tests"][0]["got"], &report["failed"]), (&json!("blocked"), &json!(1)));
+    site.workspace.write(POLICY, wrong);
+    assert_eq!(site.document(["tools", "policy", "show"]).expect(1)["code"], "policy_test_failed");
+    let said = site.tools(["call", "plan", "tool"]).stderr_text();
+    let message = "the test fails: expected allowed because of policy_denied_effect, got blocked (policy_denied_effect)";
+    assert!(said.contains("error[policy_test_failed]") && said.contains(message), "{said}");
+    assert!(said.contains(" --> .brigade/tools/policy.toml:2:1\n"), "{said}");
+}
+
 #[test]
 fn doctor_reports_a_catalog_fault_once() {
     let site = Site::script("echo ran\n");

@@ -78,6 +78,7 @@ table! {
 
     // The policy.
     POLICY_INVALID = "policy_invalid": "policy.toml has an error.";
+    POLICY_TEST_FAILED = "policy_test_failed": "A test in policy.toml (`[[test]]`) does not get what it expects.";
     POLICY_FAMILY = "policy_family": "The policy does not allow tools of this family.";
     POLICY_LEVEL = "policy_level": "The policy does not allow tools of this level.";
     POLICY_SOURCE = "policy_source": "The policy does not allow tools from this source.";

@@ -13,6 +13,7 @@ use super::{
     UndeclaredCode,
 };
 use crate::document::{LocatedValue, Reader, Value, text_of};
+use crate::testing::failed_tests;
 use brigade_core::web_url::{WebDomain, WebUrl};
 
 /// All keys and tables. Those that v0.30 knows come first.
@@ -40,6 +41,7 @@ const TOP_LEVEL_KEYS: &[&str] = &[
     "limits",
     "auto_approve",
     "kitchen",
+    "test",
 ];
 /// The first table that v0.30 does not know. Everything in it and in those after it is intended for Brigade.
 const FIRST_TABLE: &str = "sandbox";
@@ -50,8 +52,19 @@ const TOOL_SANDBOX: &[&str] =
     &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "git"];
 const LIMITS: &[&str] = &["processes", "memory", "file_size", "open_files"];
 
-/// Reads a policy. Any error makes it invalid, because a rule would be missing.
+/// Reads a policy and evaluates its inline tests. Any error makes it invalid, because a rule would be missing.
 pub(super) fn policy(file: &str, bytes: &[u8]) -> PolicyState {
+    let state = untested(file, bytes);
+    let mut failed = failed_tests(&state);
+    if failed.is_empty() {
+        return state;
+    }
+    failed.extend_from_slice(state.issues());
+    PolicyState::Invalid { file: file.to_owned(), issues: failed }
+}
+
+/// Reads a policy without evaluating its tests.
+pub(super) fn untested(file: &str, bytes: &[u8]) -> PolicyState {
     let text = match text_of(file, bytes) {
         Ok(text) => text,
         Err(issue) => {
@@ -206,6 +219,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 policy.limits_place = Some(place);
                 limits(reader, value, policy);
             }
+            "test" => policy.tests = super::examples::read(reader, value, TOP_LEVEL_KEYS),
             "auto_approve" => policy.auto_approve = super::rules::read(reader, value, TOP_LEVEL_KEYS),
             "kitchen" => {
                 if let Some(table) = reader.table("kitchen", value) {

@@ -4,6 +4,7 @@ mod doctor;
 mod explain;
 mod init;
 mod show;
+mod test;
 
 use brigade::Exit;
 use clap::Subcommand;
@@ -17,6 +18,7 @@ pub(crate) enum Policy {
     Show(show::ShowArgs),
     Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
+    Test(test::TestArgs),
 }
 
 pub(crate) fn run(command: &Policy, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
@@ -25,5 +27,6 @@ pub(crate) fn run(command: &Policy, session: &Session<'_>, output: &mut Output<'
         Policy::Show(arguments) => output.finish(show::run(session, arguments)),
         Policy::Doctor(arguments) => output.finish(doctor::run(session, arguments)),
         Policy::Explain(arguments) => output.finish(explain::run(session, arguments)),
+        Policy::Test(arguments) => output.finish(test::run(session, arguments)),
     }
 }

@@ -2,11 +2,12 @@
 
 use brigade::core::json::to_json;
 use brigade::core::{Json, NextStep};
-use brigade::{Diagnosis, ExplainReport, PolicyReport};
+use brigade::{Diagnosis, ExplainReport, PolicyReport, PolicyTestReport};
 
 use super::catalog::config_errors;
 use crate::render::View;
 use crate::render::page::Page;
+use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 
 impl View for PolicyReport {
@@ -23,6 +24,39 @@ impl View for PolicyReport {
             page.next("brigade tools policy explain ID");
         } else {
             way_on(self.diagnosis.as_ref(), page);
+        }
+    }
+}
+
+impl View for PolicyTestReport {
+    fn show(&self, page: &mut Page) {
+        config_errors(&self.errors, page);
+        page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
+        page.data.field("passed", format!("{} of {}", self.passed, self.tests.len()));
+        if !self.tests.is_empty() {
+            page.data.gap();
+            let mut table = Table::new([
+                ("line", Fit::Whole),
+                ("", Fit::Whole),
+                ("tool", Fit::Cut),
+                ("expect", Fit::Whole),
+                ("got", Fit::Whole),
+                ("codes", Fit::Cut),
+            ]);
+            for test in &self.tests {
+                let because = test.because.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+                table.row([
+                    test.line.map(|line| line.to_string()).unwrap_or_default().into(),
+                    if test.passed { Text::new(Tone::Good, "ok") } else { Text::new(Tone::Bad, "failed") },
+                    Text::new(Tone::Strong, &test.tool),
+                    format!("{}{because}", test.expect).into(),
+                    test.got.clone().unwrap_or_else(|| "none".to_owned()).into(),
+                    Text::new(Tone::Faint, &test.codes.join(", ")),
+                ]);
+            }
+            page.data.table(table);
+        } else if self.valid {
+            page.note("the policy has no [[test]] tables");
         }
     }
 }
