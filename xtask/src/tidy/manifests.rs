@@ -19,8 +19,7 @@ const PUBLISHED: &[&str] = &["keywords", "categories"];
 const OWN_LINTS: (&str, &str) = ("brigade-process", "undocumented_unsafe_blocks");
 
 /// Dependencies that no source file of their crate names, with the reason.
-const UNNAMED: &[(&str, &str, &str)] =
-    &[("brigade-cli", "textwrap", "chooses the version that miette draws with")];
+const UNNAMED: &[(&str, &str, &str)] = &[];
 
 /// The feature that derives JSON Schemas.
 const SCHEMAS: &str = "schemas";

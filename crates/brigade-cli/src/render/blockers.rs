@@ -46,7 +46,7 @@ mod tests {
         let mut sheet = Sheet::default();
         show(&details, &mut sheet);
         assert_eq!(
-            sheet.write(TextFormat { colour: Colour::Off, width: None, graphics: false }, None),
+            sheet.write(TextFormat { colour: Colour::Off, width: None }, None),
             "\
 error[x]: $.paths: required
 

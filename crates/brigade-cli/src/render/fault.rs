@@ -1,6 +1,6 @@
 //! Errors and warnings: message and code, the line of the file with the place underlined, and help.
 //!
-//! Terminals with Unicode get the graphics of `miette`; elsewhere the output is plain text that programs can parse:
+//! Every error looks the same, on terminals and in pipes:
 //!
 //! ```text
 //! error[config_invalid]: timeout is not a number
@@ -14,8 +14,6 @@
 use brigade::core::text::{escape_terminal, escape_terminal_lines};
 use brigade::core::{Hint, Place, Severity};
 use brigade::{Fault, SourceFiles};
-use miette::{GraphicalReportHandler, GraphicalTheme, ThemeCharacters, ThemeStyles};
-use owo_colors::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::page::{Sheet, TextFormat};
@@ -51,7 +49,7 @@ pub(crate) fn write(fault: &Fault, look: TextFormat, sources: Option<&SourceFile
         line.excerpt = line.excerpt.cut(width.saturating_sub(FRAME));
         line.place.file = escape_terminal(&line.place.file).into_owned();
     }
-    if look.graphics { draw(fault, look.colour, width, out) } else { spell(&fault, look.colour, out) }
+    spell(&fault, look.colour, out);
 }
 
 /// Escapes all texts of a fault.
@@ -64,7 +62,7 @@ fn safe(fault: &Fault) -> Fault {
     safe
 }
 
-/// Writes a fault as plain text.
+/// Writes a fault whose texts are safe.
 fn spell(fault: &Fault, colour: Colour, out: &mut String) {
     let mut line = |text: Text| {
         text.write(colour, out);
@@ -72,7 +70,7 @@ fn spell(fault: &Fault, colour: Colour, out: &mut String) {
     };
     let tone = tone(fault.severity);
     let head = format!("{}[{}]", fault.severity.as_str(), fault.code);
-    line(Text::new(tone, &head).then(Tone::Plain, ": ").then(Tone::Plain, &fault.message));
+    line(Text::new(tone, &head).then(Tone::Plain, ": ").then(Tone::Strong, &fault.message));
     let number = fault.line.as_ref().and_then(|line| line.place.line).map(|line| line.to_string());
     let gutter = " ".repeat(number.as_ref().map_or(1, String::len));
     if let Some(place) = standing(fault) {
@@ -108,49 +106,11 @@ fn place_text(place: &Place) -> String {
     escape_terminal(&place.to_string()).into_owned()
 }
 
-/// Draws a fault.
-fn draw(mut fault: Fault, colour: Colour, width: usize, out: &mut String) {
-    if let Some(place) = standing(&fault).filter(|_| fault.line.is_none()) {
-        fault.message = format!("{}\nat {place}", fault.message);
-    }
-    let styles = match colour {
-        Colour::On => ThemeStyles {
-            error: Style::new().red(),
-            warning: Style::new().yellow(),
-            advice: Style::new().dimmed(),
-            help: Style::new().green(),
-            link: Style::new().cyan(),
-            linum: Style::new().dimmed(),
-            highlights: vec![style(fault.severity)],
-        },
-        Colour::Off => ThemeStyles::none(),
-    };
-    let theme = GraphicalTheme { characters: ThemeCharacters::unicode(), styles };
-    let handler = GraphicalReportHandler::new_themed(theme)
-        .with_width(width)
-        .with_links(false)
-        .with_context_lines(0)
-        .without_cause_chain()
-        .without_syntax_highlighting();
-    // Writing to a string fails only if a label is outside of its line.
-    if handler.render_report(out, &fault).is_err() {
-        spell(&fault, colour, out);
-    }
-}
-
 fn tone(severity: Severity) -> Tone {
     match severity {
         Severity::Error => Tone::Bad,
         Severity::Warning => Tone::Warning,
         Severity::Info => Tone::Faint,
-    }
-}
-
-fn style(severity: Severity) -> Style {
-    match severity {
-        Severity::Error => Style::new().red(),
-        Severity::Warning => Style::new().yellow(),
-        Severity::Info => Style::new().dimmed(),
     }
 }
 

@@ -16,8 +16,6 @@ pub(crate) struct TextFormat {
     pub colour: Colour,
     /// The number of columns; `None` for no limit.
     pub width: Option<usize>,
-    /// Whether to draw lines and boxes.
-    pub graphics: bool,
 }
 
 /// A sequence of output blocks.
@@ -230,7 +228,7 @@ mod tests {
         sheet.gap();
         sheet.indented(2, "- item");
         sheet.field("next", "");
-        let look = TextFormat { colour: Colour::Off, width: None, graphics: false };
+        let look = TextFormat { colour: Colour::Off, width: None };
         assert_eq!(sheet.write(look, None), "id:           a\ndescription:  b\n\n  - item\nnext:\n");
     }
 }

@@ -3,9 +3,7 @@ use brigade::{Env, NewFile, Workspace};
 
 use super::*;
 
-const PLAIN: TextFormat = TextFormat { colour: Colour::Off, width: Some(60), graphics: false };
-
-const DRAWN: TextFormat = TextFormat { graphics: true, ..PLAIN };
+const PLAIN: TextFormat = TextFormat { colour: Colour::Off, width: Some(60) };
 
 /// Two files with several errors.
 const FILES: [(&str, &str); 2] = [
@@ -85,47 +83,17 @@ help: strike it off the list
 }
 
 #[test]
-fn a_terminal_gets_a_drawing() {
-    assert_eq!(
-        written(faults(), DRAWN),
-        "\
-config_invalid
-
-  × greet: timeout: not a number of seconds
-   ╭─[.brigade/tools.toml:5:12]
- 5 │     timeout = \"soon\" # later
-   ·               ──────
-   ╰────
-  help: write seconds, such as `timeout = 30`
-        or leave it out
-
-effect_denied
-
-  × effect `network` is denied
-   ╭─[.brigade/tools/policy.toml:1:18]
- 1 │ denied_effects = [\"network\"]
-   ·                  ───────────
-   ╰────
-  help: strike it off the list
-
-2 errors
-"
-    );
-}
-
-#[test]
 fn places_whose_line_is_not_known_are_named() {
     let at = |place| Fault::new("x", "it is broken").at(place).severity(Severity::Warning);
     check(at(Place::file("a.toml")), PLAIN, "warning[x]: it is broken\n --> a.toml\n");
     check(at(Place::at("gone.toml", 3, 1)), PLAIN, "warning[x]: it is broken\n --> gone.toml:3:1\n");
     check(
         at(Place::at(".brigade/tools.toml", 30, 1)),
-        DRAWN,
-        "x\n\n  ⚠ it is broken\n  │ at .brigade/tools.toml:30:1\n",
+        PLAIN,
+        "warning[x]: it is broken\n --> .brigade/tools.toml:30:1\n",
     );
     check(at(Place::at("../outside", 1, 1)), PLAIN, "warning[x]: it is broken\n --> ../outside:1:1\n");
     check(Fault::new("not_found", "no call matches `x`"), PLAIN, "error[not_found]: no call matches `x`\n");
-    check(Fault::new("not_found", "no call matches `x`"), DRAWN, "not_found\n\n  × no call matches `x`\n");
 }
 
 #[test]
@@ -159,19 +127,12 @@ error[x]: b
   |                ^
 ",
     );
-    check(
-        Fault::new("x", "b").at(Place::at(".brigade/tools/policy.toml", 2, 9)),
-        DRAWN,
-        "x\n\n  × b\n   ╭─[.brigade/tools/policy.toml:2:9]\n 2 │ naïve = \"日本\" + \\u{202e}\n   ·         ──────\n   ╰────\n",
-    );
 }
 
 #[test]
 fn colours_are_ours() {
     let fault = Fault::new("x", "b").at(Place::at(".brigade/tools/policy.toml", 1, 1)).help(Hint::from("c"));
-    let plain = written(vec![fault.clone()], TextFormat { colour: Colour::On, ..PLAIN });
-    assert!(plain.starts_with("\x1b[31merror[x]\x1b[0m: b\n"), "{plain:?}");
-    let drawn = written(vec![fault], TextFormat { colour: Colour::On, ..DRAWN });
-    assert!(drawn.starts_with("\x1b[31mx\x1b[0m\n") && drawn.contains("\x1b[36m.brigade"), "{drawn:?}");
-    assert!(!drawn.contains("\x1b]8"), "{drawn:?}");
+    let text = written(vec![fault], TextFormat { colour: Colour::On, ..PLAIN });
+    assert!(text.starts_with("\x1b[31merror[x]\x1b[0m: \x1b[1mb\x1b[0m\n"), "{text:?}");
+    assert!(text.contains("\x1b[36m.brigade") && !text.contains("\x1b]8"), "{text:?}");
 }

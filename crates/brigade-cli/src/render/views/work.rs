@@ -369,8 +369,7 @@ mod tests {
     fn a_brief_of_much_fits_one_screen() {
         let mut page = Page::new(Timestamp::from_unix_micros(1_790_000_000_000_000), CommandWords::default());
         full().show(&mut page);
-        let text =
-            page.data.write(TextFormat { colour: Colour::Off, width: Some(80), graphics: false }, None);
+        let text = page.data.write(TextFormat { colour: Colour::Off, width: Some(80) }, None);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.len() < 24, "{} lines\n{text}", lines.len());
         for line in lines {
