@@ -1,5 +1,6 @@
 //! The commands. Each file holds the arguments of one command and the call that it makes.
 
+pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod kitchen;
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     Serve(serve::ServeArgs),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Complete(complete::CompleteArgs),
 }
 
 /// Runs a command.
@@ -91,5 +94,6 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Serve(arguments) => serve::run(arguments, &session, &mut output),
         Command::Demo(arguments) => demo::run(arguments, &session, &mut output),
         Command::Completions(arguments) => completions::run(arguments, &mut output),
+        Command::Complete(words) => complete::run(words, &arguments.globals, surroundings, &mut output),
     }
 }

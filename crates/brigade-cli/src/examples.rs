@@ -445,6 +445,7 @@ const TABLE: &[Examples] = &[
     ("checkpoint", "resume", &[("brigade tools checkpoint resume CHECKPOINT", "Continue the call")]),
     ("policy", "init", &[("brigade tools policy init", "Create a policy with the sandbox enabled")]),
     ("policy", "show", &[("brigade tools policy show", "Show what this host allows")]),
+    ("policy", "test", &[("brigade tools policy test --file new.toml", "Test a file before it is used")]),
     ("policy", "doctor", &[("brigade tools policy doctor", "Check the policy and the tools")]),
     (
         "policy",
@@ -645,6 +646,7 @@ const TABLE: &[Examples] = &[
             ("brigade completions fish > ~/.config/fish/completions/brigade.fish", ""),
         ],
     ),
+    (PROGRAM, "complete", &[("brigade complete -- tools show count", "Print what a shell offers for it")]),
 ];
 
 /// Adds examples to the commands of a group, or to a command at the top level.

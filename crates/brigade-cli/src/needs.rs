@@ -33,7 +33,7 @@ enum OutsideBehavior {
 fn outside_behavior(command: &Command) -> OutsideBehavior {
     use OutsideBehavior as O;
     match command {
-        Command::Demo(_) | Command::Completions(_) => O::Works,
+        Command::Demo(_) | Command::Completions(_) | Command::Complete(_) => O::Works,
         #[cfg(feature = "serve")]
         Command::Serve(_) => O::Fails,
         Command::State(_) => O::Fails,

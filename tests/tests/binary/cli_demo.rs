@@ -91,8 +91,37 @@ fn every_shell_has_completions() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let run = brigade.run(["completions", shell]);
         run.assert_code(0);
-        assert!(run.stdout_text().contains("checkpoint"), "{run}");
+        let asks = matches!(shell, "bash" | "fish" | "zsh");
+        assert!(run.stdout_text().contains(if asks { "complete" } else { "checkpoint" }), "{run}");
     }
+}
+
+/// Issue 45: completions were a static script, and ids had to be copied.
+#[test]
+fn the_program_completes_ids_of_the_workspace() {
+    let workspace = TempWorkspace::fixture("repo-tools");
+    let brigade = Brigade::new(&workspace);
+    let first = |words: &[&str]| {
+        let run = brigade.run(["complete", "--"].iter().chain(words));
+        run.assert_code(0);
+        run.stdout_text().lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(first(&["tools", "show", "count-w"]), ["count-words"]);
+    assert_eq!(first(&["tools", "call", "approve", ""]), [""; 0]);
+    let queued = ["tools", "call", "queue", "count-words", "--args", "{\"paths\":[\"README.md\"]}", "--json"];
+    let queued = brigade.run(queued).json();
+    let id = queued["call"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(first(&["tools", "call", "approve", ""]), [id.clone()]);
+    assert_eq!(first(&["tools", "call", "approve", &id[..6]]), [id]);
+    assert_eq!(first(&["tools", "call", "run", ""]), [""; 0]);
+    // Bash asks with the words before the cursor.
+    let script = brigade.run(["completions", "bash"]).stdout_text();
+    let line = "COMP_WORDS=(brigade tools show count-w); COMP_CWORD=3; _brigade; echo \"${COMPREPLY[@]}\"";
+    let programs = brigade_testkit::brigade_binary().parent().unwrap().display().to_string();
+    let shell = Brigade::for_program("/bin/bash", &workspace)
+        .env("PATH", format!("{programs}:{}", brigade_tests::PATH));
+    let run = shell.run(["-c", &format!("{script}\n{line}")]);
+    assert_eq!(run.stdout_text(), "count-words\n", "{run}");
 }
 
 #[test]
