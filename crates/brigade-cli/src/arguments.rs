@@ -51,6 +51,10 @@ pub(crate) struct Globals {
     #[arg(default_value_t = ColorWhen::Auto, hide_default_value = true)]
     pub(crate) color: ColorWhen,
 
+    /// Do not show long output in a pager (BRIGADE_PAGER, PAGER or less)
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
+
     /// Do not print notes and next steps
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,

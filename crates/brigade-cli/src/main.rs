@@ -1,7 +1,7 @@
 //! The binary `brigade`: reads the environment of the process and returns its exit code.
 
-use std::io::{self, IsTerminal};
-use std::process::ExitCode;
+use std::io::{self, IsTerminal, Write as _};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
 use brigade_cli::{Streams, Surroundings, Terminal, report_mistakes};
@@ -19,7 +19,6 @@ fn main() -> ExitCode {
         current_directory: std::env::current_dir().map_err(|error| error.kind()),
         no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
         dumb: std::env::var_os("TERM").is_some_and(|value| value == "dumb"),
-        unicode: speaks_unicode(),
         log: std::env::var("BRIGADE_LOG").ok().or_else(debug),
         task_gateway: std::env::var_os("BRIGADE_GATEWAY")
             .filter(|_| std::env::var_os("BRIGADE_ROLE").is_some_and(|role| role == "task"))
@@ -33,6 +32,7 @@ fn main() -> ExitCode {
         typed: io::stdin().is_terminal(),
         output: terminal(&io::stdout(), || size(terminal_size_of(io::stdout()))),
         error: terminal(&io::stderr(), || size(terminal_size_of(io::stderr()))),
+        pager: (io::stdin().is_terminal() && io::stdout().is_terminal()).then_some(show_in_pager),
     };
     let streams = Streams {
         input: &mut io::stdin().lock(),
@@ -70,12 +70,30 @@ fn debug() -> Option<String> {
     matches!(value.trim(), "true" | "1" | "yes" | "on").then(|| "debug".to_owned())
 }
 
-/// Returns whether the locale is UTF-8: `LC_ALL`, else `LC_CTYPE`, else `LANG`.
-#[allow(clippy::disallowed_methods, reason = "the environment of the process is read once, here")]
-fn speaks_unicode() -> bool {
-    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default().to_uppercase();
-    locale.ends_with("UTF-8") || locale.ends_with("UTF8")
+/// Shows a text in the pager, as git does: `BRIGADE_PAGER`, else `PAGER`, else `less`, which ends by itself if the text
+/// fits. An empty one, or `cat`, is none.
+#[allow(clippy::disallowed_methods, reason = "the pager is started by the program, not by a command")]
+fn show_in_pager(text: &str) -> bool {
+    let set = |name| std::env::var(name).ok();
+    let typed = set("BRIGADE_PAGER").or_else(|| set("PAGER")).unwrap_or_else(|| "less".to_owned());
+    let Ok(argv) = brigade::command::Argv::parse(&typed) else { return false };
+    let [program, rest @ ..] = argv.words() else { return false };
+    if program == "cat" {
+        return false;
+    }
+    let mut pager = Command::new(program);
+    pager.args(rest).stdin(Stdio::piped());
+    if set("LESS").is_none() {
+        pager.env("LESS", "FRX");
+    }
+    let Ok(mut pager) = pager.spawn() else { return false };
+    // Ctrl-C is for the pager.
+    let _ = brigade::CancelToken::on_signals(&[brigade::CancelSignal::Interrupt]);
+    if let Some(mut input) = pager.stdin.take() {
+        // The person may leave before the end.
+        let _ = input.write_all(text.as_bytes());
+    }
+    pager.wait().is_ok()
 }
 
 fn terminal(stream: &impl IsTerminal, measure: fn() -> Option<(usize, usize)>) -> Option<Terminal> {

@@ -28,11 +28,13 @@ pub(crate) struct Shape {
     pub color: ColorWhen,
     /// Leave out notes and next steps.
     pub quiet: bool,
+    /// Do not use a pager.
+    pub no_pager: bool,
 }
 
 impl From<&Globals> for Shape {
     fn from(globals: &Globals) -> Shape {
-        Shape { json: globals.json, color: globals.color, quiet: globals.quiet }
+        Shape { json: globals.json, color: globals.color, quiet: globals.quiet, no_pager: globals.no_pager }
     }
 }
 
@@ -46,8 +48,25 @@ pub(crate) struct Output<'a, 's> {
     session: Option<&'a Session<'a>>,
     sources: OnceCell<Option<SourceFiles>>,
     words: OnceCell<CommandWords>,
+    /// Shows long text in a pager.
+    pager: Option<Pager>,
     /// The exit code of the first failed write to standard output. Later writes are skipped.
     broken: Option<Exit>,
+}
+
+/// The pager of a terminal.
+#[derive(Clone, Copy)]
+struct Pager {
+    show: fn(&str) -> bool,
+    terminal: Terminal,
+}
+
+impl Pager {
+    /// Shows a text that is longer than the screen. Returns whether it did.
+    fn takes(self, text: &str) -> bool {
+        let rows = (self.terminal.measure)().map_or(usize::MAX, |(_, rows)| rows);
+        0 < rows && rows <= text.lines().count() && (self.show)(text)
+    }
 }
 
 impl<'a, 's> Output<'a, 's> {
@@ -65,7 +84,6 @@ impl<'a, 's> Output<'a, 's> {
                 ColorWhen::Auto => Colour::Off,
             },
             width: terminal.and_then(|terminal| terminal.width),
-            graphics: terminal.is_some() && !surroundings.dumb && surroundings.unicode,
         };
         Output {
             shape,
@@ -76,6 +94,10 @@ impl<'a, 's> Output<'a, 's> {
             session: None,
             sources: OnceCell::new(),
             words: OnceCell::new(),
+            pager: surroundings
+                .pager
+                .filter(|_| !shape.no_pager && !shape.json && !surroundings.dumb)
+                .and_then(|show| Some(Pager { show, terminal: surroundings.output? })),
             broken: None,
         }
     }
@@ -176,7 +198,7 @@ impl<'a, 's> Output<'a, 's> {
     /// Writes a page: data, then errors, then notes.
     pub(crate) fn page(&mut self, page: &Page, exit: Exit) -> Exit {
         let text = self.written(&page.data, self.data);
-        let exit = self.write(exit, |out| out.write_all(text.as_bytes()));
+        let exit = if self.text(&text) == Exit::Done { exit } else { self.broken.unwrap_or(exit) };
         self.aside(&page.trouble);
         if !self.shape.quiet {
             self.aside(&page.notes);
@@ -204,6 +226,9 @@ impl<'a, 's> Output<'a, 's> {
 
     /// Writes text unchanged: help, the version, completions.
     pub(crate) fn text(&mut self, text: &str) -> Exit {
+        if self.pager.is_some_and(|pager| pager.takes(text)) {
+            return Exit::Done;
+        }
         self.write(Exit::Done, |out| out.write_all(text.as_bytes()))
     }
 
@@ -302,7 +327,11 @@ impl<'a, 's> Output<'a, 's> {
     pub(crate) fn confirm<R: View>(&mut self, report: &R, question: &str) -> bool {
         let mut page = self.new_page();
         report.show(&mut page);
-        if self.page(&page, Exit::Done) != Exit::Done {
+        // The report stays above the question.
+        let pager = self.pager.take();
+        let shown = self.page(&page, Exit::Done);
+        self.pager = pager;
+        if shown != Exit::Done {
             return false;
         }
         let mut asked = self.new_page();

@@ -11,7 +11,7 @@ use brigade::redact::Redactor;
 use crate::render::text::{Colour, Text, Tone};
 
 /// A run that is shorter than this shows nothing.
-const QUIET_PERIOD: Duration = Duration::from_secs(1);
+const QUIET_PERIOD: Duration = Duration::from_millis(300);
 
 /// How often the line is drawn.
 const INTERVAL: Duration = Duration::from_millis(250);

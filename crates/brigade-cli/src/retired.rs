@@ -29,7 +29,7 @@ pub(crate) fn answer(hook: &str, surroundings: &Surroundings, streams: &mut Stre
         // matter.
         let _ = io::copy(streams.input, &mut io::sink());
     }
-    let shape = Shape { json: false, color: ColorWhen::Auto, quiet: false };
+    let shape = Shape { json: false, color: ColorWhen::Auto, quiet: false, no_pager: true };
     let mut output = Output::new(shape, surroundings, streams);
     output.note(&format!(
         "`brigade work {hook}` is a hook of v0.30 and has no effect; `brigade tools doctor` shows its file"

@@ -15,8 +15,6 @@ pub struct Surroundings {
     pub no_color: bool,
     /// Whether `TERM` is `dumb`: the terminal has no escape sequences.
     pub dumb: bool,
-    /// Whether the locale is UTF-8.
-    pub unicode: bool,
     /// The value of `BRIGADE_LOG`, such as `debug` or `brigade=trace`.
     pub log: Option<String>,
     /// The value of `BRIGADE_GATEWAY` inside of a task: the directory of the pipes to its session.
@@ -35,6 +33,8 @@ pub struct Surroundings {
     pub output: Option<Terminal>,
     /// The terminal of standard error, if it is one.
     pub error: Option<Terminal>,
+    /// Shows a text in the person's pager, and returns whether it did; `None` without a person at a terminal.
+    pub pager: Option<fn(&str) -> bool>,
 }
 
 /// A selection of environment variables.
@@ -75,7 +75,6 @@ impl Surroundings {
             current_directory: Ok(folder.clone()),
             no_color: false,
             dumb: false,
-            unicode: false,
             log: None,
             task_gateway: None,
             variables: Variables::Usual,
@@ -85,6 +84,7 @@ impl Surroundings {
             typed: false,
             output: None,
             error: None,
+            pager: None,
         }
     }
 }
@@ -132,5 +132,26 @@ mod tests {
         }
         let list = run(&workspace, queued, "brigade tools call list --json");
         assert!(list.contains("\"created_at\": \"2027-01-15T08:00:00+00:00\""), "{list}");
+    }
+
+    #[test]
+    fn long_output_goes_to_the_pager_of_a_terminal() {
+        let folder = tempfile::tempdir().unwrap();
+        let size = || Some((80, 10));
+        let terminal = Terminal { width: Some(80), measure: size };
+        let surroundings = Surroundings {
+            output: Some(terminal),
+            pager: Some(|_| true),
+            ..Surroundings::for_test(folder.path())
+        };
+        let shown = |line: &str| {
+            let (mut output, mut error) = (Vec::new(), Vec::new());
+            let streams = Streams { input: &mut io::empty(), output: &mut output, error: &mut error };
+            crate::run(line.split(' ').map(OsString::from).collect(), &surroundings, streams);
+            !output.is_empty()
+        };
+        assert!(!shown("brigade --help"));
+        assert!(shown("brigade --help --no-pager") && shown("brigade --version"));
+        assert!(shown("brigade --version --json"));
     }
 }

@@ -51,7 +51,8 @@ pub(crate) fn explain(
     surroundings: &Surroundings,
     streams: &mut Streams<'_>,
 ) -> Exit {
-    let shape = Shape { json: wants_json(words), color: wanted_color(words), quiet: false };
+    let no_pager = words.iter().any(|word| word == "--no-pager");
+    let shape = Shape { json: wants_json(words), color: wanted_color(words), quiet: false, no_pager };
     let mut output = Output::new(shape, surroundings, streams);
     match trouble.kind() {
         ErrorKind::DisplayHelp => {

@@ -247,6 +247,7 @@ fn a_whole_way_names_every_schema() {
     schemas.check(&turn.run(["work", "turn", "--as", "local", "--json"]));
     json("demo");
     json("completions bash");
+    json("tools policy test");
     json("--version");
     let fresh = Site::empty();
     schemas.check(&fresh.brigade.run(["tools", "init", "--json"]));
@@ -324,6 +325,12 @@ fn a_whole_way_names_every_schema() {
 }
 
 /// Documents that the command line never writes, because they are for programs that embed Brigade or are stored on
-/// disk; and those of logins, which need a remote server.
-const UNSHOWN: &[&str] =
-    &["brigade.login.v1", "brigade.logout.v1", "brigade.tool-lines.v1", "brigade.upstream-start.v1"];
+/// disk; those of logins, which need a remote server; and files that people and workers write.
+const UNSHOWN: &[&str] = &[
+    "brigade.login.v1",
+    "brigade.logout.v1",
+    "brigade.prd.v1",
+    "brigade.tool-lines.v1",
+    "brigade.upstream-start.v1",
+    "brigade.worker-result.v1",
+];

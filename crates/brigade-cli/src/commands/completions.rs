@@ -8,7 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::examples;
 use crate::output::Output;
 
+/// The scripts that ask the program. Without an answer, the shell offers files.
+const BASH: &str = include_str!("completions/brigade.bash");
+const ZSH: &str = include_str!("completions/brigade.zsh");
+const FISH: &str = include_str!("completions/brigade.fish");
+
 /// Print a completion script for a shell
+///
+/// In bash, zsh and fish, it asks Brigade, so ids of calls, tools, agents, PRDs and tasks are completed, too.
 #[derive(Args, Debug)]
 #[command(after_help = examples::help_text(examples::PROGRAM, "completions").unwrap_or_default())]
 pub(crate) struct CompletionsArgs {
@@ -18,17 +25,21 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn run(arguments: &CompletionsArgs, output: &mut Output<'_, '_>) -> Exit {
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut crate::command(), "brigade", &mut script);
-    let script = String::from_utf8_lossy(&script);
+    let script = match arguments.shell {
+        Shell::Bash => BASH.to_owned(),
+        Shell::Zsh => ZSH.to_owned(),
+        Shell::Fish => FISH.to_owned(),
+        shell => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut crate::command(), "brigade", &mut script);
+            String::from_utf8_lossy(&script).into_owned()
+        }
+    };
     if !output.is_json() {
         return output.text(&script);
     }
-    let report = CompletionsReport {
-        schema: CompletionsReport::SCHEMA,
-        shell: arguments.shell.to_string(),
-        script: script.into_owned(),
-    };
+    let report =
+        CompletionsReport { schema: CompletionsReport::SCHEMA, shell: arguments.shell.to_string(), script };
     output.document(&report, Exit::Done)
 }
 

@@ -102,6 +102,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
             current_directory: Ok(workspace.root().to_owned()),
             // The user's environment variables for tools must not change the demo.
             variables: Variables::Usual,
+            pager: None,
             ..surroundings.clone()
         };
         let folder = workspace.root().display().to_string();
