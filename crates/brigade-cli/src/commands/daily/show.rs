@@ -64,7 +64,7 @@ fn show(workspace: &Workspace, thing: &NamedThing, output: &mut Output<'_, '_>) 
         },
         NamedThing::Task(path, task) => {
             let request = LogRequest { task, attempt: None };
-            match workspace.kitchen().log(&workspace.root().join(path), request) {
+            match workspace.kitchen().log(Some(&workspace.root().join(path)), request) {
                 Ok(report) => output.document(&report, Exit::Done),
                 Err(error) => output.fail(&error),
             }
