@@ -13,9 +13,7 @@ use brigade_db::manifests::DeployedManifest;
 use brigade_manifest::{Isolation, Workflow, read};
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{
-    ManifestDeleted, ManifestDeployed, ManifestId, Registry, deploy, export_named, search_in,
-};
+use crate::agent::{ManifestDeleted, ManifestId, Registry, deploy, export_named, search_in};
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
 use crate::schema::validated;
@@ -134,11 +132,12 @@ fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
 
 fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut semantic = None;
-    let deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
+    let mut deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
         semantic = Some(semantic::judged(input, new.text, context)?);
         Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
     })?;
-    Ok(Output::from_result(&ManifestDeployed { semantic, ..deployed }))
+    deployed.semantic = semantic;
+    Ok(Output::from_result(&deployed))
 }
 
 fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
