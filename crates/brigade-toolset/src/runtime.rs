@@ -113,7 +113,7 @@ impl<'c> Programs<'c> {
         let start = plan_start(StartFacts {
             purpose: StartPurpose::Git,
             is_broken: false,
-            command: Some(name),
+            command: Some(&format!("{name} {}", runtime.version)),
             directory: directory.clone(),
             directory_fact: DirectoryFact::Present,
             program: StartProgram::Found { path, sha256: None },
@@ -128,7 +128,6 @@ impl<'c> Programs<'c> {
         .ok()?;
         let mut spec = Spec::new(Program::open(start.program()).ok()?, directory);
         spec.argv = start.argv().words().iter().map(Into::into).collect();
-        spec.argv.push(runtime.version.into());
         let home = self.context.environment.and_then(|variables| variables.get("HOME"));
         spec.environment = [("PATH", Some(self.own.path_variable())), ("HOME", home)]
             .into_iter()

@@ -225,7 +225,7 @@ const SHAPES: &[&str] = &[
 
 #[test]
 fn a_shell_reads_a_text_that_a_person_approves() {
-    let site = site("commands = [\"/bin/sh\"]");
+    let site = site("");
     let mut client = Client::connect(&site, "local");
     let args = json!({"command": "sort -r < a.txt | head -n 1; echo $1", "args": ["end"], "shell": true});
     let refused = client.call("cmd.run", args.clone());
@@ -237,9 +237,8 @@ fn a_shell_reads_a_text_that_a_person_approves() {
     );
     site.workspace.write(POLICY, rules);
     let asked = client.call("cmd.run", args);
-    // The rule covers commands of this context, but not a text for a shell.
     assert_stands(&asked, "pending", "approval_pending");
-    let shown = site.tools(["call", "show", &id_of(&asked)]).assert_code(0).stdout;
+    let shown = site.json(["call", "show", &id_of(&asked)]).expect(0).to_string();
     assert!(shown.contains("sort -r < a.txt | head -n 1; echo $1"), "{shown}");
     site.json(["call", "approve", &id_of(&asked)]).expect(0);
     let done = client.call("call.wait", json!({"call_id": id_of(&asked)}));

@@ -58,38 +58,43 @@ fn fails(client: &mut Client, tool: &str, args: Value, code: &str) {
 #[test]
 fn ssh_gets_the_key_of_the_policy() {
     let site = site();
-    let (log, key) = (site.beside("ssh.log"), site.beside("deploy"));
+    let (bin, key) = (site.beside("bin"), site.beside("deploy"));
     std::fs::write(&key, "a key\n").unwrap();
-    // Stands for ssh: notes its options, and runs the command here instead of on the host.
-    let ssh = format!(
-        "#!/bin/sh\necho \"$@\" >> {}\nfor last; do :; done\ncd {} && exec sh -c \"$last\"\n",
-        log.display(),
-        site.beside("").display()
-    );
-    let bin = site.beside("bin");
     std::fs::create_dir_all(&bin).unwrap();
-    std::fs::write(bin.join("ssh"), ssh).unwrap();
+    // Stands for ssh, and says how it was started.
+    std::fs::write(bin.join("ssh"), "#!/bin/sh\necho \"started as $*\" >&2\nexit 1\n").unwrap();
     std::fs::set_permissions(bin.join("ssh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let site = site.env("PATH", &path);
+    let site = site.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
     let credentials = format!(
-        "[git.credentials.deploy]\nhosts = [\"forge.example\"]\nkey = {:?}\n\n[sandbox]\nmode = \"off\"\n\n[[auto",
+        "[git.credentials.deploy]\nhosts = [\"forge.example\"]\nkey = {:?}\n\n[[auto",
         key.display().to_string()
     );
-    let rules = rules("\"git@forge.example:*\"").replacen("[[auto", &credentials, 1);
-    site.workspace.write(POLICY, rules);
+    let urls = "\"git@forge.example:*\", \"git@other.example:*\"";
+    site.workspace.write(POLICY, rules(urls).replacen("[[auto", &credentials, 1));
     let mut client = Client::connect(&site, "local");
-    let args = json!({"repo_url": "git@forge.example:origin.git", "label": "copy", "credential_binding_id": "deploy"});
-    let binding = done(&mut client, "git.clone", args)["binding"].clone();
-    assert_eq!(binding["credential_binding_id"], "deploy", "{binding:#}");
-    let options = std::fs::read_to_string(&log).unwrap();
-    assert!(options.contains(&format!("IdentityFile={}", key.display())), "{options}");
-    assert!(options.contains("-F /dev/null") && options.contains("BatchMode=yes"), "{options}");
-    done(&mut client, "git.refresh", json!({"binding_id": binding["binding_id"]}));
+    let mut started = |url: &str, name: Option<&str>| {
+        let mut args = json!({"repo_url": url, "label": "copy"});
+        if let Some(name) = name {
+            args["credential_binding_id"] = json!(name);
+        }
+        let failed = client.call("git.clone", args);
+        assert_eq!(about(&failed)["code"], "git_failed", "{failed:#}");
+        text(&failed)
+    };
+    for name in [None, Some("deploy")] {
+        let options = started("git@forge.example:team/a.git", name);
+        assert!(options.contains(&format!("-o IdentityFile={}", key.display())), "{options}");
+        assert!(options.contains("started as -F /dev/null -o BatchMode=yes"), "{options}");
+        assert!(options.contains("git@forge.example git-upload-pack 'team/a.git'"), "{options}");
+    }
+    // Without a credential for the host, the user's agent may log in.
+    let options = started("git@other.example:a.git", None);
+    assert!(!options.contains("IdentityFile") && options.contains("-F /dev/null"), "{options}");
     for (url, name, code) in [
-        ("git@forge.example:origin.git", "other", "not_found"),
+        ("git@forge.example:team/a.git", "other", "not_found"),
+        ("git@other.example:a.git", "deploy", "invalid_arguments"),
         ("git@forge.example:--upload-pack=x", "deploy", "url_not_plain"),
-        ("git@other.example:origin.git", "deploy", "url_not_allowed"),
+        ("git@third.example:a.git", "deploy", "url_not_allowed"),
     ] {
         let args = json!({"repo_url": url, "label": "x", "credential_binding_id": name});
         fails(&mut client, "git.clone", args, code);

@@ -70,7 +70,7 @@ fn site() -> Site {
         {"says": "Look", "do": [looks, {"output": "looked"}]},
         {"do": [{"output": "It is 2."}]},
     ]);
-    let scenario = json!({"rules": rules, "brigade": brigade_testkit::brigade_binary(), "workspace": site.workspace.root()});
+    let scenario = json!({"rules": rules, "brigade": brigade_testkit::brigade_binary(), "workspace": site.workspace.path()});
     fs::write(site.beside("scenario.json"), scenario.to_string()).unwrap();
     let mut operator = Client::connect(&site, "any");
     let deployed = operator.call("agent.create", json!({"manifest_yaml": GREETER}));

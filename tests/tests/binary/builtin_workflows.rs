@@ -166,6 +166,7 @@ fn states_are_calls_of_the_caller_and_hand_data_on() {
         let again = done(asker, "workflow.cancel", json!({"execution_id": id}));
         assert_eq!((&again["cancelled"], &again["code"]), (&json!(false), &json!(code)), "{again:#}");
         assert_eq!((&again["tool"], again["error"].is_string()), (&json!("workflow.cancel"), true));
+        assert_eq!(again["execution_id"], json!(id));
     }
     for args in [json!({"name": "nothing"}), json!({"name": "chain", "version": "9.0.0"})] {
         assert_code(&client.call("workflow.run", args), "not_found");
@@ -472,7 +473,7 @@ fn a_cancelled_workflow_ends_its_command() {
     let refused = client.call("workflow.remove", json!({"execution_id": id}));
     assert_stands(&refused, "pending", "approval_pending");
     let cancelled = done(&mut client, "cancelMission", json!({"execution_id": id}));
-    assert_eq!(cancelled, json!({"cancelled": true, "execution_id": id}));
+    assert_eq!((&cancelled["cancelled"], &cancelled["execution_id"]), (&json!(true), &json!(id)));
     assert_eq!(ended(&mut client, &id)["status"], "cancelled");
     let listed = done(&mut client, "workflow.executions.list", json!({}));
     for row in listed["executions"].as_array().unwrap() {

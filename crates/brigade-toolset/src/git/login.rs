@@ -13,7 +13,8 @@ use brigade_core::{Label, codes, reasons};
 use brigade_fs::Location;
 use brigade_git::GitCommand;
 use brigade_policy::{GitCredential, GitLogin};
-use brigade_process::{LocalSockets, SandboxProfile};
+use brigade_process::{LocalSockets, OwnProgram, SandboxProfile};
+use brigade_workspace::{own_programs, read_policy};
 
 use super::invalid;
 use super::repository::{Reach, Repository};
@@ -47,6 +48,8 @@ pub(super) struct Login {
     variables: Vec<(&'static str, OsString)>,
     /// Files that ssh reads.
     read: Vec<PathBuf>,
+    /// The directory of ssh.
+    program: Option<PathBuf>,
     uses_agent: bool,
 }
 
@@ -127,23 +130,41 @@ impl Login {
             }
         }
         let options = options.iter().flat_map(|option| ["-o", option.as_str()]);
-        let mut command = Argv::parse("ssh -F /dev/null").map_err(|error| invalid(error.to_string()))?;
-        for word in options {
+        let program = ssh(context)?;
+        login.program = program.parent().map(Path::to_owned);
+        let program = text(&program)?;
+        let words = [program.as_str(), "-F", "/dev/null"].into_iter().chain(options);
+        let mut command = Argv::parse("ssh").map_err(|error| invalid(error.to_string()))?;
+        for word in words {
             command.push(word).map_err(|error| invalid(error.to_string()))?;
         }
-        login.variables.push(("GIT_SSH_COMMAND", command.to_string().into()));
+        let command = command.to_string();
+        // The first word only makes the list of words.
+        let command = command.strip_prefix("ssh ").unwrap_or(&command);
+        login.variables.push(("GIT_SSH_COMMAND", command.into()));
         Ok(login)
     }
 
     /// Lets a git command with this sandbox log in.
     pub(super) fn apply<'g>(&self, order: GitCommand<'g>, mut profile: SandboxProfile) -> GitCommand<'g> {
         profile.read.extend(self.read.iter().cloned());
+        profile.installed.extend(self.program.clone());
         if self.uses_agent {
             profile.local_sockets = LocalSockets::Allowed;
         }
         let order = self.settings.iter().fold(order, |order, (name, value)| order.setting(name, value));
         let order = self.variables.iter().fold(order, |order, (name, value)| order.variable(name, value));
         order.confined(Some(profile))
+    }
+}
+
+/// Finds ssh, which never comes from where agents can write.
+fn ssh(context: &Context<'_>) -> Result<PathBuf, Failure> {
+    let absent = || Failure::new(reasons::NOT_AVAILABLE_HERE, "no program `ssh` is on PATH");
+    let variables = context.environment.ok_or_else(absent)?;
+    match own_programs(context.fs.root(), variables, &read_policy(context.fs)).find("ssh") {
+        OwnProgram::Found(path) => Ok(path),
+        OwnProgram::Writable(_) | OwnProgram::Missing => Err(absent()),
     }
 }
 
@@ -186,9 +207,9 @@ fn key_file(context: &Context<'_>, path: &str) -> Result<PathBuf, Failure> {
         Failure::new(reasons::NOT_AVAILABLE_HERE, format!("the key file of the credential {what}"))
     };
     match context.fs.resolve(path, home) {
-        Ok(Location::Outside(path)) => Ok(path),
+        Ok(Location::Outside(path)) if context.fs.metadata_outside(&path).is_ok() => Ok(path),
         Ok(Location::Inside(_)) => Err(refused("is in the workspace")),
-        Err(_) => Err(refused("cannot be found")),
+        Ok(Location::Outside(_)) | Err(_) => Err(refused("cannot be found")),
     }
 }
 

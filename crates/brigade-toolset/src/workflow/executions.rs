@@ -348,28 +348,31 @@ pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
 }
 
 /// Returns the result of a tool that ends or answers an execution. A refusal is a result, too: `member` is false then.
-fn done(member: &str, done: Result<String, Failure>) -> Result<Output, Failure> {
+fn done(member: &str, input: &Json, done: Result<(), Failure>) -> Result<Output, Failure> {
+    let IdArgs { execution_id } = arguments(input)?;
     let is_refusal = |code| {
         [codes::NOT_FOUND, codes::ALREADY_ENDED, codes::NOT_WAITING, codes::NOT_ENDED]
             .iter()
             .any(|refusal| refusal.as_str() == code)
     };
+    let result = |is_done| {
+        Output::new([(member, Json::Bool(is_done)), ("execution_id", Json::from(execution_id.as_str()))])
+    };
     match done {
-        Ok(id) => Ok(Output::new([(member, Json::from(true)), ("execution_id", Json::from(id))])),
-        Err(failure) if is_refusal(failure.code) => Ok(Output::new([
-            (member, Json::from(false)),
-            ("error", Json::from(failure.message)),
-            ("code", Json::from(failure.code)),
-        ])),
+        Ok(()) => Ok(result(true)),
+        Err(failure) if is_refusal(failure.code) => {
+            let error = result(false).with("error", Json::from(failure.message));
+            Ok(error.with("code", Json::from(failure.code)))
+        }
         Err(failure) => Err(failure),
     }
 }
 
 pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    done("cancelled", cancel_flow(input, context))
+    done("cancelled", input, cancel_flow(input, context))
 }
 
-fn cancel_flow(input: &Json, context: &Context<'_>) -> Result<String, Failure> {
+fn cancel_flow(input: &Json, context: &Context<'_>) -> Result<(), Failure> {
     let IdArgs { execution_id, .. } = arguments(input)?;
     let store = context.stored()?.ok_or_else(not_found)?;
     let flow = store.flow(context.agent(), &execution_id)?;
@@ -381,14 +384,14 @@ fn cancel_flow(input: &Json, context: &Context<'_>) -> Result<String, Failure> {
     end_tree(&store, tasks, &flow, now)?;
     // Another process ends its execution when it sees the new status.
     tasks.cancel(&flow.id);
-    Ok(flow.id)
+    Ok(())
 }
 
 pub(super) fn signal(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    done("signalled", signal_flow(input, context))
+    done("signalled", input, signal_flow(input, context))
 }
 
-fn signal_flow(input: &Json, context: &Context<'_>) -> Result<String, Failure> {
+fn signal_flow(input: &Json, context: &Context<'_>) -> Result<(), Failure> {
     let SignalArgs { execution_id, response } = arguments(input)?;
     find_flow(&execution_id, context)?;
     let given = AnswerInput { choices: Vec::new(), text: Some(response.clone()) };
@@ -398,7 +401,7 @@ fn signal_flow(input: &Json, context: &Context<'_>) -> Result<String, Failure> {
         asked.answer(&chosen).or_else(|_| asked.answer(&given))
     };
     let by = context.caller;
-    let flow = context.store()?.answer_flow(
+    context.store()?.answer_flow(
         context.agent(),
         &execution_id,
         &make,
@@ -406,18 +409,18 @@ fn signal_flow(input: &Json, context: &Context<'_>) -> Result<String, Failure> {
         context.redactor,
         context.clock.now(),
     )?;
-    Ok(flow.id)
+    Ok(())
 }
 
 pub(super) fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    done("removed", remove_flow(input, context))
+    done("removed", input, remove_flow(input, context))
 }
 
-fn remove_flow(input: &Json, context: &Context<'_>) -> Result<String, Failure> {
+fn remove_flow(input: &Json, context: &Context<'_>) -> Result<(), Failure> {
     let IdArgs { execution_id, .. } = arguments(input)?;
     find_flow(&execution_id, context)?;
-    let flow = context.store()?.remove_flow(context.agent(), &execution_id)?;
-    Ok(flow.id)
+    context.store()?.remove_flow(context.agent(), &execution_id)?;
+    Ok(())
 }
 
 fn paused(input: &Json, is_paused: bool, context: &Context<'_>) -> Result<Output, Failure> {
