@@ -51,8 +51,8 @@ pub use model::{
     ApprovalMode, Availability, CONNECT, Catalog, Cost, FIELDS_FOR_CALLS, Family, Install, InvalidSeconds,
     InvalidToolId, InvalidVersion, Level, Masks, OrBuiltin, Origin, Reads, RegistrySettings, RemoteServer,
     RiskClass, Runtime, RuntimeHome, Runtimes, SCHEMA, Seconds, Settings, SourceDetail, Tool, ToolId,
-    ToolLookupError, ToolSource, Transport, Version, VersionRequirement, WORDS, WORDS_TEMPLATE, label_key,
-    same_label,
+    ToolLookupError, ToolSource, Transport, Version, VersionRequirement, WORDS_SCHEMA, WORDS_TEMPLATE,
+    label_key, same_label,
 };
 pub use presence::{
     Answer, Need, ObservedPresence, PathTest, Presence, Reason, RunsIn, ToolState, docs, needs, presence,

@@ -26,5 +26,5 @@ pub use remote::{CONNECT, RemoteServer};
 pub use runtime::{Runtime, RuntimeHome, Runtimes};
 pub use scalar::{InvalidSeconds, InvalidToolId, Seconds, ToolId};
 pub use settings::{RegistrySettings, SCHEMA, Settings};
-pub use tool::{FIELDS_FOR_CALLS, Masks, Tool, WORDS, WORDS_TEMPLATE};
+pub use tool::{FIELDS_FOR_CALLS, Masks, Tool, WORDS_SCHEMA, WORDS_TEMPLATE};
 pub use version::{InvalidVersion, Version, VersionRequirement};

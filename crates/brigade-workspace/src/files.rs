@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brigade_access::builtin::{Definition, Guards, PathUse, definition, is_of_forge};
 use brigade_call::{DirectoryFact, FileFact, ProgramBinding, ProgramFact, SchemaFact};
-use brigade_catalog::{Tool, WORDS};
+use brigade_catalog::{Tool, WORDS_SCHEMA};
 use brigade_cmdline::{Argv, find_program};
 use brigade_core::{AgentFiles, Dialect, Fingerprint, Json, JsonError, closed_place};
 use brigade_exec::OpenedProgram;
@@ -193,7 +193,7 @@ impl ToolReader<'_> {
         match (self.tool.reads, self.row()) {
             (Some(reads), _) => EntryFile::Bytes(reads.input_schema().as_bytes().to_vec()),
             (None, Some(row)) => EntryFile::Bytes(row.input_schema().to_compact().into_bytes()),
-            (None, None) if self.tool.takes_words() => EntryFile::Bytes(WORDS.as_bytes().to_vec()),
+            (None, None) if self.tool.takes_words() => EntryFile::Bytes(WORDS_SCHEMA.as_bytes().to_vec()),
             (None, None) => self.document(self.tool.input_schema_path.as_deref()),
         }
     }

@@ -239,7 +239,7 @@ impl PartialEq for Masks {
 pub const WORDS_TEMPLATE: &str = "{args...}";
 
 /// The schema of the arguments of such a program.
-pub const WORDS: &str = r#"{"type":"object","properties":{"args":{"type":"array","items":{"type":"string"},"maxItems":1000,"description":"The words after the command, one element each."}},"additionalProperties":false}"#;
+pub const WORDS_SCHEMA: &str = r#"{"type":"object","properties":{"args":{"type":"array","items":{"type":"string"},"maxItems":1000,"description":"The words after the command, one element each."}},"additionalProperties":false}"#;
 
 /// The effect of every connection.
 const NETWORK: &str = "network";
@@ -341,7 +341,7 @@ impl Tool {
         }
     }
 
-    /// Returns whether the arguments of calls are a list of words, [`WORDS`]: the entry names no schema, and has the
+    /// Returns whether the arguments of calls are a list of words, [`WORDS_SCHEMA`]: the entry names no schema, and has the
     /// template [`WORDS_TEMPLATE`].
     pub fn takes_words(&self) -> bool {
         self.family == Some(Family::Script)
