@@ -2,8 +2,8 @@
 //!
 //! It owns the interface to the disk: the [`Fs`] trait and its three implementations. [`DiskFs`] is a directory that no
 //! path or link can leave. [`MemoryFs`] behaves the same without a disk. [`FaultyFs`] fails or loses power at a chosen
-//! operation, and returns what would survive. [`StagedFs`] keeps changes in memory until all are written. It does not know the content of the files.
-//! [`WorkspaceKey`] keeps the key of this host, in a file outside of every root.
+//! operation, and returns what would survive. [`StagedFs`] keeps changes in memory until all are written. It does not
+//! know the content of the files. [`WorkspaceKey`] keeps the key of this host, in a file outside of every root.
 //!
 //! ```
 //! use brigade_fs::{FileMode, Fs, MemoryFs, RelPath};

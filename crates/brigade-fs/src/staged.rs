@@ -73,8 +73,8 @@ impl StagedFs {
         Ok(changes)
     }
 
-    /// Writes changes to the tree below, all or none; then removes the files that are to be removed. Returns the path of
-    /// a file that is not as it was when the change was made; then nothing is written.
+    /// Writes changes to the tree below, all or none, and removes the files that are to be removed. If a file is not as
+    /// it was when the change was made, returns its path, and writes nothing.
     ///
     /// # Errors
     /// Fails on a disk error.

@@ -84,7 +84,8 @@ impl WorkspaceInner {
         }
     }
 
-    /// Returns the same workspace over other files, with a key that nothing else knows. What it signs counts nowhere else.
+    /// Returns the same workspace over other files, with a key that nothing else knows. What it signs counts nowhere
+    /// else.
     pub(crate) fn over(&self, fs: Arc<dyn Fs>) -> WorkspaceInner {
         let key = Arc::new(WorkspaceKey::temporary());
         let holder = format!("process {}", std::process::id());

@@ -480,7 +480,7 @@ fn our_own_entry_is_listed_as_ours() {
         assert_eq!((&entry["name"], &entry["registered_as"]), (&json!("brigade"), &json!("brigade")));
     }
     let origins: usize = list(&found, "entries").iter().map(|entry| list(entry, "origins").len()).sum();
-    // Two of the programs name the directory of the workspace, which is no difference to report.
+    // Two of the programs name the directory of the workspace, which is not reported as a difference.
     assert_eq!((list(&found, "entries").len(), origins), (2, 4), "{found}");
     assert_eq!(found["issue_count"], 0, "{found}");
 }

@@ -118,7 +118,7 @@ impl StagedSetup {
         Ok(())
     }
 
-    /// Adds one server in a stage of its own, which is joined only if all went well.
+    /// Adds one server in a separate stage, which is joined only if all went well.
     fn add(
         &mut self,
         row: SetupServer,

@@ -127,7 +127,7 @@ pub struct SetupServer {
     pub paths: Vec<String>,
     /// What becomes of it.
     pub state: SetupState,
-    /// Its runtime; `null` if there is none yet.
+    /// Its runtime; `null` before it is added.
     pub runtime_id: Option<String>,
     /// Its tools, as they are after the change.
     pub tools: Vec<EnabledTool>,

@@ -76,7 +76,7 @@ fn play(machine: &Workspace, workspace: &Workspace, stage: &mut Stage<'_, '_, '_
     );
     stage.command(&["setup", "--yes"], Expect::Done);
 
-    stage.say("The agent of Claude Code reads. The rule allows it, so nobody is asked.");
+    stage.say("The agent of Claude Code reads. The rule allows it, so it does not wait.");
     agent(workspace, stage, "notes-find", "milk")?;
 
     stage.say("It writes. No rule allows that, so the call waits for you.");
@@ -85,7 +85,7 @@ fn play(machine: &Workspace, workspace: &Workspace, stage: &mut Stage<'_, '_, '_
     stage.command(&["tools", "call", "approve", &call], Expect::Done);
     agent(workspace, stage, "notes-add", "call Ada")?;
 
-    stage.say("Now somebody changes the script of the server.");
+    stage.say("Now the script of the server changes.");
     machine.write_files(&[NewFile::new(SCRIPT, format!("{SERVER}# one more line\n"))])?;
     stage.shell("echo '# one more line' >> server.py");
     stage.say("It is no longer what you saw, so the rule does not cover it any more.");

@@ -10,8 +10,8 @@ use crate::session::Session;
 /// Connect an agent program to this workspace
 ///
 /// Shows the entry `brigade` for the MCP servers of the program, and the file it goes to. With --write, changes that
-/// one entry and keeps everything else in the file. On a terminal, offers to add the agent of --as. Known programs are claude, codex, cursor, opencode, gemini, vscode,
-/// windsurf and zed; json shows the entry for any other.
+/// one entry and keeps everything else in the file. On a terminal, offers to add the agent of --as. Known programs are
+/// claude, codex, cursor, opencode, gemini, vscode, windsurf and zed; json shows the entry for any other.
 #[derive(Args, Debug)]
 pub(crate) struct ConnectArgs {
     /// The program, or json

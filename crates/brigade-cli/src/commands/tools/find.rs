@@ -8,8 +8,9 @@ use crate::session::Session;
 
 /// Find tools by words, capability, category, source or family
 ///
-/// Words are searched for as `brigade tools search` does, also in the names that servers give their tools. Labels are compared without case, and `_`, `-` and spaces are alike. The result says which tools can be called, and
-/// why others cannot. Starts nothing. Exits with 1 if no tool matches.
+/// Words are searched for as `brigade tools search` does, also in the names that servers give their tools. Labels are
+/// compared without case, and `_`, `-` and spaces are alike. The result says which tools can be called, and why others
+/// cannot. Starts nothing. Exits with 1 if no tool matches.
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("wanted").required(true).multiple(true)))]
 pub(crate) struct FindArgs {
