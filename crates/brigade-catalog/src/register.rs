@@ -4,6 +4,7 @@
 //! Bytes come in; entries and notes go out. Entries that can run or install something are disabled and always need
 //! approval, so that a person reviews them first.
 
+mod bundle;
 mod discovered;
 mod seed;
 mod server_json;
@@ -18,6 +19,7 @@ use thiserror::Error;
 
 use crate::model::{ApprovalMode, Catalog, Level, RemoteServer, Runtime, Tool, ToolSource, Transport};
 
+pub use bundle::bundle_folder;
 pub use discovered::{Definition, Difference, SourceChange, may_be_elsewhere, source_changes};
 
 /// A tool to register.

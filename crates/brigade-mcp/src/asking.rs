@@ -10,7 +10,7 @@ use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Hint, NextStep, codes};
 use brigade_exec::{Conversation, HostEnvironment, OpenedProgram};
 use brigade_policy::{ErrorLine, SandboxMode};
-use brigade_process::{Attempt, CancelToken, ObservedDenial, Stream};
+use brigade_process::{Attempt, CancelToken, Observation, ObservedDenial, Stream};
 use brigade_redact::{Redactor, SecretValue};
 
 use crate::exchange::{Exchange, McpErrorKind};
@@ -87,7 +87,10 @@ impl ListContext<'_> {
         let is_confined = start.decision().is_some_and(|decision| decision.sandbox.mode != SandboxMode::Off);
         let runtime = tool.runtime_id.as_deref().unwrap_or_default();
         let observed = exchange.outcome.as_ref().and_then(|outcome| outcome.observation.as_ref());
-        let writes = observed.map(|observed| denied_writes(&observed.denied)).unwrap_or_default();
+        let writes = match observed {
+            Some(Observation::Done(observed)) => denied_writes(&observed.denied),
+            Some(Observation::Unavailable(_)) | None => Vec::new(),
+        };
         let denied = denied_by_sandbox(&all, &writes, runtime);
         Err(Silence::Failed(match denied.filter(|_| is_confined) {
             Some(denied) => format!("{why}; {denied}"),
@@ -173,22 +176,23 @@ fn denied_by_sandbox(printed: &str, writes: &[String], runtime: &str) -> Option<
     let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
     let refused = lines().find(|(_, lower)| has(lower, &REFUSED));
     let shown = |path: &str| format!("`{}`", escape_terminal(&short(path, 200)));
-    let named = refused.and_then(|(line, _)| absolute_path(line)).map(shown);
+    let named = refused.as_ref().and_then(|(line, _)| absolute_path(line)).map(shown);
     let paths = match (named, refused, writes) {
         (Some(path), _, _) => path,
+        (None, None, _) if lines().any(|(_, lower)| has(&lower, &NO_NETWORK)) => {
+            return Some(
+                "the sandbox closes the network to a server without the effect `network`: install the server first, \
+                 so that it starts without network"
+                    .to_owned(),
+            );
+        }
+        (None, None, []) => return None,
+        (None, Some(_), []) => "a path".to_owned(),
         (None, _, [_, ..]) => {
             let more = writes.len().saturating_sub(MAX_DENIED);
             let paths: Vec<String> = writes.iter().take(MAX_DENIED).map(|path| shown(path)).collect();
             let more = if more == 0 { String::new() } else { format!(" and {more} more paths") };
             format!("{}{more}", paths.join(", "))
-        }
-        (None, Some(_), []) => "a path".to_owned(),
-        (None, None, []) => {
-            return lines().any(|(_, lower)| has(&lower, &NO_NETWORK)).then(|| {
-                "the sandbox closes the network to a server without the effect `network`: install the server first, \
-                 so that it starts without network"
-                    .to_owned()
-            });
         }
     };
     Some(format!(

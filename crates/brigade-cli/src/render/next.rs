@@ -231,6 +231,7 @@ fn command(step: &NextStep) -> String {
             let options = format!("--scope {scope} --transport {transport} --as {} --write", quote(agent));
             with_named_option("tools connect", client, &options)
         }
+        N::Register(reference) => with_named_option("tools register", reference, ""),
         N::RegisterAgain { reference, id, level } => with_named_option(
             "tools register",
             reference,
@@ -387,6 +388,7 @@ mod tests {
             N::AcceptPin,
             N::Trust,
             N::Connect,
+            N::Register,
             |client| N::ConnectAgain {
                 client,
                 scope: "user".to_owned(),
