@@ -2,7 +2,7 @@
 //!
 //! | field | enters the contract's fingerprint |
 //! | --- | --- |
-//! | id, command, cwd, timeout, auth label, env labels, permissions, effects, approval mode | yes |
+//! | id, command, cwd, timeouts, auth label, env labels, permissions, effects, approval mode | yes |
 //! | runtime id, whether a runtime is required, its health path, MCP server id and tool name | yes |
 //! | the required version and the command that prints it | yes |
 //! | level and file of an entry that is not from the project | yes |
@@ -12,7 +12,7 @@
 //! | for an installation: the contract of the entry, and its check and commands | yes |
 //! | name, family, description, source, projections | no: the source and the projections are bound separately |
 
-use brigade_catalog::{ApprovalMode, Family, Level, Tool};
+use brigade_catalog::{ApprovalMode, Family, Level, Seconds, Tool};
 use brigade_core::{Extra, Fingerprint, Number, record};
 use brigade_policy::shown_label;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,9 @@ pub(crate) fn missing_contract(tool_id: &str) -> Fingerprint {
 fn fingerprint_of(tool_id: &str, tool: Option<&Tool>, files: &ContractFiles) -> Fingerprint {
     let text = |field: fn(&Tool) -> &Option<String>| tool.and_then(|tool| field(tool).as_deref());
     let list = |field: fn(&Tool) -> &Vec<String>| tool.map_or(&[][..], |tool| field(tool));
-    let timeout = tool.and_then(|tool| tool.timeout).map(|timeout| format!("{:?}", timeout.get()));
+    let seconds = |stated: Option<Seconds>| stated.map(|seconds| format!("{:?}", seconds.get()));
+    let timeout = seconds(tool.and_then(|tool| tool.timeout));
+    let idle_timeout = seconds(tool.and_then(|tool| tool.idle_timeout));
     let mut fingerprint = Fingerprint::builder("brigade.contract.v1")
         .text("tool_id", tool_id)
         .text("command", text(|tool| &tool.command))
@@ -95,7 +97,11 @@ fn fingerprint_of(tool_id: &str, tool: Option<&Tool>, files: &ContractFiles) -> 
             );
     }
     let version = tool.and_then(|tool| tool.version.as_ref()).map(|version| version.as_str());
-    let later = [("version", version), ("version_command", text(|tool| &tool.version_command))];
+    let later = [
+        ("version", version),
+        ("version_command", text(|tool| &tool.version_command)),
+        ("idle_timeout", idle_timeout.as_deref()),
+    ];
     for (name, value) in later.into_iter().filter(|(_, value)| value.is_some()) {
         fingerprint = fingerprint.text(name, value);
     }
@@ -151,6 +157,9 @@ pub struct ContractLabels {
     pub runtime_id: Option<String>,
     /// Seconds that a call may take.
     pub timeout: Option<Number>,
+    /// Seconds that a call may pass without progress of its server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<Number>,
     /// Members that this version does not know.
     #[serde(skip)]
     pub extra: Extra,
@@ -213,6 +222,7 @@ impl ContractLabels {
             runtime_health_path: tool.runtime_health_path.clone(),
             runtime_id: tool.runtime_id.clone(),
             timeout: tool.timeout.map(|timeout| Number::from(timeout.get())),
+            idle_timeout: tool.idle_timeout.map(|timeout| Number::from(timeout.get())),
             extra: Extra::default(),
         }
     }
@@ -239,6 +249,7 @@ mod tests {
             ("command", "'sh bin/greet.sh --more'"),
             ("cwd", "'.'"),
             ("timeout", "29.5"),
+            ("idle_timeout", "5"),
             ("auth_label", "'other-user'"),
             ("env_labels", "[]"),
             ("permissions", "['read-files']"),

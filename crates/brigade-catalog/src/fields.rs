@@ -244,6 +244,7 @@ fields! {
         "mcp_tool_name": Text = mcp_tool_name,
         "requires_runtime": Boolean = requires_runtime,
         "timeout": Seconds = timeout,
+        "idle_timeout": Seconds = idle_timeout,
         "domain": Text = domain,
         "capability": List = capability,
         "risk_class": RiskClass = risk_class,
@@ -324,6 +325,7 @@ fields! {
         "on_demand": Boolean = on_demand,
         "env_labels": List = env_labels,
         "home": RuntimeHome = home,
+        "container": Boolean = container,
         "write_paths": List = write_paths,
         "env": Table = env,
     }
@@ -336,6 +338,9 @@ pub(crate) fn group(field: &str) -> Option<Fields> {
         _ => None,
     }
 }
+
+/// The effects that open the network.
+pub const REMOTE_EFFECTS: [&str; 3] = ["network", "remote-read", "remote-mutation"];
 
 /// The effects with a meaning for risk and sandbox. Entries and policies may name others.
 pub const KNOWN_EFFECTS: &[&str] = &[

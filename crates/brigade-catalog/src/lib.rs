@@ -43,7 +43,7 @@ pub mod source;
 pub mod starter;
 
 pub use entry_text::FieldValue;
-pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, misspelt_effect};
+pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, REMOTE_EFFECTS, misspelt_effect};
 pub use find::{Candidate, FindQuery, HarnessTools, Quantity, candidates, gaps, rank};
 pub use infer::UsedWords;
 pub use levels::{ShadowedEntry, TakenAlias, UnsafeUserFile};

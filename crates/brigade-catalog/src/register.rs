@@ -4,6 +4,7 @@
 //! Bytes come in; entries and notes go out. Entries that can run or install something are disabled and always need
 //! approval, so that a person reviews them first.
 
+mod bundle;
 mod discovered;
 mod seed;
 mod server_json;
@@ -20,6 +21,7 @@ use crate::model::{
     ApprovalMode, Catalog, Level, RegistrySettings, RemoteServer, Runtime, Tool, ToolSource, Transport,
 };
 
+pub use bundle::bundle_folder;
 pub use discovered::{Definition, Difference, SourceChange, may_be_elsewhere, source_changes};
 
 /// A tool to register.

@@ -199,6 +199,8 @@ next_steps! {
     UpdateServer(String) = "update-server";
     /// Enable tools of the catalog.
     EnableTools(String) = "enable-tools";
+    /// Register a discovered definition.
+    Register(String) = "register";
     /// Register a discovered definition over the tool that was made from it.
     RegisterAgain { reference: String, id: String, level: String } = "register-again";
     /// List the tool packs.
@@ -321,6 +323,7 @@ impl NextStep {
             | N::Connect(text)
             | N::AddAgent(text)
             | N::ConnectAgain { client: text, .. }
+            | N::Register(text)
             | N::RegisterAgain { reference: text, .. }
             | N::ValidatePrd(text)
             | N::ApprovePrd(text)

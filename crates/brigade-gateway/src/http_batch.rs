@@ -11,7 +11,7 @@ use crate::http_accepts::Accepts;
 use crate::message::{self, INVALID_REQUEST};
 
 /// The last revision with batches. It has no header for the revision.
-const LAST_REVISION: &str = "2025-03-26";
+pub(crate) const LAST_REVISION: &str = "2025-03-26";
 
 /// The maximum number of messages in a batch.
 const MAX_MESSAGES: usize = 100;
@@ -20,7 +20,12 @@ const MAX_MESSAGES: usize = 100;
 /// revision has none.
 pub(crate) fn messages(body: &[u8], headers: &HeaderMap) -> Option<Result<Vec<Bytes>, Vec<u8>>> {
     let is_older = |revision: &http::HeaderValue| revision.to_str().is_ok_and(|text| text <= LAST_REVISION);
-    if !body.trim_ascii_start().starts_with(b"[") || !headers.get_all(REVISION).iter().all(is_older) {
+    if headers.get_all(REVISION).iter().all(is_older) { parse(body) } else { None }
+}
+
+/// Returns the messages of a batch, or the refusal of the whole batch. `None` if the text is not a batch.
+pub(crate) fn parse(body: &[u8]) -> Option<Result<Vec<Bytes>, Vec<u8>>> {
+    if !body.trim_ascii_start().starts_with(b"[") {
         return None;
     }
     let Json::Array(batch) = Json::parse_bytes(body, Dialect::Strict).ok()? else { return None };

@@ -51,6 +51,7 @@ mod serve;
 mod session;
 mod sessions;
 mod stdio;
+mod stdio_batch;
 mod tasks;
 mod upstream;
 mod view;

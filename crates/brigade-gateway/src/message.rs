@@ -11,6 +11,7 @@ use brigade::core::{Dialect, Json, JsonErrorKind};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, GetExtensions as _, ServerJsonRpcMessage};
 use serde_json::Value;
 
+use crate::http_batch::LAST_REVISION;
 use crate::message_id::id_in;
 use crate::numbers::{self, is_held};
 
@@ -52,6 +53,8 @@ struct State {
     shaken: bool,
     /// Whether a request came without a handshake and named its revision.
     late: bool,
+    /// The revision that the client asked for in its handshake.
+    revision: Option<String>,
     /// Whether this is a single request outside of sessions. It may be the handshake of a new session.
     once: bool,
     open: HashSet<String>,
@@ -76,6 +79,16 @@ impl Conversation {
     /// Returns whether a request has no answer yet.
     pub(crate) fn is_open(&self) -> bool {
         !self.state().open.is_empty()
+    }
+
+    /// Returns whether the request with this key has no answer yet.
+    pub(crate) fn is_waiting(&self, key: &str) -> bool {
+        self.state().open.contains(key)
+    }
+
+    /// Returns whether the revision of the client has batches.
+    pub(crate) fn has_batches(&self) -> bool {
+        self.state().revision.as_deref().is_some_and(|revision| revision <= LAST_REVISION)
     }
 
     /// Releases an id.
@@ -181,6 +194,8 @@ impl Conversation {
                 ));
             }
             state.shaken |= is_handshake;
+            let asked = json.get("params").and_then(|params| params.get("protocolVersion")?.as_str());
+            state.revision = asked.map(str::to_owned);
         }
         state.late |= revision.is_some();
         state.open.insert(key.clone());

@@ -1,6 +1,7 @@
 //! Exchanges messages as lines on standard input and output.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Write};
 use std::os::fd::AsFd;
@@ -17,8 +18,10 @@ use rustix::fs::{FileType, Stat, fstat};
 use tokio::sync::mpsc as channel;
 use tokio_util::sync::CancellationToken;
 
+use crate::http_batch;
 use crate::message::{self, CheckedMessage, Conversation};
 use crate::message_id::id_in;
+use crate::stdio_batch::OpenBatches;
 
 /// Reading pauses while this many messages wait to be handled.
 const MAX_WAITING_MESSAGES: usize = 64;
@@ -35,6 +38,7 @@ pub(crate) struct Lines {
     incoming: channel::Receiver<ClientJsonRpcMessage>,
     outgoing: Outgoing,
     conversation: Arc<Conversation>,
+    batches: Arc<OpenBatches>,
 }
 
 /// An item for the writing thread.
@@ -158,9 +162,10 @@ impl Lines {
         let (to_client, messages) = mpsc::channel::<OutgoingItem>();
         let outgoing = Outgoing { to_client, unread: Arc::default(), pipe };
         let unread = outgoing.unread.clone();
-        let (talk, answers) = (conversation.clone(), outgoing.clone());
+        let batches: Arc<OpenBatches> = Arc::default();
+        let (talk, answers, open) = (conversation.clone(), outgoing.clone(), batches.clone());
         thread::Builder::new().name("input".to_owned()).spawn(move || {
-            read(input, &limit, &talk, &to_server, &answers);
+            read(input, &limit, (&talk, &open), &to_server, &answers);
             at_end.cancel();
         })?;
         thread::Builder::new().name("output".to_owned()).spawn(move || {
@@ -169,7 +174,7 @@ impl Lines {
             drop(messages);
             unread.change(|_| 0);
         })?;
-        Ok((Lines { incoming, outgoing, conversation: conversation.clone() }, ended, conversation))
+        Ok((Lines { incoming, outgoing, conversation: conversation.clone(), batches }, ended, conversation))
     }
 }
 
@@ -207,7 +212,7 @@ impl<R: Read> Stream<R> {
 fn read(
     mut input: impl Input,
     limit: &LineLimit,
-    conversation: &Conversation,
+    (conversation, batches): (&Conversation, &OpenBatches),
     to_server: &channel::Sender<ClientJsonRpcMessage>,
     answers: &Outgoing,
 ) {
@@ -228,14 +233,37 @@ fn read(
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        match conversation.check(&line) {
-            CheckedMessage::Message(message, _) => {
-                if to_server.blocking_send(*message).is_err() {
-                    return;
-                }
+        let batch = conversation.has_batches().then(|| http_batch::parse(&line)).flatten();
+        let is_batch = batch.is_some();
+        let parts = match batch {
+            Some(Ok(parts)) => parts,
+            Some(Err(refused)) => {
+                drop(answers.send(refused));
+                continue;
             }
-            CheckedMessage::Answer(bytes) => drop(answers.send(bytes)),
-            CheckedMessage::Nothing => {}
+            None => vec![std::mem::take(&mut line).into()],
+        };
+        let (mut messages, mut waiting, mut responses) = (Vec::new(), HashSet::new(), Vec::new());
+        for part in parts {
+            match conversation.check(&part) {
+                CheckedMessage::Message(message, key) => {
+                    waiting.extend(key.filter(|_| is_batch));
+                    messages.push(message);
+                }
+                CheckedMessage::Answer(bytes) if is_batch => responses.push(bytes),
+                CheckedMessage::Answer(bytes) => drop(answers.send(bytes)),
+                CheckedMessage::Nothing => {}
+            }
+        }
+        waiting.retain(|key| conversation.is_waiting(key));
+        let complete = batches.without_cancelled(|key| conversation.is_waiting(key));
+        for answer in complete.into_iter().chain(batches.begin(waiting, responses)) {
+            drop(answers.send(answer));
+        }
+        for message in messages {
+            if to_server.blocking_send(*message).is_err() {
+                return;
+            }
         }
     }
 }
@@ -301,10 +329,15 @@ impl Transport<RoleServer> for Lines {
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         let (bytes, answered) = message::serialize_message(&message::normalize_refusal(item));
+        let bytes = match &answered {
+            Some(key) => self.batches.collect(key, bytes),
+            None => Some(bytes),
+        };
+        // A client may use the id again as soon as it has the answer.
         if let Some(key) = answered {
             self.conversation.answered(&key);
         }
-        let sent = self.outgoing.send(bytes);
+        let sent = bytes.map_or(Ok(()), |bytes| self.outgoing.send(bytes));
         std::future::ready(sent.map_err(|_| io::ErrorKind::BrokenPipe.into()))
     }
 
@@ -356,7 +389,7 @@ mod tests {
             read(
                 noise,
                 &(Box::new(|| 1_usize << 10) as LineLimit),
-                &Conversation::default(),
+                (&Conversation::default(), &OpenBatches::default()),
                 &to_server,
                 &outgoing,
             );

@@ -212,11 +212,16 @@ pub fn read_manifest(
     bytes: &[u8],
 ) -> Result<PluginManifest, Reading> {
     let json = json(source, bytes)?;
+    // Servers are an object, or a list of definitions with names and of paths.
+    let is_definition = |value: &&Json| value.as_object().is_some() && value.get("source").is_none();
     let mut issues = Vec::new();
     let mut paths = |key: &str| {
         let values: Vec<&Json> = match json.get(key) {
             None | Some(Json::Null) => Vec::new(),
-            Some(Json::Array(values)) => values.iter().take(MAX_ENTRIES).collect(),
+            Some(Json::Array(values)) => {
+                let is_path = |value: &&Json| key != "mcpServers" || !is_definition(value);
+                values.iter().filter(is_path).take(MAX_ENTRIES).collect()
+            }
             Some(Json::Object(values)) => values.values().take(MAX_ENTRIES).collect(),
             Some(value) => vec![value],
         };
@@ -229,8 +234,11 @@ pub fn read_manifest(
         }
         found
     };
-    let has_servers = json.get("mcpServers").is_some_and(|servers| servers.as_object().is_some());
-    let server_files = if has_servers { Vec::new() } else { paths("mcpServers") };
+    let listed = json.get("mcpServers").and_then(Json::as_array);
+    let definitions = listed.into_iter().flatten().filter(is_definition).count();
+    let is_object = json.get("mcpServers").is_some_and(|servers| servers.as_object().is_some());
+    let has_servers = is_object || 0 < definitions;
+    let server_files = if is_object { Vec::new() } else { paths("mcpServers") };
     let (skills, commands) = (paths("skills"), paths("commands"));
     Ok(PluginManifest {
         name: json.get("name").and_then(Json::as_str).map(str::to_owned),

@@ -87,6 +87,7 @@ fn exchange(command: &[String]) -> (Duration, Duration) {
         reads: None,
         pin: PinRule::None,
         listener: None,
+        idle_timeout: None,
     };
     let mut sink = |_: Stream, _: &[u8]| Ok(());
     let started = Instant::now();

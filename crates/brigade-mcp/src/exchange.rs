@@ -92,6 +92,8 @@ pub struct McpRequest<'a> {
     pub pin: PinRule<'a>,
     /// Receives progress reports.
     pub listener: Option<&'a Listener>,
+    /// How long the call may pass without progress.
+    pub idle_timeout: Option<Duration>,
 }
 
 /// The kind of failure, as a stable word.

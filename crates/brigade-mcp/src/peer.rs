@@ -1,6 +1,7 @@
 //! The two requests to a server: list its tools, or call one of them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use brigade_call::{Receipt, VerifiedCall};
 use brigade_catalog::Reads;
@@ -44,6 +45,10 @@ impl<'a> ToolCall<'a> {
                 reads: Reads::of_tool_id(plan.tool_id()),
                 pin,
                 listener,
+                idle_timeout: contract
+                    .idle_timeout
+                    .as_ref()
+                    .and_then(|seconds| Duration::try_from_secs_f64(seconds.as_f64()).ok()),
             },
             exchange: Exchange::default(),
         })

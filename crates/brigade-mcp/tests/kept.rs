@@ -79,6 +79,17 @@ fn call_with(
     pin: PinRule<'_>,
     terms: &RequestTerms,
 ) -> (Exchange, String) {
+    call_until_idle(server, tool, arguments, pin, terms, None)
+}
+
+fn call_until_idle(
+    server: &Server,
+    tool: &str,
+    arguments: &str,
+    pin: PinRule<'_>,
+    terms: &RequestTerms,
+    idle_timeout: Option<Duration>,
+) -> (Exchange, String) {
     let mut log = Vec::new();
     let mut sink = |_: Stream, bytes: &[u8]| -> io::Result<()> {
         log.extend_from_slice(bytes);
@@ -92,6 +103,7 @@ fn call_with(
         reads: None,
         pin,
         listener: None,
+        idle_timeout,
     };
     let exchange = server.call_tool(&request, terms, &mut sink, &Redactor::new(&[]));
     (exchange, String::from_utf8(log).unwrap())
@@ -190,6 +202,20 @@ fn a_call_that_takes_too_long_fails_alone() {
     kept.wait_for("cancelled");
     said(&kept.server, "pid");
     assert!(kept.server.is_kept());
+}
+
+#[test]
+fn progress_starts_the_idle_timeout_again() {
+    let kept = start(&[]);
+    said(&kept.server, "pid");
+    let idle = Some(Duration::from_millis(600));
+    let call =
+        |arguments: &str| call_until_idle(&kept.server, "sleep", arguments, PinRule::None, &terms(), idle).0;
+    assert_eq!(kind(&call(r#"{"text": "1.5", "progress": true}"#)), None);
+    let silent = call("{}");
+    assert_eq!(kind(&silent), Some(McpErrorKind::TimedOut));
+    assert!(silent.fault.unwrap().message.ends_with("nor progress for 0.6 s"));
+    kept.wait_for("cancelled");
 }
 
 #[test]
@@ -396,6 +422,7 @@ fn resources_and_prompts_share_one_process() {
             reads: Some(Reads::Resource),
             pin: PinRule::None,
             listener: None,
+            idle_timeout: None,
         };
         kept.server.call_tool(&request, &terms(), &mut |_: Stream, _: &[u8]| Ok(()), &masks)
     };

@@ -137,6 +137,11 @@ mod tests {
     }
 
     #[test]
+    fn containers_get_a_network_for_the_same_effects() {
+        assert_eq!(NETWORK_EFFECTS, brigade_catalog::REMOTE_EFFECTS);
+    }
+
+    #[test]
     fn the_highest_of_class_and_effects_is_the_risk() {
         check(None, &[], RiskLevel::Low);
         check(Some(RiskClass::Read), &["session", "local-read"], RiskLevel::Low);

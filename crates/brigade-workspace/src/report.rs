@@ -115,6 +115,9 @@ pub struct Contract {
     pub command: Option<String>,
     /// The timeout of a call, in seconds.
     pub timeout: Option<f64>,
+    /// Seconds that a call of an MCP tool may pass without progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<f64>,
     /// The label of the authentication method.
     pub auth_label: Option<String>,
     /// The configured working directory.
@@ -303,6 +306,7 @@ impl Contract {
             description: tool.description.clone().unwrap_or_default(),
             command: tool.command.clone(),
             timeout: tool.timeout.map(|timeout| timeout.get()),
+            idle_timeout: tool.idle_timeout.map(|timeout| timeout.get()),
             auth_label: tool.auth_label.as_deref().map(|label| shown_label(label).to_owned()),
             cwd: tool.cwd.clone(),
             runtime_id: tool.runtime_id.clone(),

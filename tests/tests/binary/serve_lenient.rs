@@ -37,6 +37,41 @@ fn a_call_that_waits_for_its_client_has_no_place() {
 }
 
 #[test]
+fn a_call_without_progress_ends_at_its_idle_timeout() {
+    let kept = KeptServerSite::serving(site(), &[entry("sleep", "", "idle_timeout = 0.5\n")]);
+    let mut client = Client::start(&kept.site, &["--as", "local"]);
+    client.hello("2025-11-25", json!({}));
+    let silent = client.call("read-sleep", json!({}));
+    assert_stands(&silent, "timed-out", "upstream_timeout");
+    assert!(text(&silent).contains("nor progress for 0.5 s"), "{silent:#}");
+    kept.site.json(["describe", "read-sleep"]).expect(0);
+}
+
+#[test]
+fn a_batch_over_lines_is_answered_as_a_list() {
+    let mut client = Client::start(&site(), &[]);
+    client.hello("2025-03-26", json!({}));
+    let call = json!({"name": "at-once", "arguments": {"text": "hi"}});
+    let batch = json!([
+        {"jsonrpc": "2.0", "id": "a", "method": "ping"},
+        {"jsonrpc": "2.0", "id": "b", "method": "tools/call", "params": call},
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "none"}},
+        {"jsonrpc": "2.0", "id": "c", "method": "nothing"},
+        5,
+    ]);
+    client.write(batch.to_string());
+    let Value::Array(mut list) = client.message() else { panic!("it is not answered as a list") };
+    list.sort_by_key(|answer| answer["id"].to_string());
+    let ids: Vec<&Value> = list.iter().map(|answer| &answer["id"]).collect();
+    assert_eq!(ids, [&json!("a"), &json!("b"), &json!("c"), &Value::Null], "{list:#?}");
+    assert_eq!(text(&list[1]["result"]), "said hi");
+    assert_eq!((&list[2]["error"]["code"], &list[3]["error"]["code"]), (&json!(-32601), &json!(-32600)));
+    client.write(json!([{"jsonrpc": "2.0", "id": 1, "method": "initialize"}]).to_string());
+    assert_eq!(client.message()["error"]["code"], -32600);
+    client.goes_on();
+}
+
+#[test]
 fn a_batch_is_answered_as_a_list() {
     let site = site();
     let bearer = format!("Bearer {}", token(&site, "ann"));

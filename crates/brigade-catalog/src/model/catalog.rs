@@ -150,12 +150,13 @@ impl Catalog {
         &self.shadowed
     }
 
-    /// Returns whether a tool may be one of a remote server: it names a runtime, and no command.
+    /// Returns whether a tool may be one of a remote server or of a container.
     pub fn names_servers(&self) -> bool {
         self.tools.iter().any(Tool::may_be_remote)
     }
 
-    /// Gives tools of remote servers what they need to connect: command, labels and the effect `network`.
+    /// Gives tools of remote servers what they need to connect: command, labels and the effect `network`. Opens the
+    /// containers of tools as their effects allow.
     #[must_use]
     pub fn connect(mut self, runtimes: &Runtimes) -> Catalog {
         for tool in self.tools.iter_mut().filter(|tool| tool.may_be_remote()) {

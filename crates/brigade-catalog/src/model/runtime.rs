@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brigade_core::{ConfigIssue, Fingerprint, Place, Severity, words};
 
 use super::{InvalidToolId, Level, Origin, RemoteServer, Seconds, ToolId, Transport};
-use crate::fields::{self, FieldPath};
+use crate::fields::{self, FieldPath, REMOTE_EFFECTS};
 
 words! {
     /// The home directory of a runtime's process.
@@ -56,6 +56,8 @@ pub struct Runtime {
     pub timeout: Option<Seconds>,
     /// Its home directory. Absent means that of the person.
     pub home: Option<RuntimeHome>,
+    /// Whether its command starts a container. Then network and mounts follow from the effects of each tool.
+    pub container: bool,
     /// Paths that its process may write, in addition to those of the policy.
     pub write_paths: Vec<String>,
     /// Environment variables with literal values, which are not secret.
@@ -67,6 +69,13 @@ pub struct Runtime {
     /// Whether an issue with severity error concerns this entry.
     pub is_broken: bool,
 }
+
+/// The option that closes the network of a container.
+const NO_NETWORK: &str = "--network none";
+
+/// The options that show a container the workspace. It is never writable: the daemon that starts the container knows
+/// nothing of the places that stay closed.
+const WORKSPACE_MOUNT: &str = "-v ./:/workspace:ro -w /workspace";
 
 impl Runtime {
     /// The default timeout of a health command, in seconds.
@@ -100,6 +109,7 @@ impl Runtime {
             env_labels: Vec::new(),
             timeout: None,
             home: None,
+            container: false,
             write_paths: Vec::new(),
             env: BTreeMap::new(),
             origin,
@@ -136,6 +146,26 @@ impl Runtime {
                 self.env_labels.push(label);
             }
         }
+    }
+
+    /// Returns the command of a container with what effects open: the network, and the workspace for reading. `None` if
+    /// the command does not close the network, or was opened before.
+    pub(crate) fn opened_container(command: &str, effects: &[String]) -> Option<String> {
+        let has = |names: &[&str]| effects.iter().any(|effect| names.contains(&effect.as_str()));
+        if command.contains(WORKSPACE_MOUNT) {
+            return None;
+        }
+        let mut options = Vec::new();
+        if !has(&REMOTE_EFFECTS) {
+            options.push(NO_NETWORK);
+        }
+        if has(&["local-read", "local-write"]) {
+            options.push(WORKSPACE_MOUNT);
+        }
+        let (before, after) = command.split_once(NO_NETWORK)?;
+        let options = options.join(" ");
+        let gap = if options.is_empty() { "" } else { " " };
+        Some(format!("{before}{options}{gap}{}", after.trim_start()))
     }
 
     /// Returns the path of the process metadata, relative to the workspace.
@@ -240,6 +270,23 @@ impl Runtimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn effects_open_a_container() {
+        let check = |effects: &[&str], expect: &str| {
+            let effects: Vec<String> = effects.iter().map(|effect| (*effect).to_owned()).collect();
+            let opened = Runtime::opened_container("docker run --rm --network none -e 'A  B' img", &effects);
+            assert_eq!(opened.unwrap(), format!("docker run --rm {expect}-e 'A  B' img"));
+        };
+        check(&[], "--network none ");
+        check(&["remote-read"], "");
+        check(&["local-read"], "--network none -v ./:/workspace:ro -w /workspace ");
+        check(&["local-write", "network"], "-v ./:/workspace:ro -w /workspace ");
+        let opened = format!("docker run {NO_NETWORK} {WORKSPACE_MOUNT} img");
+        for other in ["docker run img", opened.as_str()] {
+            assert_eq!(Runtime::opened_container(other, &[]), None);
+        }
+    }
 
     #[test]
     fn paths_have_defaults_made_of_the_id() {

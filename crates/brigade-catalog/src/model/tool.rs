@@ -76,6 +76,8 @@ pub struct Tool {
     pub requires_runtime: bool,
     /// The timeout of a call.
     pub timeout: Option<Seconds>,
+    /// How long a call of an MCP tool may pass without progress; each report of its server starts it again.
+    pub idle_timeout: Option<Seconds>,
     /// Labels of the permissions that a call needs.
     pub permissions: Vec<String>,
     /// Labels of the effects of a call.
@@ -295,6 +297,7 @@ impl Tool {
             approval_mode: None,
             requires_runtime: false,
             timeout: None,
+            idle_timeout: None,
             permissions: Vec::new(),
             effects: Vec::new(),
             env_labels: Vec::new(),
@@ -449,17 +452,24 @@ impl Tool {
             && self.runtime_id.as_deref() == Some(runtime)
     }
 
-    /// Returns whether the entry may be a tool of a remote server: it names a runtime and a tool, and no command.
+    /// Returns whether the entry may be a tool of a remote server or of a container: it names a runtime and a tool, and
+    /// no command, or one that starts a container.
     pub(crate) fn may_be_remote(&self) -> bool {
+        let command = self.command.as_deref().unwrap_or_default();
         self.family == Some(Family::Mcp)
-            && self.lacks("command")
+            && (command.is_empty() || Runtime::opened_container(command, &[]).is_some())
             && !self.lacks("runtime_id")
             && !self.lacks("mcp_tool_name")
     }
 
-    /// Adds what a connection to the remote server of a runtime needs. Does nothing for a local runtime.
+    /// Adds what a connection to the remote server of a runtime needs, and opens a container as the effects allow. Does
+    /// nothing for another runtime.
     pub fn connect(&mut self, runtime: &Runtime) {
-        let Some(remote) = runtime.remote() else { return };
+        let container = self.command.as_deref().filter(|_| runtime.container);
+        if let Some(opened) = container.and_then(|text| Runtime::opened_container(text, &self.effects)) {
+            self.command = Some(opened);
+        }
+        let Some(remote) = runtime.remote().filter(|_| self.lacks("command")) else { return };
         self.command = Some(runtime.command.clone());
         for label in &runtime.env_labels {
             if !self.env_labels.contains(label) {

@@ -13,7 +13,7 @@ use super::{
     ADDRESS, HEADER_LABEL, Members, RegisterError, Registration, Registrations, URL_LEFT_OUT, id_of_name,
     is_server, quoted, remote_server,
 };
-use crate::model::{Family, SourceDetail, Tool, ToolSource, Transport};
+use crate::model::{Family, Runtime, SourceDetail, Tool, ToolSource, Transport};
 
 /// The maximum length of the name of a registry in a message, in characters.
 const MAX_REGISTRY: usize = 40;
@@ -86,7 +86,9 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
         package.rest(&mut found);
         let Some(mut tool) = base(&short, Transport::Stdio, &mut found) else { continue };
         tool.env_labels = env_labels;
+        let is_container = container.is_some_and(|program| command.starts_with(&format!("{program} run ")));
         let runtime = server(&mut tool, &command, plain);
+        let runtime = runtime.map(|runtime| Runtime { container: is_container, ..runtime });
         found.tools.push(Registration {
             tool: tool.with_chosen_code(),
             runtime,
@@ -106,7 +108,9 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
                 Transport::Http
             }
         };
-        let url = remote.text("url").filter(|url| is_server(url));
+        // Its defaults are in the URL.
+        let _ = remote.get("variables");
+        let url = remote.text("url").map(|url| with_defaults(&url, object)).filter(|url| is_server(url));
         if url.is_none() {
             found.errors.push(
                 RegisterError::new(registering::DEFINITION_UNCLEAR, ADDRESS).field(remote.field("url")),
@@ -115,14 +119,16 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
         let is_first = found.tools.is_empty();
         let id = if is_first { short.clone() } else { format!("{short}-remote-{index}") };
         if let Some(mut tool) = base(&id, transport, &mut found) {
-            let names = named(&mut remote, "headers", "header").into_iter().map(|(name, _)| name.to_owned());
-            let names: Vec<String> = names.collect();
-            let headers = names.iter().map(|name| (name.clone(), None));
-            let runtime = url.and_then(|url| remote_server(&mut tool, &url, transport, headers));
+            let headers: Vec<(String, Option<String>)> = named(&mut remote, "headers", "header")
+                .into_iter()
+                .map(|(name, header)| (name.to_owned(), plain_value(name, header)))
+                .collect();
+            let stated = headers.iter().cloned();
+            let runtime = url.and_then(|url| remote_server(&mut tool, &url, transport, stated));
             if runtime.is_none() {
                 found.note(registering::URL_NOT_KEPT, remote.field("url"), URL_LEFT_OUT);
             }
-            for name in names {
+            for (name, _) in headers.iter().filter(|(_, value)| value.is_none()) {
                 let field = format!("{}.{name}", remote.field("headers"));
                 found.note(registering::VALUE_NOT_KEPT, field, HEADER_LABEL);
             }
@@ -306,7 +312,7 @@ fn image_and_tag(identifier: &str, of: Index) -> (&str, Option<&str>) {
     }
 }
 
-/// Makes the command that starts an image: without network and mounts, which no effect allows yet.
+/// Makes the command that starts an image: without network and mounts, which follow from the effects of each tool.
 fn containerized(
     package: &mut Members<'_>,
     image: &str,
@@ -321,8 +327,8 @@ fn containerized(
         found.errors.push(RegisterError::new(registering::PACKAGE_UNSUPPORTED, message).field(field));
         return None;
     };
-    let message = "the container has no network and no mounts; when its tools get such effects, write them into the \
-                   command: remove `--network none`, or add `--mount`";
+    let message = "the container has a network only for tools with such effects, and sees the workspace at /workspace \
+                   only for tools that read it";
     found.note(registering::RUNTIME_ARGUMENTS_IGNORED, field, message);
     let names = ["environmentVariables", "environment_variables"]
         .iter()
@@ -365,19 +371,9 @@ fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Variables 
     let mut known = Variables { labels: Vec::new(), plain: BTreeMap::new() };
     for key in ["environmentVariables", "environment_variables"] {
         for (name, variable) in named(package, key, "variable") {
-            let stated = variable.get("value").or_else(|| variable.get("default")).and_then(Json::as_str);
-            let stated = stated.map(|text| with_defaults(text, variable)).filter(|text| !text.is_empty());
-            let is_secret = variable.get("isSecret").or_else(|| variable.get("is_secret"));
-            let is_plain = |value: &String| {
-                is_secret.is_none_or(is_false)
-                    && !value.contains('{')
-                    && !is_secret_name(name)
-                    && !looks_like_token(value)
-                    && !value.chars().any(char::is_control)
-                    && name.parse::<Label>().is_ok()
-                    && !is_dangerous_variable(name)
-            };
-            if let Some(value) = stated.clone().filter(is_plain) {
+            let stated = stated_value(variable);
+            let is_usable = name.parse::<Label>().is_ok() && !is_dangerous_variable(name);
+            if let Some(value) = plain_value(name, variable).filter(|_| is_usable) {
                 known.plain.insert(name.to_owned(), value);
                 continue;
             }
@@ -389,6 +385,26 @@ fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Variables 
         }
     }
     known
+}
+
+/// Returns the value or default of a variable or header.
+fn stated_value(variable: &Object) -> Option<String> {
+    let stated = variable.get("value").or_else(|| variable.get("default")).and_then(Json::as_str);
+    stated.map(|text| with_defaults(text, variable)).filter(|text| !text.is_empty())
+}
+
+/// Returns the value or default of a variable or header, if it is complete and not secret.
+fn plain_value(name: &str, variable: &Object) -> Option<String> {
+    let is_secret = variable.get("isSecret").or_else(|| variable.get("is_secret"));
+    stated_value(variable).filter(|value| is_secret.is_none_or(is_false) && is_plain_text(name, value))
+}
+
+/// Returns whether the value of a variable is complete and not secret.
+pub(super) fn is_plain_text(name: &str, value: &str) -> bool {
+    !value.contains('{')
+        && !is_secret_name(name)
+        && !looks_like_token(value)
+        && !value.chars().any(char::is_control)
 }
 
 /// Lists the objects of a list with their names. Objects without a name are faults.

@@ -1,7 +1,7 @@
 //! Tests of the formats.
 
 use super::*;
-use crate::model::{RiskClass, Seconds};
+use crate::model::{RiskClass, Runtimes, Seconds};
 
 const SEED: &str = "version: \"1.0\"\nsettings:\n  auto_install: true\ntools:\n  - id: web_search\n    name: Web\n    source:\n      type: harness\n      provider: claude\n    categories: [research]\n  - id: filesystem\n    name: Files\n    source:\n      type: mcp\n      server: filesystem\n      transport: stdio\n      command: uvx mcp-server-filesystem\n    install:\n      check: which uvx\n      command: pip install uv\n    colour: red\n  - id: jq\n    name: jq\n    source: {type: cli, command: jq}\n";
 
@@ -555,6 +555,22 @@ fn a_manifest_says_what_is_missing() {
 }
 
 #[test]
+fn defaults_of_a_remote_server_are_used() {
+    let found = read(
+        "server.json",
+        r#"{"name":"a/b","remotes":[{"type":"sse","url":"https://{region}.acme.example/mcp",
+            "variables":{"region":{"default":"eu-1"}},
+            "headers":[{"name":"X-Zone","value":"a"},{"name":"X-Api-Key","isSecret":true}]}]}"#,
+    );
+    let runtime = found.tools[0].runtime.as_ref().unwrap();
+    assert_eq!(runtime.url.as_deref(), Some("https://eu-1.acme.example/mcp"));
+    let header = |name: &str| runtime.headers[name].clone();
+    assert_eq!((header("X-Zone"), header("X-Api-Key")), ("a".to_owned(), "{B_X_API_KEY}".to_owned()));
+    let fields: Vec<&str> = found.notes.iter().map(|note| &*note.field).collect();
+    assert_eq!(fields, ["b.remotes[0].headers.X-Api-Key"]);
+}
+
+#[test]
 fn an_image_is_started_without_network() {
     let text = |identifier: &str, version: &str| {
         format!(
@@ -578,6 +594,18 @@ fn an_image_is_started_without_network() {
         assert_eq!(command, expect.as_ref(), "{identifier} {:?}", found.errors);
     }
     let text = text("ghcr.io/a/b:1.0", "");
+    let mut found = read("server.json", &text).tools.remove(0);
+    let runtime = found.runtime.take().unwrap();
+    let of_network = Tool {
+        command: Some(runtime.command.clone()),
+        runtime_id: Some("b".to_owned()),
+        mcp_tool_name: Some("x".to_owned()),
+        effects: vec!["remote-read".to_owned()],
+        ..found.tool
+    };
+    let tools = Catalog::new(vec![of_network], Vec::new());
+    let opened = tools.connect(&Runtimes::new(vec![runtime], Vec::new()));
+    assert_eq!(opened.tools()[0].command.as_deref(), Some("docker run --rm -i -e KEY ghcr.io/a/b:1.0"));
     let none = Registrations::read("server.json", text.as_bytes(), Level::Project, None);
     assert!(none.errors[0].message.contains("needs docker or podman"));
 }

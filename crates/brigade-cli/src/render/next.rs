@@ -234,6 +234,7 @@ fn command(step: &NextStep) -> String {
             let options = format!("--scope {scope} --transport {transport} --as {} --write", quote(agent));
             with_named_option("tools connect", client, &options)
         }
+        N::Register(reference) => with_named_option("tools register", reference, ""),
         N::RegisterAgain { reference, id, level } => with_named_option(
             "tools register",
             reference,
@@ -395,6 +396,7 @@ mod tests {
             N::Trust,
             N::Connect,
             N::AddAgent,
+            N::Register,
             |client| N::ConnectAgain {
                 client,
                 scope: "user".to_owned(),

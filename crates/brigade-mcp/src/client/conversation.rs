@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use brigade_catalog::Reads;
 use brigade_core::Json;
@@ -34,7 +34,13 @@ pub(super) enum Goal<'a> {
     /// Read resources or prompts.
     Read { reads: Reads, arguments: &'a Json, listener: Option<&'a Listener> },
     /// Call a tool.
-    Call { tool_name: &'a str, arguments: &'a Json, pin: PinRule<'a>, listener: Option<&'a Listener> },
+    Call {
+        tool_name: &'a str,
+        arguments: &'a Json,
+        pin: PinRule<'a>,
+        listener: Option<&'a Listener>,
+        idle_timeout: Option<Duration>,
+    },
 }
 
 impl Goal<'_> {
@@ -88,7 +94,7 @@ pub(super) async fn converse(
     }
     let tools = peer.list(redactor).await?;
     link.known().tools.clone_from(&tools);
-    let Goal::Call { tool_name, arguments, pin, listener } = goal else {
+    let Goal::Call { tool_name, arguments, pin, listener, idle_timeout } = goal else {
         return Ok(ConversationResult::Listed);
     };
     let tool = the_tool(&tools, tool_name)?;
@@ -96,7 +102,7 @@ pub(super) async fn converse(
     let pin = pin_of(pin, tool)?;
     link.known().pin.clone_from(&pin);
     compare(pin.as_ref(), tool)?;
-    let flight = Arc::new(Flight::call(tool_name, arguments).heard_by(listener));
+    let flight = Arc::new(Flight::call(tool_name, arguments).heard_by(listener).idle_after(idle_timeout));
     link.known().call = Some(flight.clone());
     answered(&peer.ask(&flight).await?).map(ConversationResult::Answered)
 }
@@ -334,6 +340,24 @@ impl ConnectedServer {
         Err(fail(format!("tools/list has more than {PAGES} pages")))
     }
 
+    /// Waits until the server has sent no progress for too long, and returns how many seconds. Time in which one of its
+    /// requests is open does not count.
+    async fn idle(&self, flight: &Flight) -> f64 {
+        let Some(limit) = flight.idle_timeout() else { return std::future::pending().await };
+        let mut since = Instant::now();
+        loop {
+            let Some(due) = since.checked_add(limit) else { return std::future::pending().await };
+            tokio::time::sleep_until(due.into()).await;
+            let unasked = self.link.known().unasked_since(since);
+            let latest = unasked.map(|since| flight.progressed_at().map_or(since, |at| at.max(since)));
+            match latest {
+                Some(latest) if latest == since => return limit.as_secs_f64(),
+                Some(latest) => since = latest,
+                None => since = Instant::now(),
+            }
+        }
+    }
+
     /// Sends a request and returns the whole response unchanged.
     pub(super) async fn ask(&self, flight: &Arc<Flight>) -> Result<Json, Failure> {
         let request = ClientRequest::CustomRequest(flight.to_request());
@@ -347,7 +371,14 @@ impl ConnectedServer {
         let RequestId::Number(id) = handle.id else {
             return Err(ended());
         };
-        let outcome = handle.await_response().await;
+        let outcome = tokio::select! {
+            biased;
+            outcome = handle.await_response() => outcome,
+            seconds = self.idle(flight) => {
+                let message = format!("the server sent neither an answer to {method} nor progress for {seconds} s");
+                return Err(Failure::new(McpErrorKind::TimedOut, message));
+            }
+        };
         if let Some(started) = started {
             let (ok, took_ms) = (outcome.is_ok(), started.elapsed().as_millis());
             tracing::debug!(method, ok, took_ms, "the server answered a request");

@@ -1,6 +1,7 @@
 //! One request to a server, from its sending to its answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use brigade_core::{Json, Object};
 use rmcp::model::{CustomRequest, GetExtensions, ProgressToken};
@@ -20,6 +21,8 @@ pub(super) struct Flight {
     params: Object,
     listener: Option<Listener>,
     requester: Option<Arc<dyn Requester>>,
+    idle_timeout: Option<Duration>,
+    progressed: Mutex<Option<Instant>>,
     /// Members of `_meta` for a server without a handshake.
     late: Object,
     sent: Mutex<SentRequest>,
@@ -49,6 +52,8 @@ impl Flight {
             params,
             listener: None,
             requester: None,
+            idle_timeout: None,
+            progressed: Mutex::default(),
             late: Object::new(),
             sent: Mutex::default(),
         }
@@ -79,6 +84,27 @@ impl Flight {
     pub(super) fn asked_by(mut self, requester: Option<Arc<dyn Requester>>) -> Flight {
         self.requester = requester;
         self
+    }
+
+    /// Sets how long it may pass without progress.
+    #[must_use]
+    pub(super) fn idle_after(mut self, idle_timeout: Option<Duration>) -> Flight {
+        self.idle_timeout = idle_timeout;
+        self
+    }
+
+    pub(super) fn idle_timeout(&self) -> Option<Duration> {
+        self.idle_timeout
+    }
+
+    /// Notes progress of the server.
+    pub(super) fn note_progress(&self) {
+        *self.progressed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Returns when the server last reported progress.
+    pub(super) fn progressed_at(&self) -> Option<Instant> {
+        *self.progressed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a member of `_meta` that only a server without a handshake gets.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use brigade_core::{Dialect, Json};
 use rmcp::RoleClient;
@@ -69,6 +70,8 @@ pub(super) struct ConversationState {
     settled: usize,
     /// The open requests of the server, and the total bytes of its requests since none were open.
     asked: (usize, usize),
+    /// When the last request of the server was replied to.
+    replied_at: Option<Instant>,
 }
 
 /// How many open requests the server may have, and how many bytes they may total, before reading stops.
@@ -80,6 +83,11 @@ impl ConversationState {
     pub(super) fn is_late(&self) -> bool {
         let version = self.protocol_version.as_deref();
         version.is_some_and(|version| ProtocolVersion::V_2026_07_28.as_str() <= version)
+    }
+
+    /// Returns since when no request of the server is open; `None` while one is.
+    pub(super) fn unasked_since(&self, start: Instant) -> Option<Instant> {
+        (self.asked.0 == 0).then(|| self.replied_at.map_or(start, |at| at.max(start)))
     }
 
     /// Returns which request a response is for, or `None` if it answers a notification.
@@ -168,6 +176,7 @@ impl ConversationState {
     fn replied(&mut self) {
         let left = self.asked.0.saturating_sub(1);
         self.asked = (left, if left == 0 { 0 } else { self.asked.1 });
+        self.replied_at = Some(Instant::now());
     }
 }
 
@@ -283,6 +292,7 @@ impl Link {
         let told = told.params;
         let is_its = |flight: &&Arc<Flight>| flight.sent().token.as_ref() == Some(&told.progress_token);
         let flight = self.known().flights.values().find(is_its).cloned();
+        flight.iter().for_each(|flight| flight.note_progress());
         if let Some(listener) = flight.as_ref().and_then(|flight| flight.listener()) {
             listener.hear(McpProgress { progress: told.progress, total: told.total, message: told.message });
         }

@@ -417,7 +417,7 @@ impl Server {
 fn flight_of(request: &McpRequest<'_>) -> Flight {
     match request.reads {
         Some(reads) => reads::request(reads, request.arguments),
-        None => Flight::call(request.tool_name, request.arguments),
+        None => Flight::call(request.tool_name, request.arguments).idle_after(request.idle_timeout),
     }
 }
 

@@ -43,10 +43,10 @@ pub fn call_tool(
     request: &McpRequest<'_>,
     redactor: &Redactor,
 ) -> Exchange {
-    let McpRequest { tool_name, arguments, reads, pin, listener, .. } = *request;
+    let McpRequest { tool_name, arguments, reads, pin, listener, idle_timeout, .. } = *request;
     let goal = match reads {
         Some(reads) => Goal::Read { reads, arguments, listener },
-        None => Goal::Call { tool_name, arguments, pin, listener },
+        None => Goal::Call { tool_name, arguments, pin, listener, idle_timeout },
     };
     speak(spec, sink, control, goal, redactor)
 }
@@ -112,7 +112,8 @@ pub(super) fn clean(message: &str, redactor: &Redactor) -> String {
 /// What ended the conversation.
 enum Stop {
     Said(Result<ConversationResult, Failure>),
-    TimedOut,
+    /// It took too long. Without a message, it had no answer in time.
+    TimedOut(Option<String>),
     /// It was cancelled; the text says so.
     Cancelled(String),
     /// A response was lost.
@@ -145,9 +146,14 @@ async fn listen(
     loop {
         tokio::select! {
             biased;
-            said = &mut conversation => return Stop::Said(said),
+            said = &mut conversation => return match said {
+                Err(failure) if failure.fault.kind == McpErrorKind::TimedOut => {
+                    Stop::TimedOut(Some(failure.fault.message))
+                }
+                said => Stop::Said(said),
+            },
             () = &mut asked => return interrupted(cancel),
-            () = &mut due => return Stop::TimedOut,
+            () = &mut due => return Stop::TimedOut(None),
             stored = pipes.step() => if let Err(error) = stored {
                 return Stop::Log(error);
             },
@@ -160,7 +166,7 @@ async fn listen(
             return interrupted(cancel);
         }
         if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            return Stop::TimedOut;
+            return Stop::TimedOut(None);
         }
     }
 }
@@ -197,7 +203,7 @@ async fn end(
     let hurry = || HurrySignal::new(control.cancel.as_ref());
     let outcome = match stop {
         Stop::Said(_) => settle(&mut child, pipes, EXIT_TIMEOUT, &hurry()).await?,
-        Stop::TimedOut | Stop::Cancelled(_) | Stop::Lost(_) | Stop::Log(_) => None,
+        Stop::TimedOut(_) | Stop::Cancelled(_) | Stop::Lost(_) | Stop::Log(_) => None,
     };
     let mut outcome = match outcome {
         Some(outcome) => outcome,
@@ -220,7 +226,7 @@ async fn end(
     outcome.stdout = pipes.stdout_captured;
     outcome.stderr = pipes.stderr_captured;
     match stop {
-        Stop::TimedOut => outcome.ended_by = EndedBy::Timeout,
+        Stop::TimedOut(_) => outcome.ended_by = EndedBy::Timeout,
         Stop::Cancelled(_) => outcome.ended_by = EndedBy::Cancel,
         Stop::Log(_) => outcome.ended_by = EndedBy::Sink,
         Stop::Said(_) | Stop::Lost(_) => {}
@@ -304,7 +310,9 @@ fn conclude(
         Stop::Said(Ok(ConversationResult::Listed)) => None,
         Stop::Said(Ok(ConversationResult::Answered(result))) => answer(&result),
         Stop::Said(Err(failure)) => Some(failure),
-        Stop::TimedOut => Some(Failure::new(McpErrorKind::TimedOut, timed_out(&known))),
+        Stop::TimedOut(said) => {
+            Some(Failure::new(McpErrorKind::TimedOut, said.unwrap_or_else(|| timed_out(&known))))
+        }
         Stop::Cancelled(why) => Some(Failure::new(McpErrorKind::Cancelled, why)),
         Stop::Lost(kind) => Some(Failure::new(kind, lost_answer_text(kind, &known))),
         Stop::Log(error) => {

@@ -105,6 +105,7 @@ impl Trial {
             reads: None,
             pin: self.pin.as_ref().map_or(PinRule::None, PinRule::Holds),
             listener: self.listener.as_ref(),
+            idle_timeout: None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! An entry that can run or install something is disabled, and always asks for approval. All tools are written, or
 //! none.
 
+mod bundle;
 mod registry;
 mod target;
 
@@ -21,6 +22,7 @@ use brigade_policy::{Blocker, Failure, FailureReport, LabelProblem, check_label}
 use brigade_redact::{MARK, shown_name};
 use brigade_workspace::{WorkspaceContext, load};
 
+use self::bundle::{Bundle, MAX_BUNDLE_BYTES, is_bundle};
 use self::target::{DisplayPaths, Target, Texts};
 use crate::report::{RegisterAction, RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
 
@@ -81,7 +83,7 @@ pub fn register(
     let only = request.id.as_deref().filter(|_| request.sources.len() == 1);
     for source in &request.sources {
         match (source, &discovered) {
-            (RegisterSource::File(path), _) => found.read(context, path, request.level),
+            (RegisterSource::File(path), _) => found.read(context, path, request.level, only),
             (RegisterSource::Text(name, text), _) => {
                 let read = Registrations::read(name, text.as_bytes(), request.level, container(context));
                 found.take(read, &Source::File(name.clone()), |error| row(error, Some(name)));
@@ -134,7 +136,12 @@ pub fn register(
         };
         let after = put_all(context, request, &target.shown, &before, &found, &mut report);
         match after.filter(|_| is_writing) {
-            Some(after) if target.fs.is_some() => target.write(&before, &after)?,
+            Some(after) if target.fs.is_some() => {
+                for (id, bundle) in &found.bundles {
+                    bundle.unpack(&*context.fs, id).map_err(Failure::from)?;
+                }
+                target.write(&before, &after)?;
+            }
             Some(_) => {
                 // The directory of the user is created only when there is something to write. It may already have files
                 // by then.
@@ -223,6 +230,8 @@ struct SourceFindings {
     /// The source of each tool.
     sources: Vec<Source>,
     definitions: Vec<DiscoveredEntry>,
+    /// Bundles, each with the id of its runtime.
+    bundles: Vec<(String, Bundle)>,
     /// The value of `harness_tools` under `[registry]` in the sources.
     harness_tools: Option<bool>,
     notes: Vec<RegisterNoteRow>,
@@ -230,12 +239,20 @@ struct SourceFindings {
 }
 
 impl SourceFindings {
-    fn read(&mut self, context: &WorkspaceContext, source: &Path, level: Level) {
+    fn read(&mut self, context: &WorkspaceContext, source: &Path, level: Level, id: Option<&str>) {
         let path = context.typed_path(source);
         let shown = source.display().to_string();
-        match context.fs.read_outside(&path, LIMIT) {
+        let limit = if is_bundle(source) { MAX_BUNDLE_BYTES } else { LIMIT };
+        match context.fs.read_outside(&path, limit) {
             Ok(bytes) => {
-                let read = Registrations::read(&shown, &bytes, level, container(context));
+                let read = match is_bundle(source) {
+                    true => {
+                        let (read, bundle) = bundle::read(bytes, level, id);
+                        self.bundles.extend(bundle);
+                        read
+                    }
+                    false => Registrations::read(&shown, &bytes, level, container(context)),
+                };
                 self.take(read, &Source::File(shown.clone()), |error| row(error, Some(&shown)));
             }
             Err(error) => {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use brigade::codes::reasons;
 use brigade::core::text::escape_blanks;
-use brigade::core::{Fingerprint, Json, NextStep};
+use brigade::core::{Fingerprint, Json, NextStep, Number, Timestamp};
 use brigade::{
     Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, CodeNote,
     ContractLabels, MayLoad, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport,
@@ -135,7 +135,9 @@ fn show_contract(family: Option<&str>, command: Option<&str>, contract: &Contrac
     }
     sheet.field_if("effects", Some(contract.effects.join(", ")));
     sheet.field_if("env labels", Some(contract.env_labels.join(", ")));
-    sheet.field_if("timeout", contract.timeout.as_ref().map(|timeout| when::limit(timeout.as_f64())));
+    let limit = |seconds: &Option<Number>| seconds.as_ref().map(|seconds| when::limit(seconds.as_f64()));
+    sheet.field_if("timeout", limit(&contract.timeout));
+    sheet.field_if("idle timeout", limit(&contract.idle_timeout));
     sheet.field_if("runtime", contract.runtime_id.as_deref());
     sheet.field_if("mcp tool", contract.mcp_tool_name.as_deref());
 }

@@ -181,6 +181,7 @@ fn show_contract(contract: &Contract, page: &mut Page) {
     sheet.field_if("permissions", Some(contract.permissions.join(", ")));
     sheet.field_if("effects", Some(contract.effects.join(", ")));
     sheet.field_if("timeout", contract.timeout.map(when::limit));
+    sheet.field_if("idle timeout", contract.idle_timeout.map(when::limit));
     sheet.field_if("env labels", Some(contract.env_labels.join(", ")));
     sheet.field_if("auth label", contract.auth_label.as_ref());
     sheet.field_if("runtime", contract.runtime_id.as_ref());

@@ -63,6 +63,13 @@ impl View for DiscoveryReport {
             }
         }
         show_issues(&self.issues, page);
+        let is_remote = |entry: &&DiscoveredEntry| {
+            matches!(entry.transport, Some(ServerTransport::Http | ServerTransport::Sse))
+        };
+        let is_new = |entry: &&DiscoveredEntry| entry.registered_as.is_none();
+        for entry in listed().filter(is_remote).filter(is_new).take(MAX_PROPOSALS) {
+            page.next_step(&NextStep::Register(entry.id.clone()));
+        }
         page.next_step(&NextStep::Setup);
     }
 
@@ -72,6 +79,9 @@ impl View for DiscoveryReport {
         })
     }
 }
+
+/// The maximum number of remote servers whose registration is proposed.
+const MAX_PROPOSALS: usize = 3;
 
 /// The maximum width of a column, so that rows stay readable if the width of the terminal is unknown.
 const MAX_COLUMN_WIDTH: usize = 100;
