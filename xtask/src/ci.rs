@@ -35,7 +35,7 @@ pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
         ("crates alone", Box::new(|| features::run(repository, &FeaturesArguments {}))),
         ("dependencies", Box::new(|| dependencies::run_if_installed(repository))),
         ("house rules", Box::new(|| tidy::run(repository, &TidyArguments { fix: false }))),
-        ("fixtures", Box::new(|| fixtures::run(repository, &FixturesArguments { check: true }))),
+        ("fixtures", Box::new(|| fixtures::run(repository, &FixturesArguments { check: true, seeds: None }))),
         ("schemas", Box::new(|| schemas::run(repository, &SchemasArguments { check: true }))),
         ("skills", Box::new(|| skills::run_if_installable(repository))),
         ("real MCP servers", Box::new(|| interop::run_if_installable(repository))),

@@ -3,6 +3,9 @@
 //! Each generator owns one directory under `fixtures/` and returns its content, which must always be the same.
 
 mod generated_workspace;
+mod specification;
+
+use std::path::PathBuf;
 
 use crate::generated::{self, OutdatedAction};
 use crate::repository::{Failure, Repository, Tree};
@@ -13,7 +16,13 @@ pub struct FixturesArguments {
     /// Change nothing; list the files that are out of date, and fail if there are any
     #[arg(long)]
     pub check: bool,
+    /// Directory of the specifications, which are not part of the repository
+    #[arg(long, value_name = "DIRECTORY")]
+    pub seeds: Option<PathBuf>,
 }
+
+/// The directory of the specifications, relative to the repository.
+const SEEDS: &str = "../shared/seeds";
 
 /// A directory and its generator. Paths are relative to the root of the repository.
 type Generator = (&'static str, fn(&str) -> Tree);
@@ -21,16 +30,21 @@ type Generator = (&'static str, fn(&str) -> Tree);
 const GENERATORS: &[Generator] = &[("fixtures/workspaces/generated-1000", generated_workspace::files)];
 
 pub fn run(repository: &Repository, arguments: &FixturesArguments) -> Result<(), Failure> {
+    let action = OutdatedAction::from_check(arguments.check);
     let mut differing = 0;
     for (folder, generate) in GENERATORS {
-        differing += generated::settle(
-            repository,
-            folder,
-            &generate(folder),
-            OutdatedAction::from_check(arguments.check),
-        )?;
+        differing += generated::settle(repository, folder, &generate(folder), action)?;
     }
-    generated::verdict(differing, OutdatedAction::from_check(arguments.check), "fixtures")
+    let seeds = arguments.seeds.clone().unwrap_or_else(|| repository.root().join(SEEDS));
+    match specification::files(specification::FOLDER, &Repository::at(seeds).files("")?) {
+        Some(tables) => {
+            differing += generated::settle(repository, specification::FOLDER, &tables, action)?;
+        }
+        None => {
+            eprintln!("{}: not compared, because the specifications are not there", specification::FOLDER)
+        }
+    }
+    generated::verdict(differing, action, "fixtures")
 }
 
 #[cfg(test)]

@@ -50,6 +50,11 @@ impl Repository {
         Repository { root: root.to_owned() }
     }
 
+    /// Returns another directory as if it were a repository.
+    pub fn at(root: PathBuf) -> Repository {
+        Repository { root }
+    }
+
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -10,6 +10,7 @@ mod forge;
 mod framework;
 mod fs;
 mod git;
+mod issue;
 mod memory;
 mod names;
 mod path;
@@ -38,6 +39,7 @@ pub use cmd::{COMMAND, CommandArgs, CommandOutput, OmittedText, command_argument
 pub use fact::Fact;
 pub use forge::{FORGE_LABELS, LaneWork, forge_entry, is_forge, is_of_forge};
 pub use framework::web_frameworks;
+pub use issue::{is_of_issues, issue_request};
 pub use memory::MemoryAdded;
 pub(crate) use names::alias_names;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, UncallableName, is_alias, own_name};
@@ -138,6 +140,7 @@ const MODULES: &[&[Definition]] = &[
     cmd::ROWS,
     fs::ROWS,
     git::ROWS,
+    issue::ROWS,
     memory::ROWS,
     schema::ROWS,
     script::ROWS,

@@ -136,6 +136,17 @@ pub enum SearchSource {
     Folder(String),
 }
 
+/// `[issues]`: the adapter of an issue tracker, which answers `issue.*`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IssueTracker {
+    /// The place of the table.
+    pub place: Place,
+    /// Its command line. It gets each request on standard input.
+    pub command: Argv,
+    /// The names of variables that it needs. The policy binds them.
+    pub env: Vec<String>,
+}
+
 /// `[[worker]]`: a program that does the tasks of agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worker {
@@ -201,6 +212,8 @@ pub struct GatewayConfig {
     pub judge: Option<JudgeSettings>,
     /// What `web.search` asks, if the file names it.
     pub search: Option<SearchProvider>,
+    /// What `issue.*` ask, if the file names it.
+    pub issues: Option<IssueTracker>,
 }
 
 /// `[http]`
@@ -347,6 +360,7 @@ impl GatewayConfig {
             workers: Vec::new(),
             judge: None,
             search: None,
+            issues: None,
         }
     }
 

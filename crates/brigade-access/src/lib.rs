@@ -35,6 +35,7 @@ pub mod builtin;
 mod control;
 mod cost;
 pub mod gateway;
+mod guidance;
 mod limits;
 mod listed;
 mod matcher;
@@ -56,10 +57,11 @@ pub use cost::{
     listing_costs,
 };
 pub use gateway::{
-    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, JudgeSettings, Listing,
+    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, IssueTracker, JudgeSettings, Listing,
     PlanMemoryWrite, SearchProvider, SearchSource, Share, SyncTime, Token, Upstream, Worker, WorkerPrompt,
     WorkerResult,
 };
+pub use guidance::{CORE_MEMORY, MAX_INSTRUCTIONS, ShownTools, instructions};
 pub use limits::{CallLimits, LimitViolation, SameWords};
 pub use listed::{
     Annotations, ListedIcon, ListedMeta, ListedTool, ToolListing, ToolMark, is_of_object, listed_description,

@@ -9,7 +9,7 @@ use brigade_redact::Redactor;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-pub use self::core::{CoreChange, CoreMemory};
+pub use self::core::{AgentCore, CoreChange, CoreMemory, StoredCore};
 pub use rank::search_words;
 pub use rank::{Query, blank};
 pub use rules::{MAX_CONTENT, Objection, normal, objection};
@@ -170,6 +170,18 @@ pub struct NewMemory {
     pub mode: WriteMode,
 }
 
+impl NewMemory {
+    /// Returns how strictly it is checked: strictly only in the categories that strict writes accept.
+    pub fn effective_mode(&self) -> WriteMode {
+        if self.category.is_strict() { self.mode } else { WriteMode::Default }
+    }
+
+    /// Returns whether the category makes a strict write a default one.
+    pub fn falls_back(&self) -> bool {
+        !self.pin && self.mode != self.effective_mode()
+    }
+}
+
 /// The result of adding a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddOutcome {
@@ -252,7 +264,7 @@ impl Store {
         if let Some(objection) = objection(new, redactor) {
             return Ok(AddOutcome::Rejected(objection));
         }
-        let (tier, confidence) = match (new.pin, new.mode) {
+        let (tier, confidence) = match (new.pin, new.effective_mode()) {
             (true, _) => (1, 1.0),
             (false, WriteMode::Strict) => (2, 0.9),
             (false, WriteMode::Default) => (3, 0.5),

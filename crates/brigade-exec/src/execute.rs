@@ -45,6 +45,8 @@ pub struct Execution<'a> {
     pub fs: &'a dyn Fs,
     /// The working directory of the program.
     pub directory: &'a Path,
+    /// What the program reads on its standard input.
+    pub input: Input,
     /// The environment variables of this process.
     pub environment: &'a HostEnvironment,
     /// Values to mask in addition to those of the call's labels: what the policy binds for other tools.
@@ -335,7 +337,7 @@ fn plan_start(
         (temporary.path(), private_home.as_deref()),
         checkpoints,
     );
-    spec.stdin = Input::Null;
+    spec.stdin = execution.input.clone();
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());
     spec.sandbox = confinement.as_ref().map(|confinement| confinement.profile.clone());

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade::Call;
 use brigade::core::Json;
 use brigade::core::text::escape_terminal;
 use brigade::profile::{Agent, Confirm, GatewayConfig};
+use brigade::{Call, Family};
 use rmcp::ErrorData;
 use rmcp::model::{
     ClientResult, ElicitRequest, InputRequest, InputRequiredResult, InputResponses, SealOptions,
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
+use crate::blocking::blocking;
 use crate::call::Asker;
 use crate::call_state::{RequestNotes, is_decided};
 use crate::gateway::Gateway;
@@ -84,7 +85,13 @@ impl Question {
         tool: &AgentTool,
         call: &Call,
     ) -> Reply {
-        let Ok(form) = serde_json::from_value::<ElicitRequest>(form(tool, call)) else { return Reply::None };
+        if matches!(self, Question::None) {
+            return Reply::None;
+        }
+        let named = named_things(gateway, asker, call).await;
+        let Ok(form) = serde_json::from_value::<ElicitRequest>(form(tool, call, &named)) else {
+            return Reply::None;
+        };
         match self {
             Question::None => Reply::None,
             Question::Request => {
@@ -129,10 +136,7 @@ impl Question {
         let id: brigade::core::CallId = state.call.parse().map_err(|_| invalid_state_error())?;
         let call = {
             let workspace = asker.workspace(&gateway.workspace, None);
-            crate::blocking::blocking(move || workspace.agent_calls().show(&id))
-                .await
-                .map_err(|_| invalid_state_error())?
-                .call
+            blocking(move || workspace.agent_calls().show(&id)).await.map_err(|_| invalid_state_error())?.call
         };
         let is_its = state.agent == *asker.agent
             && call.tool_id == tool.id
@@ -182,17 +186,29 @@ async fn apply_reply(
     }
 }
 
+/// Returns what the arguments of a call of a built-in tool refer to, as reviews at the command line show it.
+async fn named_things(gateway: &Gateway, asker: &Asker, call: &Call) -> Vec<String> {
+    if call.family != Family::Builtin.as_str() {
+        return Vec::new();
+    }
+    let (workspace, id) = (asker.workspace(&gateway.workspace, None), call.id.clone());
+    let shown = blocking(move || workspace.calls().show(id.as_str())).await;
+    let preview = shown.ok().and_then(|shown| shown.preview);
+    preview.map(|preview| preview.binding.named.into_keys().collect()).unwrap_or_default()
+}
+
 /// The form of the question. Its texts are those of the stored call, which holds no secret.
-fn form(tool: &AgentTool, call: &Call) -> Value {
+fn form(tool: &AgentTool, call: &Call, named: &[String]) -> Value {
     let effects = match tool.effects.as_slice() {
         [] => "none declared".to_owned(),
         effects => effects.join(", "),
     };
     let root = call.session.as_ref().and_then(|session| session.root_of(&call.tool_id));
     let root = root.map(|root| format!("\nworks in: {}", escape_terminal(root))).unwrap_or_default();
+    let named: String = named.iter().map(|named| format!("\nbinds: {}", escape_terminal(named))).collect();
     let unchecked = tool.arguments_not_checked().map(|why| format!("\n{}", escape_terminal(&why)));
     let message = format!(
-        "Run `{}` once, as shown here?\narguments: {}{}{root}\neffects: {effects}\nrisk: {}",
+        "Run `{}` once, as shown here?\narguments: {}{}{named}{root}\neffects: {effects}\nrisk: {}",
         tool.id,
         escape_terminal(&call.args.to_compact()),
         unchecked.unwrap_or_default(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use brigade::Call;
 use brigade::profile::ToolRow;
+use brigade::store::memory::StoredCore;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -126,6 +127,9 @@ pub(crate) struct SessionResult<'a> {
     pub(crate) available_tools: Vec<&'a str>,
     pub(crate) gates: BTreeMap<&'a str, &'static str>,
     pub(crate) profiles: Vec<&'a str>,
+    /// The core memory of an agent that has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) core_memory: Option<&'a StoredCore>,
     pub(crate) version: &'static str,
 }
 

@@ -365,10 +365,11 @@ impl ServerHandler for Session {
         context.peer.set_peer_info(request.clone());
         let agent = self.agent(&context.extensions)?;
         let mut result = self.negotiate_initialize(&request)?;
-        let view = self.gateway.view(&Speaker { agent: agent.clone(), session: self.own.clone() }).await;
+        let who = Speaker { agent: agent.clone(), session: self.own.clone() };
+        let view = self.gateway.view(&who).await;
         let lists = self.gateway.lists_of(&agent, &view);
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(lists);
-        result.instructions = Some(view.instructions_in(&self.own));
+        result.instructions = Some(self.gateway.instructions(&who).await);
         Ok(result)
     }
 
@@ -376,7 +377,7 @@ impl ServerHandler for Session {
         let who = self.who(&context)?;
         let versions = self.supported_protocol_versions().into_owned();
         let mut result = DiscoverResult::from_server_info(versions, self.get_info());
-        result.instructions = Some(self.gateway.view(&who).await.instructions_in(&who.session));
+        result.instructions = Some(self.gateway.instructions(&who).await);
         Ok(result)
     }
 

@@ -8,12 +8,13 @@ use brigade::AgentTools;
 use brigade::codes;
 use brigade::core::Json;
 use brigade::profile::{ProfileName, Slot};
+use brigade::store::memory::StoredCore;
 use serde::Serialize;
 
 use crate::answer::{Answer, CallSummary};
 use crate::blocking::blocking;
 use crate::call::Asker;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Speaker};
 use crate::results::{self, ModeResult, SessionResult};
 use crate::view::{Kind, View};
 
@@ -86,6 +87,21 @@ impl Gateway {
         Ok(view)
     }
 
+    /// Returns the instructions for the client of a session.
+    pub(crate) async fn instructions(self: &Arc<Self>, who: &Speaker) -> String {
+        let view = self.view(who).await;
+        view.instructions_in(&who.session, self.core_memory(who, &view).await.as_ref())
+    }
+
+    /// Returns the core memory of an agent that has an identity.
+    pub(crate) async fn core_memory(&self, who: &Speaker, view: &View) -> Option<StoredCore> {
+        if !view.has_identity() {
+            return None;
+        }
+        let workspace = who.workspace(&self.workspace, None);
+        blocking(move || workspace.agent_calls().core_memory()).await.ok().flatten()
+    }
+
     /// Answers `session.init`: narrows the session to a mode, then returns its rights.
     pub(crate) async fn begin(self: &Arc<Self>, asker: &Asker, args: &Json) -> Answer {
         self.try_begin(asker, args).await.unwrap_or_else(|refused| *refused)
@@ -110,6 +126,7 @@ impl Gateway {
         let view = self.view(&asker.who()).await;
         let shown =
             view.shown.as_ref().ok_or_else(|| refusal_answer(INIT, "busy", "nothing can be called"))?;
+        let core = self.core_memory(&asker.who(), &view).await;
         let of = |slot| shown.rights.last_of(slot).map_or("", short);
         let tools = || view.tools.iter().filter(|tool| tool.kind == Kind::Catalog);
         let result = SessionResult {
@@ -117,7 +134,8 @@ impl Gateway {
             permission: of(Slot::Permission),
             access: of(Slot::Access),
             role: of(Slot::Role),
-            system_prompt: &view.instructions_in(&asker.session),
+            system_prompt: &view.instructions_in(&asker.session, core.as_ref()),
+            core_memory: core.as_ref(),
             available_tools: tools().map(|tool| tool.name.as_str()).collect(),
             gates: tools().map(|tool| (tool.name.as_str(), tool.need.gate().as_str())).collect(),
             profiles: shown.rights.profiles().iter().map(|profile| profile.name.as_str()).collect(),

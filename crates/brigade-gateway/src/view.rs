@@ -7,12 +7,13 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use brigade::profile::{
-    Annotations, ControlTool, GATEWAY_FAMILY, Listing, LiveSession, Offer, SessionProfiles, ToolDescription,
-    ToolRow, ToolTraits, control_tools, is_of_object, listed_description, listed_name, listed_text,
-    need_in_words, of_object,
+    Annotations, CORE_MEMORY, ControlTool, GATEWAY_FAMILY, Listing, LiveSession, NameStyle, Offer,
+    SessionProfiles, ShownTools, ToolDescription, ToolRow, ToolTraits, control_tools, instructions,
+    is_of_object, is_reserved, listed_description, listed_name, listed_text, need_in_words, of_object,
 };
 use brigade::redact::Redactor;
 use brigade::schema::Schema;
+use brigade::store::memory::StoredCore;
 use brigade::{
     AgentConfig, AgentTools, ApprovalNeed, Family, Reads, RiskLevel, SchemaText, Standing, Tool as Entry,
     Workspace,
@@ -33,8 +34,8 @@ pub(crate) struct View {
     pub(crate) tools: Vec<AgentTool>,
     /// The skills, slash commands and superpowers.
     pub(crate) prompts: Vec<Text>,
-    /// The instructions for the client, which are the same in all sessions.
-    instructions: String,
+    /// How the instructions for the client begin, in all sessions.
+    preamble: String,
     /// Fingerprints that change with the lists.
     pub(crate) lists: Lists,
     /// The positions of tools, by listed name and by id.
@@ -64,12 +65,13 @@ impl Lists {
         let offers = |reads| view.offers(reads).map(offer);
         let own =
             crate::workspace_offers::listed_tools(view).map(|tool| format!("{} {}", tool.id, tool.title()));
+        let core = view.has_identity().then(|| CORE_MEMORY.to_owned());
         let texts = view.prompts.iter().map(|text| format!("{text:?}"));
         let mut tools = DefaultHasher::new();
         view.tools.iter().for_each(|tool| tool.hash_listed(&mut tools));
         Lists {
             tools: tools.finish(),
-            resources: hashed(&mut own.chain(offers(Reads::Resource))),
+            resources: hashed(&mut own.chain(core).chain(offers(Reads::Resource))),
             prompts: hashed(&mut texts.chain(offers(Reads::Prompt))),
         }
     }
@@ -337,7 +339,7 @@ impl View {
         View {
             tools: Vec::new(),
             prompts: Vec::new(),
-            instructions: why.to_owned(),
+            preamble: why.to_owned(),
             lists: Lists::default(),
             places: HashMap::new(),
             shown: None,
@@ -346,7 +348,7 @@ impl View {
     }
 
     pub(crate) fn new(shown: AgentTools, mask: Option<Arc<Redactor>>) -> View {
-        let instructions = instructions(&shown);
+        let preamble = preamble(&shown);
         let names = shown.names;
         let mut schemas = HashMap::new();
         let mut tools: Vec<AgentTool> = shown
@@ -396,17 +398,26 @@ impl View {
             Standing::Missing | Standing::Invalid => Vec::new(),
         };
         let shown = Some(Arc::new(shown));
-        let mut view = View { tools, prompts, instructions, lists: Lists::default(), places, shown, mask };
+        let mut view = View { tools, prompts, preamble, lists: Lists::default(), places, shown, mask };
         view.lists = Lists::from_view(&view);
         view
     }
 
-    /// Returns the instructions for the client in a session.
-    pub(crate) fn instructions_in(&self, session: &LiveSession) -> String {
+    /// Returns the instructions for the client in a session with this core memory.
+    pub(crate) fn instructions_in(&self, session: &LiveSession, core: Option<&StoredCore>) -> String {
         let lane = session.root().map(|root| {
             format!(" Paths of files and commands of this session are those of the lane in {root}.")
         });
-        format!("{}{}", self.instructions, lane.unwrap_or_default())
+        let preamble = format!("{}{}", self.preamble, lane.unwrap_or_default());
+        let catalog = self.tools.iter().filter(|tool| !is_reserved(&tool.id)).count();
+        let names = self.shown.as_ref().map_or(NameStyle::Dotted, |shown| shown.names);
+        let shown = ShownTools { is_shown: &|id| self.by_id(id).is_some(), catalog, names };
+        instructions(&preamble, &shown, core.map(StoredCore::to_markdown).as_deref())
+    }
+
+    /// Returns whether the agent has a core memory.
+    pub(crate) fn has_identity(&self) -> bool {
+        self.shown.as_ref().is_some_and(|shown| shown.agent.has_identity)
     }
 
     /// Returns the schema files of enabled catalog tools, and the files that tools start from.
@@ -588,8 +599,8 @@ fn prompts(shown: &AgentTools, mask: Option<&Redactor>) -> Vec<Text> {
     texts.map(text).collect()
 }
 
-/// Returns the instructions for a client.
-fn instructions(shown: &AgentTools) -> String {
+/// Returns how the instructions for a client begin.
+fn preamble(shown: &AgentTools) -> String {
     let file = brigade::paths::POLICY;
     match shown.config.policy.standing() {
         Standing::Missing => {

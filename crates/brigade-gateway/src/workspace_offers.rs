@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use brigade::LogStream;
 use brigade::core::RunId;
+use brigade::profile::CORE_MEMORY;
 use rmcp::model::{
     GetPromptResult, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Role,
 };
@@ -23,7 +24,12 @@ pub(crate) fn resources(view: &View) -> Vec<Resource> {
             .with_title(tool.title())
             .with_mime_type(MARKDOWN)
     };
-    listed_tools(view).map(row).collect()
+    let core = || {
+        Resource::new(CORE_MEMORY, "core memory")
+            .with_title("What this agent wrote down for its sessions")
+            .with_mime_type(MARKDOWN)
+    };
+    view.has_identity().then(core).into_iter().chain(listed_tools(view).map(row)).collect()
 }
 
 /// Percent-encodes an id for a URI.
@@ -64,6 +70,11 @@ pub(crate) async fn read(
     uri: &str,
 ) -> Option<ResourceContents> {
     let contents = |media, text: String| ResourceContents::text(text, uri).with_mime_type(media);
+    if uri == CORE_MEMORY {
+        view.has_identity().then_some(())?;
+        let core = gateway.core_memory(who, view).await;
+        return Some(contents(MARKDOWN, core.map(|core| core.to_markdown()).unwrap_or_default()));
+    }
     let rest = uri.strip_prefix("brigade://")?;
     if let Some(id) = rest.strip_prefix("tool/") {
         let tool = view.by_id(id).or_else(|| listed_tools(view).find(|tool| encoded(&tool.id) == id))?;

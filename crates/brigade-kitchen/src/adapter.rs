@@ -10,7 +10,7 @@ mod rows;
 mod skip;
 mod table;
 
-pub use argv::{ArgvFault, PermissionMode, Permissions, WorkerInvocation};
+pub use argv::{ArgvFault, ModelFault, PermissionMode, Permissions, WorkerInvocation};
 pub use limit::{Limit, reset_time};
 pub use output::{Answer, Output, Tokens};
 pub(crate) use rows::rows;
@@ -40,6 +40,10 @@ pub struct Adapter {
     pub shorts: Option<&'static str>,
     /// The option that names a server to attach to.
     pub server: Option<String>,
+    /// The words that choose a model. `{model}` is replaced. Empty if the program has no option for it.
+    pub model: Vec<String>,
+    /// The words that choose how much the model reasons. `{effort}` is replaced.
+    pub effort: Vec<String>,
     /// Where the output contains the last message. Only this message is searched for signals.
     pub answer: Source,
     /// Where the output reports a failure. Set for programs that exit with 0 although they failed.

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use brigade_access::{FlowRights, Worker, WorkerPrompt, WorkerResult};
 use brigade_call::CallSession;
-use brigade_core::reasons;
+use brigade_core::{Json, reasons};
 use brigade_db::executions::Execution;
 use brigade_db::flows::Flow;
 use brigade_fs::{FileMode, Fs, RelPath};
 use brigade_kitchen::Tier;
-use brigade_kitchen::adapter::{self, Adapter, PermissionMode, PromptWay, Source};
+use brigade_kitchen::adapter::{self, Adapter, ModelFault, PermissionMode, PromptWay, Source};
 use brigade_kitchen_run::TierWorker;
 use brigade_manifest::Agent;
 use brigade_process::ProcessIdentity;
@@ -96,14 +96,14 @@ impl Tasks for TaskRunner<'_> {
         workers.unwrap_or_default().iter().map(|worker| worker.id.clone()).collect()
     }
 
-    fn check(&self, agent: &Agent) -> Result<(), Failure> {
-        self.worker(agent).map(drop)
+    fn check(&self, agent: &Agent, input: &Json) -> Result<(), Failure> {
+        cook(&self.worker(agent)?, &ModelChoice::new(agent, input)).map(drop)
     }
 
     fn begin(&self, execution: &Execution, agent: &Agent, root: Option<&str>) -> Result<(), Failure> {
         let TaskContext { context, running, .. } = self.desk;
         let worker = self.worker(agent)?;
-        let cook = cook(&worker)?;
+        let cook = cook(&worker, &ModelChoice::new(agent, &execution.input))?;
         let path = folder(&execution.id)?;
         make_folder(&*context.fs, &path).map_err(|error| environment(&error))?;
         let files = context.host();
@@ -173,8 +173,24 @@ pub(crate) fn make_folder(fs: &dyn Fs, path: &RelPath) -> Result<(), brigade_fs:
     fs.write_atomic(&ignore, b"*\n", FileMode::KeepOr(0o644))
 }
 
+/// The model and effort that the input of a task asks for. Null asks for none.
+#[derive(Default)]
+pub(crate) struct ModelChoice<'a> {
+    model: Option<&'a Json>,
+    effort: Option<&'a Json>,
+}
+
+impl<'a> ModelChoice<'a> {
+    /// Reads `model` and `effort` of an input, unless the agent has a schema for its input.
+    fn new(agent: &Agent, input: &'a Json) -> ModelChoice<'a> {
+        let has_schema = agent.spec.input_schema.is_some();
+        let read = |name: &str| input.get(name).filter(|value| !has_schema && **value != Json::Null);
+        ModelChoice { model: read("model"), effort: read("effort") }
+    }
+}
+
 /// Returns the worker in the form that an attempt expects.
-pub(crate) fn cook(worker: &Worker) -> Result<TierWorker, Failure> {
+pub(crate) fn cook(worker: &Worker, choice: &ModelChoice<'_>) -> Result<TierWorker, Failure> {
     let unknown = |name: String| {
         Failure::new(
             reasons::NOT_AVAILABLE_HERE,
@@ -194,9 +210,16 @@ pub(crate) fn cook(worker: &Worker) -> Result<TierWorker, Failure> {
         Some(WorkerResult::File) => adapter.answer = Source::File,
         None => {}
     }
+    let text = |value: Option<&'_ Json>| value.map(|value| value.as_str().unwrap_or_default().to_owned());
+    let (model, effort) = (text(choice.model), text(choice.effort));
+    let command = adapter.with_model(&worker.command, model.as_deref(), effort.as_deref());
+    let command = command.map_err(|fault| match fault {
+        ModelFault::NoOption { .. } => Failure::new(reasons::NOT_AVAILABLE_HERE, fault.to_string()),
+        ModelFault::NotAName { .. } => Failure::new(reasons::INVALID_ARGUMENTS, fault.to_string()),
+    })?;
     Ok(TierWorker {
         tier: Tier::Line,
-        command: worker.command.clone(),
+        command,
         env_labels: adapter.env_labels.clone(),
         adapter,
         wanted: PermissionMode::Narrow,

@@ -21,7 +21,7 @@ use brigade_toolset::TASKS;
 use brigade_workspace::{Config, Host as FactHost, WorkspaceContext, gather};
 use serde::{Deserialize, Serialize};
 
-use crate::hands::{cook, make_folder};
+use crate::hands::{ModelChoice, cook, make_folder};
 use crate::names::not_reviewed;
 use crate::receipt::{TaskDetails, TaskReceiptStore};
 
@@ -170,7 +170,7 @@ impl Judge {
         if let Some(problem) = context.host().reviewed_worker(policy, &self.worker).problem() {
             return Err(not_reviewed(&self.worker, &problem));
         }
-        let cook = cook(&self.worker).map_err(|failure| failure.message)?;
+        let cook = cook(&self.worker, &ModelChoice::default()).map_err(|failure| failure.message)?;
         let watch = Watch::until(cancel).map_err(|error| text(&error))?;
         let environment = (*context.environment).clone();
         let host = Host::new(context.fs.clone(), context.clock.clone(), environment, secrets);

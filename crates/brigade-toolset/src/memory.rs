@@ -1,7 +1,8 @@
 //! Memories of agents: `memory.*`.
 
 use brigade_access::builtin::MemoryAdded;
-use brigade_core::{Json, Timestamp, codes, reasons};
+use brigade_core::text::short;
+use brigade_core::{Fingerprint, Json, Timestamp, codes, reasons};
 use brigade_db::memory::{
     AddOutcome, Category, CoreChange, Importance, MemoryMatch, NewMemory, Owners, Query, Scope, WriteMode,
     blank, owner,
@@ -9,6 +10,7 @@ use brigade_db::memory::{
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
+use crate::named::ArgumentReferences;
 use crate::run::{Function, arguments};
 use crate::stored::PERSON;
 
@@ -46,6 +48,10 @@ struct PinArgs {
     id: String,
     pinned: bool,
 }
+
+/// The reason in the result of a strict write that was stored as a default one.
+const FELL_BACK: &str = "stored as with writeMode default: a strict write needs category convention, pattern, gotcha \
+                         or decision";
 
 fn word<T>(read: Option<T>) -> Result<T, Failure> {
     read.ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, "the arguments do not fit"))
@@ -90,7 +96,7 @@ fn add(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         tier: Some(*tier),
         deduped: merged.is_some(),
         merged_into_id: merged,
-        reason: None,
+        reason: new.falls_back().then(|| FELL_BACK.to_owned()),
     }))
 }
 
@@ -219,6 +225,40 @@ fn update_core(input: &Json, context: &mut Context<'_>) -> Result<Output, Failur
     Ok(Output::from_result(&CoreUpdated { updated, version, updated_at: now }))
 }
 
+/// How much of a replaced text a person is shown.
+const MAX_SHOWN: usize = 1_000;
+
+/// Adds the parts of the core memory that a call would replace, each with its old and new text.
+pub(crate) fn rewritten(
+    input: &Json,
+    context: &Context<'_>,
+    named: &mut ArgumentReferences,
+) -> Result<(), Failure> {
+    let change: CoreChange = arguments(input)?;
+    let stored = match context.stored()? {
+        Some(store) => store.core(&context.owner())?,
+        None => None,
+    };
+    let old = stored.map(|stored| stored.memory).unwrap_or_default();
+    let new = change.applied(old.clone());
+    let updated = change.updated();
+    for ((part, was), (_, becomes)) in old.parts().into_iter().zip(new.parts()) {
+        if updated.contains(&part) {
+            let text = |rows: &[String]| {
+                Json::from(rows.iter().map(|row| Json::from(row.as_str())).collect::<Vec<_>>())
+            };
+            let text = |rows: &[String]| match rows {
+                [] => "empty".to_owned(),
+                rows => short(&text(rows).to_compact(), MAX_SHOWN),
+            };
+            let name = format!("core memory, {part}: was {}, becomes {}", text(was), text(becomes));
+            let fingerprint = Fingerprint::builder("brigade.core-memory.v1").list("was", was).finish();
+            named.things.insert(name, fingerprint);
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,5 +344,35 @@ mod tests {
             Some(&Json::from(vec![Json::from("projectSummary"), Json::from("notes")]))
         );
         assert_eq!(bench.code("agent:ada", "memory.update_core", "{}"), "invalid_arguments");
+    }
+
+    #[test]
+    fn a_person_sees_the_old_and_the_new_core_memory() {
+        let bench = Bench::new();
+        let first = r#"{"notes": ["a"]}"#;
+        let names = |args: &str| {
+            let args = Json::parse(args).unwrap();
+            bench.with_tasks("agent:ada", None, |context| {
+                let found = crate::named::argument_references(context, "memory.update_core", &args);
+                found.things.into_keys().collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(names(first), [r#"core memory, notes: was empty, becomes ["a"]"#]);
+        bench.call_as("agent:ada", "memory.update_core", first).unwrap();
+        let next = r#"{"notes": ["b", "c"], "projectSummary": "A kitchen"}"#;
+        let expect = [
+            r#"core memory, notes: was ["a"], becomes ["b","c"]"#,
+            r#"core memory, projectSummary: was empty, becomes ["A kitchen"]"#,
+        ];
+        assert_eq!(names(next), expect);
+    }
+
+    #[test]
+    fn a_strict_memory_of_another_category_says_what_it_became() {
+        let bench = Bench::new();
+        let args = r#"{"content": "The port is 8080", "category": "fact", "writeMode": "strict"}"#;
+        let added = bench.call("memory.add", args);
+        assert_eq!((text(&added, "durability"), added.get("saved")), ("candidate", Some(&Json::from(true))));
+        assert_eq!(text(&added, "reason"), FELL_BACK);
     }
 }

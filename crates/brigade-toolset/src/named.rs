@@ -10,6 +10,7 @@ use brigade_manifest::{Agent, read};
 
 use crate::agent::KIND as AGENT;
 use crate::context::{Context, Failure};
+use crate::shipped::chat_manifest;
 use crate::workflow::{KIND as WORKFLOW, to_be_run};
 
 /// How many of several files are named.
@@ -74,6 +75,7 @@ pub fn names_things(tool: &str) -> bool {
             | "git.push"
             | "git.delete"
             | "lane.archive"
+            | "memory.update_core"
             | "pr.create"
             | "pr.reply"
             | "pr.resolve"
@@ -82,8 +84,8 @@ pub fn names_things(tool: &str) -> bool {
 }
 
 /// Returns the current state of the things that arguments refer to: the revision of a manifest, the question to answer,
-/// the changes to commit, the commit to push with its destination, or the work and files to archive or delete. For a
-/// pull request, returns what prevents it.
+/// the changes to commit, the commit to push with its destination, the work and files to archive or delete, or the text
+/// to replace. For a pull request, returns what prevents it.
 /// Returns nothing for other tools and for unknown names.
 pub fn argument_references(context: &Context<'_>, tool: &str, args: &Json) -> ArgumentReferences {
     let mut named = ArgumentReferences::default();
@@ -135,6 +137,7 @@ fn find(
         "git.push" => crate::git::pushed(args, context, named)?,
         "git.delete" => crate::git::add_deleted_repository(args, context, named)?,
         "lane.archive" => crate::lane::put_away(args, context, named)?,
+        "memory.update_core" => crate::memory::rewritten(args, context, named)?,
         "pr.create" => named.against = crate::pr::requested_pull_request(args, context).err(),
         "pr.reply" | "pr.resolve" => {
             let Some(store) = context.stored()? else { return Ok(()) };
@@ -157,6 +160,10 @@ fn manifest(
     version: Option<&str>,
     named: &mut ArgumentReferences,
 ) -> Result<Option<String>, Failure> {
+    if let Some(text) = chat_manifest(name).filter(|_| kind == AGENT && version.is_none()) {
+        named.add_bytes(format!("{kind} {name}"), text.as_bytes());
+        return Ok(Some(text.to_owned()));
+    }
     let Some(store) = context.stored()? else { return Ok(None) };
     let (deployed, revision) = store.manifest(kind, name, version)?;
     named.add_bytes(format!("{kind} {} {}", deployed.name, revision.version), revision.text.as_bytes());

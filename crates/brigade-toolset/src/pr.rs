@@ -18,7 +18,7 @@ use crate::context::{Context, Failure, Output};
 use crate::git::repository::Repository;
 use crate::run::{Function, arguments};
 
-pub use gh::forge_answer;
+pub(crate) use gh::forge_answer;
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[

@@ -36,8 +36,11 @@ const EXECUTE: &str = "brigade-execute-";
 const GENERATE: &str = "brigade-generate-";
 
 /// The names of the shipped agents.
-const AGENTS: [&str; 4] =
-    ["brigade-agent-writer", "brigade-coder", "brigade-formatter", "brigade-workflow-writer"];
+const AGENTS: [&str; 5] =
+    ["brigade-agent-writer", CHAT, "brigade-coder", "brigade-formatter", "brigade-workflow-writer"];
+
+/// The shipped agent that does what a prompt asks for. Tasks begin it by its name.
+const CHAT: &str = "brigade-chat";
 
 /// The directory of programs that were written for intents, relative to the workspace.
 const PROGRAMS: &str = ".execute";
@@ -185,6 +188,22 @@ fn deployed<M: Manifest>(
         return Err(Failure::new(codes::NAME_TAKEN, message));
     }
     Ok(ShippedManifest { deployed, revision, manifest, was_there })
+}
+
+/// Returns the manifest of the shipped agent that tasks begin by its name.
+pub(crate) fn chat_manifest(name: &str) -> Option<&'static str> {
+    (name == CHAT).then_some(include_str!("shipped/chat.yaml"))
+}
+
+/// Deploys the shipped agent that tasks begin by its name, if this is its name.
+///
+/// # Errors
+/// Returns `name_taken` if another agent has its name.
+pub(crate) fn deploy_chat(context: &Context<'_>, name: &str) -> Result<(), Failure> {
+    match chat_manifest(name) {
+        Some(text) => deployed::<Agent>(context, AGENT, text).map(drop),
+        None => Ok(()),
+    }
 }
 
 /// Starts a shipped workflow. Its calls are limited to these tools, and some of them require a person.
@@ -378,6 +397,10 @@ mod tests {
             assert!(is_shipped(AGENT, agent.metadata.name.as_str()));
             assert_eq!(agent.spec.tools.as_deref().map(<[_]>::len), Some(0), "its worker calls nothing");
         }
+        let chat = read::<Agent>(chat_manifest(CHAT).unwrap());
+        assert!(chat.faults.is_empty() && is_shipped(AGENT, CHAT), "{:?}", chat.faults);
+        let chat = chat.manifest.unwrap();
+        assert_eq!((chat.metadata.name.as_str(), &chat.spec.tools), (CHAT, &None), "it has all tools");
         for program in LanguageRuntime::written() {
             for keeps in [false, true] {
                 let text = pipeline(&program, keeps);

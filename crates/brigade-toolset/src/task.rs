@@ -56,11 +56,12 @@ pub trait Tasks: Sync {
     /// Returns the ids of the configured workers.
     fn workers(&self) -> Vec<String>;
 
-    /// Refuses an agent for which no worker is configured.
+    /// Refuses an agent for which no worker is configured, and a model or effort in the input that its worker cannot
+    /// be given.
     ///
     /// # Errors
-    /// Returns `not_available_here`.
-    fn check(&self, agent: &Agent) -> Result<(), Failure>;
+    /// Returns `not_available_here` or `invalid_arguments`.
+    fn check(&self, agent: &Agent, input: &Json) -> Result<(), Failure>;
 
     /// Starts a stored task. In a process that serves, it continues after this returns. `root` is the directory of the
     /// lane that it works in.
@@ -281,13 +282,14 @@ fn ready(args: ExecuteArgs, context: &Context<'_>) -> Result<PreparedTask, Failu
     short("intent", args.intent.as_deref())?;
     let tasks = context.workers()?;
     let none = || Failure::new(codes::NOT_FOUND, "there is no such agent");
+    crate::shipped::deploy_chat(context, &args.agent_id)?;
     let store = context.stored()?.ok_or_else(none)?;
     let (manifest, revision) = store.manifest(KIND, &args.agent_id, args.version.as_deref())?;
     let agent = agent_of(&revision)?;
-    tasks.check(&agent)?;
     let usual = || agent.spec.task.as_ref().and_then(|task| task.input_data.clone()).map(Json::Object);
     let input = args.input.or_else(usual).unwrap_or_else(|| Json::object::<&str>([]));
     check_input(&agent, &input)?;
+    tasks.check(&agent, &input)?;
     let root = crate::lane::of_task(context, &input, tasks.rights().root)?;
     Ok(PreparedTask { manifest, revision, agent, input, intent: args.intent, root })
 }
@@ -581,7 +583,7 @@ pub(crate) mod tests {
             vec!["still".to_owned()]
         }
 
-        fn check(&self, _: &Agent) -> Result<(), Failure> {
+        fn check(&self, _: &Agent, _: &Json) -> Result<(), Failure> {
             Ok(())
         }
 

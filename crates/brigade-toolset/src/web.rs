@@ -23,7 +23,7 @@ use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
 use hop::{FetchRequest, Page};
 
-pub use answer::search_answer;
+pub(crate) use answer::search_answer;
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[("web.fetch", fetch), ("web.search", search::search)];

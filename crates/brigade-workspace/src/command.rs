@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_access::builtin::{
     COMMAND, FORGE_LABELS, PathProblem, SCREENSHOT, SEARCH, command_entry, entry, forge_entry, is_of_forge,
-    may_start_a_program, provided_entry, relative,
+    is_of_issues, may_start_a_program, provided_entry, relative,
 };
 use brigade_access::{LimitViolation, Rights, SameWords, SearchSource, ToolTraits, files_root, lane_of};
 use brigade_call::{Caller, shell_blocker};
@@ -47,7 +47,8 @@ impl Config {
             return forge_entry(id.trim(), args, self.forge()?, lane.as_ref(), labels.collect());
         }
         if id.trim() != COMMAND {
-            return provided_entry(id, self.provider(host, id.trim())?);
+            let (program, env) = self.provider(host, id.trim())?;
+            return provided_entry(id, program, env);
         }
         let granted =
             self.rights(host, caller).map(|rights| rights.granted_effects(&ToolTraits::from_tool(row)));
@@ -66,14 +67,18 @@ impl Config {
         Some(&self.policy.policy()?.forge.as_ref()?.value)
     }
 
-    /// Returns the program that the configuration names for a tool.
-    fn provider<'c>(&'c self, host: &Host<'_>, id: &str) -> Option<&'c Argv> {
+    /// Returns the program that the configuration names for a tool, and the names of variables that it needs.
+    fn provider<'c>(&'c self, host: &Host<'_>, id: &str) -> Option<(&'c Argv, &'c [String])> {
         match id {
             SEARCH => match &self.gateway(host)?.search.as_ref()?.source {
-                SearchSource::Command(program) => Some(program),
+                SearchSource::Command(program) => Some((program, &[])),
                 SearchSource::Folder(_) => None,
             },
-            SCREENSHOT => Some(&self.policy.policy()?.capture.as_ref()?.value),
+            SCREENSHOT => Some((&self.policy.policy()?.capture.as_ref()?.value, &[])),
+            id if is_of_issues(id) => {
+                let tracker = self.gateway(host)?.issues.as_ref()?;
+                Some((&tracker.command, &tracker.env))
+            }
             _ => None,
         }
     }

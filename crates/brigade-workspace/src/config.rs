@@ -361,6 +361,7 @@ impl Config {
             Fact::Session => caller.agent().is_some(),
             Fact::Worker => self.gateway(host).is_some_and(|gateway| !gateway.workers.is_empty()),
             Fact::SearchProvider => self.gateway(host).is_some_and(|gateway| gateway.search.is_some()),
+            Fact::Issues => self.gateway(host).is_some_and(|gateway| gateway.issues.is_some()),
             Fact::Screenshot => {
                 let program = self.policy.policy().and_then(|policy| policy.capture.as_ref());
                 program.is_some_and(|line| host.has_program(line.value.program()))

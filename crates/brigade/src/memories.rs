@@ -1,13 +1,17 @@
-//! The memories of agents, for people.
+//! The memories of agents for people, and the core memory of an agent for its sessions.
 
 use std::sync::Arc;
 
+use brigade_core::json::{from_json, to_json};
 use brigade_core::{AgentName, NextStep, Report, SchemaId, codes};
 use brigade_db::StoreError;
-use brigade_db::memory::{Memory, Owners, Scope};
+use brigade_db::memory::{AgentCore, Memory, Owners, Scope, StoredCore};
 use brigade_ops::{Error, ErrorKind};
+use brigade_redact::Redactor;
+use brigade_workspace::gather;
 use serde::{Deserialize, Serialize};
 
+use crate::agent_calls::AgentCalls;
 use crate::agents;
 use crate::work::Work;
 use crate::workspace_inner::WorkspaceInner;
@@ -32,6 +36,9 @@ pub struct MemoryListReport {
     pub count: usize,
     /// The memories: the pinned first, then the newest.
     pub memories: Vec<Memory>,
+    /// The core memories of agents, by name; none if only a scope is listed.
+    #[serde(default)]
+    pub core_memories: Vec<AgentCore>,
 }
 
 impl Report for MemoryListReport {
@@ -78,15 +85,17 @@ impl Memories {
     /// Returns file errors.
     pub fn list(&self, filter: &MemoryFilter) -> Result<MemoryListReport, Error> {
         let owners = filter.agent.as_deref().map_or(Owners::Everybody, Owners::Seen);
-        let memories = match self.room.stores.reading(&*self.room.fs)? {
-            Some(store) => store.memories(filter.scope, &owners)?,
-            None => Vec::new(),
+        let (memories, core_memories) = match self.room.stores.reading(&*self.room.fs)? {
+            Some(store) if filter.scope.is_some() => (store.memories(filter.scope, &owners)?, Vec::new()),
+            Some(store) => (store.memories(None, &owners)?, store.core_memories(filter.agent.as_deref())?),
+            None => (Vec::new(), Vec::new()),
         };
         Ok(MemoryListReport {
             schema: MemoryListReport::SCHEMA,
             target: self.room.target(),
             count: memories.len(),
             memories,
+            core_memories,
         })
     }
 
@@ -124,6 +133,20 @@ impl Memories {
         let id = self.show(id)?.memory.id;
         let store = self.room.stores.writing(&*self.room.fs)?;
         Ok(self.report(store.remove_memory(&id, &Owners::Everybody).map_err(explain_error)?, true))
+    }
+}
+
+impl AgentCalls {
+    /// Returns the core memory of the calling agent, with its texts masked. `None` if it has none.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn core_memory(&self) -> Result<Option<StoredCore>, Error> {
+        let Some(agent) = self.room.env.caller.agent() else { return Ok(None) };
+        let Some(store) = self.room.stores.reading(&*self.room.fs)? else { return Ok(None) };
+        let Some(core) = store.core(agent)? else { return Ok(None) };
+        let redactor = Redactor::new(&gather::secrets(&self.room));
+        Ok(to_json(&core).and_then(|core| from_json(&redactor.redact_fields(&core))).ok())
     }
 }
 

@@ -2,15 +2,18 @@
 //! a program that the configuration names.
 
 use brigade_access::builtin::{
-    COMMAND, CommandArgs, CommandOutput, OmittedText, SCREENSHOT, SEARCH, cut_note, definition, is_of_forge,
+    COMMAND, CommandArgs, CommandOutput, OmittedText, cut_note, definition, issue_request,
+    may_start_a_program,
 };
-use brigade_call::{Call, Receipt};
+use brigade_call::{Call, Receipt, VerifiedCall};
 use brigade_exec::{EndedRun, Postcondition, PostconditionResult, log_text, refused_writes};
 use brigade_mcp::ToolResult;
+use brigade_process::Input;
 use brigade_redact::Redactor;
 use brigade_workspace::Config;
 #[cfg(feature = "builtin")]
 use {
+    brigade_access::builtin::SCREENSHOT,
     brigade_call::{RunStatus, TouchedFile},
     brigade_core::codes,
     brigade_fs::RelPath,
@@ -89,18 +92,14 @@ fn provided(room: &WorkspaceInner, receipt: &Receipt, redactor: &Redactor) -> Op
         return None;
     }
     let output = match receipt.tool_id.as_str() {
-        SEARCH => {
-            let printed = room.fs.open(&receipt.stdout_log_path.as_deref()?.parse().ok()?).ok()?;
-            let printed = log_text(&*printed, redactor).ok()?;
-            brigade_toolset::search_answer(&receipt.args, &printed).ok()?
-        }
         SCREENSHOT => {
             let copy = receipt.touched.as_ref()?.first()?;
             brigade_toolset::kept_image(&copy.path, copy.after?)
         }
-        tool if is_of_forge(tool) => {
+        tool if may_start_a_program(tool) => {
             let printed = room.fs.open(&RelPath::composed(receipt.stdout_log_path.as_deref()?)).ok()?;
-            brigade_toolset::forge_answer(tool, &log_text(&*printed, redactor).ok()?).ok()?
+            let printed = log_text(&*printed, redactor).ok()?;
+            brigade_toolset::provider_answer(tool, &receipt.args, &printed).ok()?
         }
         _ => return None,
     };
@@ -112,6 +111,12 @@ fn provided(_: &WorkspaceInner, _: &Receipt, _: &Redactor) -> Option<ToolResult>
     None
 }
 
+/// Returns what the program of a call reads on its standard input.
+pub(crate) fn request_of(call: &VerifiedCall) -> Input {
+    let request = issue_request(&call.call().tool_id, call.plan().args());
+    request.map_or(Input::Null, |request| Input::Bytes(request.to_compact().into_bytes()))
+}
+
 /// Checks after the run of a program that answers for a built-in tool whether its answer can be used.
 pub(crate) struct ProviderAnswerCheck<'a> {
     room: &'a WorkspaceInner,
@@ -121,8 +126,7 @@ impl<'a> ProviderAnswerCheck<'a> {
     /// Returns the check of a call of such a tool. `None` for other calls.
     pub(crate) fn for_call(room: &'a WorkspaceInner, call: &Call) -> Option<ProviderAnswerCheck<'a>> {
         let tool = call.tool_id.as_str();
-        let is_provided = matches!(tool, SEARCH | SCREENSHOT) || is_of_forge(tool);
-        is_provided.then_some(ProviderAnswerCheck { room })
+        (tool != COMMAND && may_start_a_program(tool)).then_some(ProviderAnswerCheck { room })
     }
 }
 
@@ -161,13 +165,9 @@ impl ProviderAnswerCheck<'_> {
         let disk = |error: brigade_fs::FsError| Failure::new(codes::FILE_ERROR, error.to_string());
         let (room, call, redactor) = (self.room, run.call.call(), run.redactor);
         let log = room.fs.open(&RelPath::composed(&run.paths.stdout_log)).map_err(disk)?;
-        if is_of_forge(&call.tool_id) {
-            let printed = log_text(&*log, redactor).map_err(disk)?;
-            return brigade_toolset::forge_answer(&call.tool_id, &printed).map(|_| Vec::new());
-        }
-        if call.tool_id == SEARCH {
-            let printed = log_text(&*log, redactor).map_err(disk)?;
-            return brigade_toolset::search_answer(run.call.plan().args(), &printed).map(|_| Vec::new());
+        if call.tool_id != SCREENSHOT {
+            let (args, printed) = (run.call.plan().args(), log_text(&*log, redactor).map_err(disk)?);
+            return brigade_toolset::provider_answer(&call.tool_id, args, &printed).map(|_| Vec::new());
         }
         if run.outcome.is_some_and(|outcome| 0 < outcome.stdout.dropped) {
             let message = "the image is larger than `max_output_bytes` of the policy";

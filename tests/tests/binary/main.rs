@@ -8,6 +8,7 @@ mod agents;
 mod attack_commands;
 mod attack_grants;
 mod attack_leftovers;
+mod builtin_ade;
 mod builtin_agents;
 mod builtin_bound;
 mod builtin_commands;

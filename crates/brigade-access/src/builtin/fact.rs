@@ -26,6 +26,8 @@ words! {
         Identity = "agent.identity",
         /// A known web framework.
         WebFramework = "web.framework",
+        /// An adapter for an issue tracker.
+        Issues = "issues.adapter",
         /// Test suites in the catalog.
         TestSuites = "test.suites",
         /// Lanes or volumes to call tools for.
@@ -61,6 +63,7 @@ impl Fact {
             Fact::WebFramework => {
                 "name a web framework in the dependencies of package.json, at the root of the workspace"
             }
+            Fact::Issues => "name an adapter as `command` under `[issues]` in .brigade/tools/gateway.toml",
             Fact::TestSuites => "give catalog entries the category `test`",
             Fact::Fleet => "create lanes or volumes",
             Fact::Session => "call it in a session of the gateway",

@@ -159,7 +159,7 @@ pub(super) const ROWS: &[Definition] = &[
         stage: 2,
         is_built: true,
         needs: &[Fact::Repository, Fact::Git],
-        aliases: &[Alias { name: "archiveLane", ..ALIAS }],
+        aliases: &[Alias { name: "archiveLane", arguments: &[("laneId", "lane_id")], ..ALIAS }],
         ..ROW
     },
     Definition {
@@ -191,7 +191,7 @@ pub(super) const ROWS: &[Definition] = &[
         stage: 2,
         is_built: true,
         needs: &[Fact::Repository, Fact::Git],
-        aliases: &[Alias { name: "inspectLane", ..ALIAS }],
+        aliases: &[Alias { name: "inspectLane", arguments: &[("laneId", "lane_id")], ..ALIAS }],
         ..ROW
     },
     Definition {
@@ -220,7 +220,7 @@ pub(super) const ROWS: &[Definition] = &[
         is_built: true,
         needs: &[Fact::Repository, Fact::Git],
         aliases: &[
-            Alias { name: "renameLane", ..ALIAS },
+            Alias { name: "renameLane", arguments: &[("laneId", "lane_id")], ..ALIAS },
             Alias { name: "provision_lane", tier: Some(Tier::Coordinator), ..ALIAS },
         ],
         ..ROW

@@ -21,7 +21,7 @@ pub struct MemoryAdded {
     pub deduped: bool,
     /// The id of the memory that it was merged into.
     pub merged_into_id: Option<String>,
-    /// Why it was not saved.
+    /// Why it was not saved, or saved otherwise than it was asked for.
     pub reason: Option<String>,
 }
 

@@ -51,12 +51,6 @@ pub const NEVER: &[UncallableName] = &[
         why: "a terminal leaves no receipts; `cmd.run` runs one command",
     },
     UncallableName {
-        name: "issue.*",
-        tier: Tier::Control,
-        effects: &["remote-mutation"],
-        why: "no service for issues is connected to this machine",
-    },
-    UncallableName {
         name: "updatePipelineSettings",
         tier: Tier::Control,
         effects: &["state-write"],

@@ -40,7 +40,7 @@ pub(super) const ROWS: &[Definition] = &[
             them.",
         input: "mode:string=\"chat\"",
         output: "mode:string permission:string access:string role:string system_prompt:string \
-            available_tools:[string] gates:object profiles:[string] version:string",
+            available_tools:[string] gates:object profiles:[string] core_memory?:object version:string",
         effects: &["session"],
         modes: &[Mode::Chat, Mode::Agentic, Mode::Execute, Mode::Architect, Mode::Operator],
         approval: ToolApproval::None,

@@ -17,7 +17,7 @@ pub(super) const ROWS: &[Definition] = &[
         judge: Judge::Run,
         stage: 4,
         aliases: &[
-            Alias { name: "interruptChat", ..ALIAS },
+            Alias { name: "interruptChat", arguments: &[("sessionId", "execution_id")], ..ALIAS },
             Alias { name: "stop_worker", tier: Some(Tier::Coordinator), ..ALIAS },
         ],
         ..ROW
@@ -41,13 +41,23 @@ pub(super) const ROWS: &[Definition] = &[
                 name: "spawnChat",
                 arguments: &[
                     ("lane", "input.lane"),
+                    ("laneId", "input.lane"),
                     ("model", "input.model"),
+                    ("modelId", "input.model"),
                     ("effort", "input.effort"),
+                    ("reasoningEffort", "input.effort"),
                     ("prompt", "input.prompt"),
+                    ("initialPrompt", "input.prompt"),
+                    ("title", "input.title"),
                 ],
+                fill: &[("agent_id", "\"brigade-chat\"")],
                 ..ALIAS
             },
-            Alias { name: "triggerAgentWakeup", ..ALIAS },
+            Alias {
+                name: "triggerAgentWakeup",
+                arguments: &[("agentId", "agent_id"), ("prompt", "input.prompt"), ("reason", "intent")],
+                ..ALIAS
+            },
             Alias { name: "spawn_worker", tier: Some(Tier::Coordinator), ..ALIAS },
             Alias { name: "request_specialist", tier: Some(Tier::Coordinator), ..ALIAS },
             Alias { name: "delegate_to_subagent", tier: Some(Tier::Coordinator), ..ALIAS },
@@ -68,7 +78,16 @@ pub(super) const ROWS: &[Definition] = &[
         approval: ToolApproval::Ask,
         stage: 4,
         needs: &[Fact::Worker],
-        aliases: &[Alias { name: "handoffChat", ..ALIAS }],
+        aliases: &[Alias {
+            name: "handoffChat",
+            arguments: &[
+                ("sessionId", "execution_id"),
+                ("targetIdentityKey", "agent_id"),
+                ("reason", "note"),
+            ],
+            fill: &[("agent_id", "\"brigade-chat\"")],
+            ..ALIAS
+        }],
         ..ROW
     },
     Definition {

@@ -73,7 +73,8 @@ fn prefixes_are_taken_off_once_and_in_order() {
     check("aegis.aegis.fs.read", None);
     check("READFILE", None);
     check("fs_read", None);
-    check("issue.reply", Some("issue.*"));
+    check("issue.reply", Some("issue.comment"));
+    check("issue.vote", None);
     check("zaru.init", Some("session.init"));
     check("get_budget_status", Some("budget.get"));
     check("", None);
@@ -105,7 +106,23 @@ fn an_alias_takes_its_own_names_of_arguments() {
     check_arguments(
         "spawnChat",
         r#"{"prompt": "go", "lane": "l"}"#,
-        Ok(r#"{"input": {"lane": "l", "prompt": "go"}}"#),
+        Ok(r#"{"agent_id": "brigade-chat", "input": {"lane": "l", "prompt": "go"}}"#),
+    );
+    check_arguments(
+        "spawnChat",
+        r#"{"agent_id": "a", "laneId": "l", "model": "m", "reasoningEffort": "high"}"#,
+        Ok(r#"{"agent_id": "a", "input": {"effort": "high", "lane": "l", "model": "m"}}"#),
+    );
+    check_arguments("interruptChat", r#"{"sessionId": "t"}"#, Ok(r#"{"execution_id": "t"}"#));
+    check_arguments(
+        "handoffChat",
+        r#"{"sessionId": "t", "reason": "late"}"#,
+        Ok(r#"{"agent_id": "brigade-chat", "execution_id": "t", "note": "late"}"#),
+    );
+    check_arguments(
+        "triggerAgentWakeup",
+        r#"{"agentId": "a", "prompt": "go"}"#,
+        Ok(r#"{"agent_id": "a", "input": {"prompt": "go"}}"#),
     );
     let twice = r#"{"old_string": "x", "target_content": "y"}"#;
     check_arguments("editFile", twice, Err(AliasProblem::GivenTwice("old_string")));

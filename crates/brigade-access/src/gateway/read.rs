@@ -8,7 +8,7 @@ use brigade_policy::document::{Reader, Value};
 use brigade_policy::{LocatedValue, RiskLevel};
 
 use super::{
-    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, JudgeSettings, Listing,
+    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, IssueTracker, JudgeSettings, Listing,
     PlanMemoryWrite, SearchProvider, SearchSource, Share, SyncTime, Upstream, VolumeLimits, Worker,
     WorkerPrompt, WorkerResult,
 };
@@ -31,6 +31,7 @@ const TOP_LEVEL_KEYS: &[&str] = &[
     "web",
     "worker",
     "judge",
+    "issues",
 ];
 const VOLUMES: &[&str] = &["max_count", "max_bytes", "max_file_bytes"];
 const HTTP: &[&str] = &["allowed_origins", "public"];
@@ -47,6 +48,7 @@ const LIMITS: &[&str] = &[
 ];
 const WEB: &[&str] = &["search"];
 const SEARCH: &[&str] = &["command", "folder"];
+const ISSUES: &[&str] = &["command", "env"];
 const JUDGE: &[&str] = &["worker", "threshold"];
 const WORKER: &[&str] = &["id", "command", "adapter", "prompt", "result"];
 const UPSTREAM: &[&str] = &["id", "keep", "share", "resources", "prompts", "effects", "sampling"];
@@ -79,6 +81,7 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
             "builtin" => config.builtin = builtin(&mut reader, value),
             "volumes" => config.volumes = volumes(&mut reader, value),
             "web" => config.search = web(&mut reader, value),
+            "issues" => config.issues = issues(&mut reader, value),
             "worker" => config.workers = workers(&mut reader, value),
             "judge" => judged = judge(&mut reader, value),
             "upstream" => config.upstreams = upstreams(&mut reader, value),
@@ -201,6 +204,21 @@ fn search(reader: &mut Reader<'_>, value: &Value<'_>, place: &Place) -> Option<S
         return None;
     }
     command.map(SearchSource::Command).or_else(|| folder.map(SearchSource::Folder))
+}
+
+fn issues(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<IssueTracker> {
+    let place = reader.place(&value.span());
+    let table = reader.table("issues", value)?;
+    let (mut command, mut env) = (None, Vec::new());
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "command" => command = argv(reader, "issues.command", value),
+            "env" => env = reader.strings("issues.env", value).into_iter().map(|name| name.value).collect(),
+            _ => reader.unknown_member(key, "issues.", ISSUES, TOP_LEVEL_KEYS),
+        }
+    }
+    reader.needed(table, &place, "issues.", &["command"]);
+    Some(IssueTracker { place, command: command?, env })
 }
 
 /// Returns whether a text is a scheme, a host and an optional port, as browsers write origins.

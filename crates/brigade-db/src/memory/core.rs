@@ -35,6 +35,60 @@ pub struct CoreMemory {
     pub notes: Vec<String>,
 }
 
+/// The core memory of an agent as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct StoredCore {
+    /// How often it was written.
+    pub version: i64,
+    /// When it was last written.
+    pub updated_at: Timestamp,
+    /// Its text.
+    #[serde(flatten)]
+    pub memory: CoreMemory,
+}
+
+/// The core memory of an agent, with its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct AgentCore {
+    /// The agent.
+    pub agent: String,
+    /// Its core memory.
+    #[serde(flatten)]
+    pub core: StoredCore,
+}
+
+impl CoreMemory {
+    /// Returns the parts with their names, as they are written: a text as one row. Empty parts have no rows.
+    pub fn parts(&self) -> [(&'static str, &[String]); 5] {
+        let summary = std::slice::from_ref(&self.project_summary);
+        [
+            ("projectSummary", if self.project_summary.is_empty() { &[] } else { summary }),
+            ("criticalConventions", &self.critical_conventions),
+            ("userPreferences", &self.user_preferences),
+            ("activeFocus", &self.active_focus),
+            ("notes", &self.notes),
+        ]
+    }
+}
+
+impl StoredCore {
+    /// Returns it as Markdown.
+    pub fn to_markdown(&self) -> String {
+        const TITLES: [&str; 5] = ["Project", "Conventions", "Preferences of the user", "Focus", "Notes"];
+        let mut text = String::new();
+        for (title, (_, rows)) in TITLES.iter().zip(self.memory.parts()) {
+            if !rows.is_empty() {
+                let rows: Vec<String> =
+                    rows.iter().map(|row| format!("- {}", row.replace('\n', "\n  "))).collect();
+                text.push_str(&format!("{title}:\n{}\n", rows.join("\n")));
+            }
+        }
+        text
+    }
+}
+
 /// The parts to replace. `None` keeps a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -52,6 +106,26 @@ pub struct CoreChange {
 }
 
 impl CoreChange {
+    /// Returns what it makes of a core memory.
+    #[must_use]
+    pub fn applied(&self, mut core: CoreMemory) -> CoreMemory {
+        let CoreChange { project_summary, critical_conventions, user_preferences, active_focus, notes } =
+            self.clone();
+        let put = |slot: &mut Vec<String>, new: Option<Vec<String>>| {
+            if let Some(new) = new {
+                *slot = new;
+            }
+        };
+        if let Some(summary) = project_summary {
+            core.project_summary = summary;
+        }
+        put(&mut core.critical_conventions, critical_conventions);
+        put(&mut core.user_preferences, user_preferences);
+        put(&mut core.active_focus, active_focus);
+        put(&mut core.notes, notes);
+        core
+    }
+
     /// Returns the names of the parts to replace.
     pub fn updated(&self) -> Vec<&'static str> {
         let parts = [
@@ -107,21 +181,8 @@ impl Store {
                     Ok((row.get("version")?, stored(row, "content")?))
                 })
                 .optional()?;
-            let (version, mut core) = old.unwrap_or_default();
-            let CoreChange { project_summary, critical_conventions, user_preferences, active_focus, notes } =
-                change.clone();
-            let put = |slot: &mut Vec<String>, new: Option<Vec<String>>| {
-                if let Some(new) = new {
-                    *slot = new;
-                }
-            };
-            if let Some(summary) = project_summary {
-                core.project_summary = summary;
-            }
-            put(&mut core.critical_conventions, critical_conventions);
-            put(&mut core.user_preferences, user_preferences);
-            put(&mut core.active_focus, active_focus);
-            put(&mut core.notes, notes);
+            let (version, core) = old.unwrap_or_default();
+            let core = change.applied(core);
             let content =
                 serde_json::to_string(&core).map_err(|error| StoreError::Database(error.to_string()))?;
             transaction.execute(
@@ -133,16 +194,35 @@ impl Store {
         })
     }
 
-    /// Returns the core memory of an agent with its version and write time, or `None` if it has none.
+    /// Returns the core memory of an agent, or `None` if it has none.
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn core(&self, agent: &str) -> Result<Option<(CoreMemory, i64, Timestamp)>, StoreError> {
+    pub fn core(&self, agent: &str) -> Result<Option<StoredCore>, StoreError> {
         self.look(|transaction| {
             let sql = "SELECT version, content, updated_at FROM memory_core WHERE owner = ?1";
-            let read =
-                |row: &Row<'_>| Ok((stored(row, "content")?, row.get("version")?, time(row, "updated_at")?));
+            let read = |row: &Row<'_>| {
+                let (version, updated_at) = (row.get("version")?, time(row, "updated_at")?);
+                Ok(StoredCore { version, updated_at, memory: stored(row, "content")? })
+            };
             Ok(transaction.query_row(sql, [agent], read).optional()?)
         })
+    }
+
+    /// Returns the core memories of all agents, or of one, by agent.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn core_memories(&self, agent: Option<&str>) -> Result<Vec<AgentCore>, StoreError> {
+        let owners: Vec<String> = self.look(|transaction| {
+            let mut statement = transaction.prepare("SELECT owner FROM memory_core ORDER BY owner")?;
+            let owners = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+            Ok(owners)
+        })?;
+        let mut found = Vec::new();
+        for owner in owners.into_iter().filter(|owner| agent.is_none_or(|agent| agent == owner)) {
+            found.extend(self.core(&owner)?.map(|core| AgentCore { agent: owner, core }));
+        }
+        Ok(found)
     }
 }

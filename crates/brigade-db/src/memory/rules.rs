@@ -32,8 +32,6 @@ words! {
         ProgressNote = "progress_note",
         /// A strict write needs high importance.
         StrictImportance = "strict_importance",
-        /// A strict write needs one of the categories convention, pattern, gotcha and decision.
-        StrictCategory = "strict_category",
         /// All memories of the scope are pinned, so none can be evicted.
         NoRoom = "no_room",
     }
@@ -53,9 +51,6 @@ impl Objection {
             Objection::FileListing => "the content is a file listing, which can be produced again",
             Objection::ProgressNote => "the content only reports progress; use `todo.write` for that",
             Objection::StrictImportance => "a strict write needs importance high",
-            Objection::StrictCategory => {
-                "a strict write needs category convention, pattern, gotcha or decision"
-            }
             Objection::NoRoom => "there is no room: all memories of this scope are pinned",
         }
     }
@@ -76,15 +71,8 @@ pub fn objection(new: &NewMemory, redactor: &Redactor) -> Option<Objection> {
     if let Some(noise) = noise(content) {
         return Some(noise);
     }
-    if new.mode == WriteMode::Strict && !new.pin {
-        if new.importance != Importance::High {
-            return Some(Objection::StrictImportance);
-        }
-        if !new.category.is_strict() {
-            return Some(Objection::StrictCategory);
-        }
-    }
-    None
+    let is_strict = new.effective_mode() == WriteMode::Strict && !new.pin;
+    (is_strict && new.importance != Importance::High).then_some(Objection::StrictImportance)
 }
 
 /// Returns whether the redactor would mask anything in a text.
@@ -416,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strict_write_never_falls_back() {
+    fn a_strict_write_of_another_category_is_a_default_one() {
         let redactor = Redactor::new(&[]);
         let strict = |importance, category| {
             let new = NewMemory {
@@ -429,7 +417,11 @@ mod tests {
         };
         assert_eq!(strict(Importance::High, Category::Convention), None);
         assert_eq!(strict(Importance::Medium, Category::Convention), Some(Objection::StrictImportance));
-        assert_eq!(strict(Importance::High, Category::Fact), Some(Objection::StrictCategory));
+        assert_eq!(strict(Importance::High, Category::Fact), None);
+        let fact = NewMemory { category: Category::Fact, mode: WriteMode::Strict, ..new("Use tabs here") };
+        assert_eq!((fact.effective_mode(), fact.falls_back()), (WriteMode::Default, true));
+        let pinned = NewMemory { pin: true, ..fact };
+        assert!(!pinned.falls_back());
     }
 
     #[test]

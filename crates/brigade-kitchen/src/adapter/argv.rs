@@ -75,8 +75,31 @@ pub enum ArgvFault {
     Nul,
 }
 
+/// Why a worker cannot be given a model or an effort.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ModelFault {
+    /// The adapter has no option for it.
+    #[error("the adapter `{adapter}` of the worker has no option for the {what}")]
+    NoOption {
+        /// The adapter.
+        adapter: String,
+        /// `model` or `effort`.
+        what: &'static str,
+    },
+    /// The name could be something else than a name.
+    #[error("the {what} must be a name of letters, digits and `._:/@+-`, and begin with a letter or digit")]
+    NotAName {
+        /// `model` or `effort`.
+        what: &'static str,
+    },
+}
+
+/// The maximum length of the name of a model.
+const MAX_MODEL_NAME: usize = 128;
+
 /// Spellings of the same flag.
 const FLAG_ALIASES: &[(&str, &str)] = &[
+    ("-m", "--model"),
     ("-p", "--print"),
     ("-o", "--output-last-message"),
     ("-o", "--output-file"),
@@ -126,6 +149,44 @@ impl Adapter {
         words.iter().enumerate().find_map(|(at, word)| {
             spellings.iter().find_map(|name| flag_in(word, name, self.shorts)).map(|value| (at, value))
         })
+    }
+
+    /// Returns a command with the options for a model and an effort, instead of those that it has.
+    ///
+    /// # Errors
+    /// Fails if the adapter has no such option, or a name could be read as something else.
+    pub fn with_model(
+        &self,
+        command: &Argv,
+        model: Option<&str>,
+        effort: Option<&str>,
+    ) -> Result<Argv, ModelFault> {
+        let mut words = command.words().to_vec();
+        for (what, name, option) in [("model", model, &self.model), ("effort", effort, &self.effort)] {
+            let Some(name) = name else { continue };
+            let [flag, value] = option.as_slice() else {
+                return Err(ModelFault::NoOption { adapter: self.id.clone(), what });
+            };
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:/@+-".contains(c);
+            let is_name = (1..=MAX_MODEL_NAME).contains(&name.len())
+                && name.chars().all(is_plain)
+                && name.starts_with(|c: char| c.is_ascii_alphanumeric());
+            if !is_name {
+                return Err(ModelFault::NotAName { what });
+            }
+            // Of several settings, the last one holds.
+            let is_setting = value.contains('=');
+            while let Some((at, is_attached)) =
+                self.find(&words, flag).map(|(at, attached)| (at, attached.is_some())).filter(|_| !is_setting)
+            {
+                let end = (at + if is_attached { 1 } else { 2 }).min(words.len());
+                words.drain(at..end);
+            }
+            let end = words.len() - usize::from(words.last().is_some_and(|word| word == "-"));
+            let value = value.replace(&format!("{{{what}}}"), name);
+            words.splice(end..end, [flag.clone(), value]);
+        }
+        Argv::new(words).map_err(|_| ModelFault::NotAName { what: "model" })
     }
 
     /// Returns the skip flags of the row if a command has all of them.

@@ -355,3 +355,35 @@ fn a_flag_that_the_program_does_not_know_is_named() {
     check("--output-format: unknown option of the test", false, None);
     check("error: unknown option '--output-format-x'", false, None);
 }
+
+#[test]
+fn a_model_replaces_the_one_of_the_command() {
+    let check = |id: &str, command: &str, model: Option<&str>, effort: Option<&str>, expect: &str| {
+        let command = Argv::parse(command).unwrap();
+        let chosen = ours(id).with_model(&command, model, effort);
+        let chosen = chosen.map_or_else(|fault| fault.to_string(), |argv| argv.words().join(" "));
+        assert!(chosen.contains(expect), "{id}: {chosen}");
+    };
+    check("claude", "claude --model opus", Some("haiku"), Some("high"), "claude --model haiku --effort high");
+    check("claude", "claude --model=opus -v", Some("haiku"), None, "claude -v --model haiku");
+    check(
+        "codex",
+        "codex -m a -c x=1 -",
+        Some("b"),
+        Some("low"),
+        "codex -c x=1 --model b --config model_reasoning_effort=low -",
+    );
+    check("opencode", "opencode run", Some("p/m"), Some("max"), "opencode run --model p/m --variant max");
+    check(
+        "gemini",
+        "gemini",
+        None,
+        Some("high"),
+        "the adapter `gemini` of the worker has no option for the effort",
+    );
+    check("plain", "mine", Some("m"), None, "no option for the model");
+    for odd in ["--dangerously-skip-permissions", "", "a b", "a\"b", "-x"] {
+        check("claude", "claude", Some(odd), None, "the model must be a name");
+    }
+    check("claude", "claude", None, None, "claude");
+}

@@ -166,7 +166,7 @@ fn read<T: DeserializeOwned>(printed: &str) -> Result<T, Failure> {
 ///
 /// # Errors
 /// Returns `provider_failed` if the output has another form, and `not_found` if there is no such pull request.
-pub fn forge_answer(tool: &str, printed: &str) -> Result<Output, Failure> {
+pub(crate) fn forge_answer(tool: &str, printed: &str) -> Result<Output, Failure> {
     match tool {
         "pr.create" => {
             let made: CreatedPullRequest = read(printed)?;

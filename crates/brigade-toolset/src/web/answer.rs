@@ -34,7 +34,7 @@ pub(super) struct SearchRow {
 ///
 /// # Errors
 /// Returns `provider_failed` if the output has another form.
-pub fn search_answer(args: &Json, printed: &str) -> Result<Output, Failure> {
+pub(crate) fn search_answer(args: &Json, printed: &str) -> Result<Output, Failure> {
     let args = definition(SEARCH).map_or_else(|| args.clone(), |row| row.with_defaults(args));
     let SearchArgs { query, max_results } = arguments(&args)?;
     let failed = |what: &str| {

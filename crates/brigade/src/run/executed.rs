@@ -59,6 +59,7 @@ impl<'a> ClaimedRun<'a> {
                 program: prepared.program.as_ref(),
                 fs: &*room.fs,
                 directory: &prepared.directory,
+                input: provider_answer::request_of(call),
                 environment: &room.env.environment,
                 secrets: &secrets,
                 paths,

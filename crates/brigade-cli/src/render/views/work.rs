@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+#[cfg(feature = "builtin")]
+use brigade::store::memory::AgentCore;
 use brigade::{BriefReport, InboxItem, InboxItemReport, InboxReport, InboxStatus, WorkAnswerReport};
 #[cfg(feature = "builtin")]
 use brigade::{MemoryListReport, MemoryReport, PullRequestListReport, PullRequestReport, WorkTurnReport};
@@ -109,6 +111,11 @@ impl View for WorkTurnReport {
 #[cfg(feature = "builtin")]
 impl View for MemoryListReport {
     fn show(&self, page: &mut Page) {
+        for AgentCore { agent, core } in &self.core_memories {
+            let text = format!("core memory of {agent}, version {}:", core.version);
+            page.data.line(Text::new(Tone::Strong, &text));
+            core.to_markdown().lines().for_each(|line| page.data.indented(2, line));
+        }
         if self.memories.is_empty() {
             page.data.line("no memories");
             return;
