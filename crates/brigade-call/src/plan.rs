@@ -138,6 +138,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     blockers.extend(family_blocker(facts.tool));
     blockers.extend(mcp::mcp_blockers(facts.tool));
     let args = usable_args(&facts, &mut blockers);
+    blockers.extend(args.and_then(|args| builtin::policy_shell(&facts, args)));
     blockers.extend(args.and_then(|args| shell_blocker(facts.tool.id.as_str(), args)));
     let violations = schema_blockers(&facts, args, &mut blockers);
     let secret_fields = args.map(|args| secret_fields(args, &facts.bound_values)).unwrap_or_default();

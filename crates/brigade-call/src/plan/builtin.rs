@@ -24,7 +24,7 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
         blockers.push(Blocker::new(reasons::NOT_AVAILABLE_HERE, message).hint(fact.remedy()));
     }
     if let Some(args) = args.filter(|_| row.id == COMMAND) {
-        command_blockers(args, known.shell, blockers);
+        command_blockers(args, blockers);
     }
     let url = args.filter(|_| row.id == "git.clone").and_then(|args| args.get("repo_url"));
     if let Some(Err(problem)) = url.and_then(Json::as_str).map(|url| allowed_url(url, &known.git_urls)) {
@@ -65,14 +65,19 @@ pub fn shell_blocker(tool_id: &str, args: &Json) -> Option<Blocker> {
     Some(Blocker::new(reasons::SHELL_SYNTAX, message).field("$.command"))
 }
 
-/// Refuses a shell that the policy does not allow, and values for variables, because only the policy binds them.
-fn command_blockers(args: &Json, shell: ShellUse, blockers: &mut Vec<Blocker>) {
+/// Returns why no shell reads the command of a call that asks for one.
+pub(super) fn policy_shell(facts: &PlanFacts<'_>, args: &Json) -> Option<Blocker> {
+    let shell = facts.builtin.as_ref().filter(|_| facts.tool.id == COMMAND)?.shell;
+    (shell == ShellUse::Never && CommandArgs::read(args).shell).then(|| {
+        let message = "$.shell: a shell reads a command only with `shell = \"approved\"` under [commands] of \
+                       .brigade/tools/policy.toml";
+        Blocker::new(reasons::POLICY_SHELL, message).field("$.shell")
+    })
+}
+
+/// Refuses values for variables, because only the policy binds them.
+fn command_blockers(args: &Json, blockers: &mut Vec<Blocker>) {
     let args = CommandArgs::read(args);
-    if args.shell && shell == ShellUse::Never {
-        let message = "$.shell: the policy allows no shell for commands";
-        let hint = "set `shell = \"approved\"` under `[commands]` in .brigade/tools/policy.toml";
-        blockers.push(Blocker::new(reasons::POLICY_SHELL, message).field("$.shell").hint(hint));
-    }
     for (name, is_named) in args.env {
         if !is_named {
             let field = format!("$.env.{}", shown_label(&name));
