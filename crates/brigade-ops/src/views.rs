@@ -85,7 +85,7 @@ mod tests {
             &format!("path=x content={}...", "y".repeat(57)),
         );
         check("{}", "");
-        check(r#"{"n": 1, "list": [1, 2], "empty": ""}"#, r#"n=1 list=[1,2] empty="""#);
+        check(r#"{"n": 1, "list": [1, 2], "empty": ""}"#, r#"empty="" list=[1,2] n=1"#);
         check("[1]", "[1]");
     }
 }

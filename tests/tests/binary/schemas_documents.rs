@@ -138,6 +138,9 @@ fn a_whole_way_names_every_schema() {
     let json = |line: &str| schemas.check(&site.brigade.run(line.split(' ').chain(["--json"])));
     let id = |document: &Value, key: &str| document[key]["id"].as_str().unwrap_or_default().to_owned();
 
+    json("pending");
+    json("log");
+    json("explain usage");
     json("tools list");
     json("tools show tool");
     json("tools search tool");
@@ -184,6 +187,7 @@ fn a_whole_way_names_every_schema() {
     let call = id(&json("tools call queue tool --args {\"a\":1}"), "call");
     json("tools call list");
     json(&format!("tools call show {call}"));
+    json(&format!("why {call}"));
     json(&format!("tools call hold {call} --reason later"));
     json(&format!("tools call approve {call}"));
     let run = json(&format!("tools call run {call}"));
