@@ -11,9 +11,9 @@ use crate::session::Session;
 /// Add tools of files and of agent programs to a catalog, disabled until they are reviewed
 ///
 /// A FILE has entries of our own TOML, tools of other registries in YAML or JSON, or is server.json of the MCP
-/// registry, or an .mcpb bundle, which is unpacked. A REF is what `tools discover` names: mcp:NAME, skill:NAME or harness:HARNESS.TOOL, with @HARNESS/SCOPE
-/// where definitions differ. Starts nothing. An MCP server becomes a runtime; after a review, `tools import mcp` brings
-/// its tools.
+/// registry, or an .mcpb bundle, which is unpacked. A REF is what `tools discover` names: mcp:NAME, skill:NAME or
+/// harness:HARNESS.TOOL, with @HARNESS/SCOPE where definitions differ. Starts nothing. An MCP server becomes a runtime;
+/// after a review, `tools import mcp` brings its tools.
 #[derive(Args, Debug)]
 pub(crate) struct RegisterArgs {
     /// Files with tools, and ids of discovered entries
