@@ -131,9 +131,9 @@ impl Login {
         }
         let options = options.iter().flat_map(|option| ["-o", option.as_str()]);
         let program = ssh(context)?;
+        let path = text(&program)?;
         login.program = program.parent().map(Path::to_owned);
-        let program = text(&program)?;
-        let words = [program.as_str(), "-F", "/dev/null"].into_iter().chain(options);
+        let words = [path.as_str(), "-F", "/dev/null"].into_iter().chain(options);
         let mut command = Argv::parse("ssh").map_err(|error| invalid(error.to_string()))?;
         for word in words {
             command.push(word).map_err(|error| invalid(error.to_string()))?;
