@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use brigade_catalog::{RemoteServer, Runtime, Seconds};
-use brigade_core::{AgentFiles, Fingerprint, Label, NextStep, Place, Severity, reasons};
+use brigade_core::{AgentFiles, Fingerprint, Label, NextStep, Place, Severity, codes, reasons};
 use serde::{Deserialize, Serialize};
 
 use crate::closed::{ALWAYS_CLOSED, always_closed};
@@ -20,8 +20,8 @@ pub const DEFAULT_TIMEOUT_SECONDS: f64 = 300.0;
 /// The number of bytes kept of each output stream, if the policy does not set it.
 pub const DEFAULT_MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
-/// The code of a reason that is an error of an invalid policy.
-pub(crate) const INVALID: &str = reasons::POLICY_INVALID.as_str();
+/// The codes of reasons that are errors of an invalid policy, or of one that git tracks.
+pub(crate) const INVALID: [&str; 2] = [reasons::POLICY_INVALID.as_str(), codes::TRACKED_STATE.as_str()];
 
 /// The directory of git.
 const GIT: &str = ".git";
@@ -310,7 +310,7 @@ impl Decision {
 impl Blocker {
     /// Returns whether the reason is an error of an invalid policy. Then nothing else is certain.
     pub fn is_of_invalid_policy(&self) -> bool {
-        self.code == INVALID
+        INVALID.contains(&&*self.code)
     }
 }
 
@@ -467,10 +467,13 @@ pub fn invalid(state: &PolicyState) -> Vec<Blocker> {
         .map(|issue| {
             let hint = issue.hint.clone().unwrap_or_else(|| step_to_correct(&issue.place).into());
             let fault = Fault::from(issue);
-            let blocker =
-                Blocker::new(reasons::POLICY_INVALID, format!("the policy is invalid: {}", fault.message))
-                    .at(issue.place.clone())
-                    .hint(hint);
+            let blocker = match issue.is_tracked() {
+                true => Blocker::new(codes::TRACKED_STATE, format!("the policy: {}", fault.message)),
+                false => {
+                    Blocker::new(reasons::POLICY_INVALID, format!("the policy is invalid: {}", fault.message))
+                }
+            };
+            let blocker = blocker.at(issue.place.clone()).hint(hint);
             match &issue.field {
                 Some(field) => blocker.field(field.as_str()),
                 None => blocker,

@@ -110,7 +110,7 @@ impl Fault {
     /// Sorts faults by file and line. Errors of an invalid policy come first, because nothing else is certain then.
     /// Faults without a place follow in their original order.
     pub fn sort(faults: &mut [Fault]) {
-        let other = |fault: &Fault| fault.code != INVALID;
+        let other = |fault: &Fault| !INVALID.contains(&&*fault.code);
         faults.sort_by(|a, b| other(a).cmp(&other(b)).then_with(|| a.place.cmp(&b.place)));
     }
 }
@@ -128,7 +128,13 @@ impl From<&ConfigIssue> for Fault {
     fn from(issue: &ConfigIssue) -> Fault {
         let names = [issue.entry.as_deref(), issue.field.as_deref()];
         let names = names.into_iter().flatten().map(|name| format!("{name}: ")).collect::<String>();
-        let code = if issue.message.starts_with("not valid TOML") { "toml_syntax" } else { "config_invalid" };
+        let code = if issue.is_tracked() {
+            brigade_core::codes::TRACKED_STATE.as_str()
+        } else if issue.message.starts_with("not valid TOML") {
+            "toml_syntax"
+        } else {
+            "config_invalid"
+        };
         Fault::new(code, format!("{names}{}", issue.message))
             .severity(issue.severity)
             .at(issue.place.clone())

@@ -250,7 +250,7 @@ impl BlockerDetail {
 
     /// Returns whether the reason is an error of an invalid policy. Then nothing else is certain.
     pub fn is_of_invalid_policy(&self) -> bool {
-        self.code.as_deref() == Some(crate::decision::INVALID)
+        self.code.as_deref().is_some_and(|code| crate::decision::INVALID.contains(&code))
     }
 }
 

@@ -12,8 +12,8 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Glob, NextStep, closest};
 use brigade_policy::Failure;
 use brigade_workspace::{
-    CATALOG, Config, ToolRequest, WorkspaceContext, explain_approval, load, look, policy_tracked,
-    read_agents, read_user_catalog,
+    CATALOG, Config, ToolRequest, WorkspaceContext, explain_approval, load, look, read_agents,
+    read_user_catalog,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -201,9 +201,8 @@ fn show_gates(context: &WorkspaceContext, project: Catalog, tools: &mut [Enabled
     };
     let catalog = catalog.connect(&load::runtimes(context).unwrap_or_default());
     let config = Config::new(&host, catalog, load::policy(context));
-    let Ok(agents) = read_agents(&*context.fs) else { return };
+    let Ok(agents) = read_agents(&*context.fs, &context.trust) else { return };
     let names = agents.gateway.agent_names();
-    let policy_tracked = policy_tracked(&host);
     for agent in &agents.gateway.agents {
         let Ok(rights) = Rights::new(&agents.profiles, agent, &[]) else { continue };
         for row in &mut *tools {
@@ -216,7 +215,6 @@ fn show_gates(context: &WorkspaceContext, project: Catalog, tools: &mut [Enabled
                 agent: agent.name.as_str(),
                 agents: &names,
                 now: context.now(),
-                policy_tracked,
                 pin_changed: false,
                 approved_last_hour: &|_| 0,
             };
