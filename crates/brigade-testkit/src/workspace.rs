@@ -129,6 +129,8 @@ impl TempWorkspace {
                        /.brigade/tools/pins/\n";
         self.write(".git/info/exclude", private);
         self.git(["add", "--all"]);
+        // The rules of a fixture may include it.
+        self.git(["rm", "--cached", "--quiet", "--ignore-unmatch", ".brigade/tools/policy.toml"]);
         self.git(["commit", "--quiet", "--allow-empty", "--message=Begin"]);
     }
 
