@@ -143,12 +143,11 @@ fn tracked_configuration_counts_only_as_a_person_accepted_it() {
     site.json(["state", "adopt", "--yes"]).expect(0);
     site.run_call(&id).expect(0);
     // Only these bytes, and only in this workspace.
+    let next = site.approved("tool", r#"{"n":2}"#);
     let text = site.workspace.read_text(PATH_OF_POLICY);
     site.workspace.write(PATH_OF_POLICY, format!("{text}# more\n"));
-    let next = site.queue("tool", r#"{"n":2}"#);
     refused(&next);
     site.workspace.write(PATH_OF_POLICY, &text);
-    site.json(["call", "approve", &next]).expect(0);
     site.run_call(&next).expect(0);
     let copy = Site::script("echo ran >> ran.txt\n");
     for (path, bytes) in site.workspace.files("") {
