@@ -1,6 +1,5 @@
 //! Decides whether a tool is visible to an agent. Exactly the visible tools can be called.
 
-use brigade_core::reasons;
 use brigade_policy::approval::{ApprovalNeed, ArgumentCheck, ReviewState};
 use brigade_policy::{Blocker, Standing};
 use thiserror::Error;
@@ -85,7 +84,7 @@ pub fn visible(rights: &Rights, facts: &Facts<'_>) -> Result<ApprovalNeed, Vec<H
         }
         let refused = |blocker: &Blocker| HiddenReason::Refused(blocker.message.clone());
         // An invalid policy gives a reason for each of its errors.
-        let of_policy = |blocker: &&Blocker| !blocker.is(reasons::POLICY_INVALID);
+        let of_policy = |blocker: &&Blocker| !blocker.is_of_invalid_policy();
         reasons.extend(facts.against.iter().filter(of_policy).map(refused));
     }
     if reasons.is_empty() {

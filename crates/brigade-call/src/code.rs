@@ -161,6 +161,15 @@ impl BoundCode {
     }
 }
 
+impl BoundCode {
+    /// Returns why no rule may cover the code: the command chooses it, and nothing binds it yet.
+    pub(crate) fn unbound_choice(&self) -> Option<String> {
+        let is_chosen = self.notes.iter().any(|note| note.code == NoteCode::Undeclared);
+        let is_unbound = is_chosen && self.learned.is_none();
+        is_unbound.then(|| "the command chooses its code itself, and nothing binds that yet".to_owned())
+    }
+}
+
 /// Returns the message that a command chooses its code itself, and what to declare.
 pub fn undeclared_code(chosen: &ChosenCode) -> String {
     format!(

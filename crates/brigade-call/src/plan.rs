@@ -284,7 +284,10 @@ impl CheckedFacts {
             projection_summary: facts.projections.summary,
             binding,
             waiting_pin,
-            for_person: facts.builtin.and_then(|known| known.named.for_person),
+            for_person: match facts.builtin {
+                Some(known) => known.named.for_person,
+                None => code.unbound_choice(),
+            },
             unchecked: facts.input_schema.unchecked(),
             call_fingerprint,
             is_executable: tool.is_executable(),

@@ -176,6 +176,8 @@ pub enum Objection {
     NotApproved,
     /// The program is not the approved one.
     ProgramChanged,
+    /// A file of the workspace that the command names is not the approved one.
+    FileChanged(String),
 }
 
 impl Objection {
@@ -215,7 +217,9 @@ impl Objection {
                 .hint("list its directory under `outside` in [paths] of .brigade/tools/policy.toml"),
             Objection::Policy(blocker) | Objection::Unbound(blocker) => blocker.clone(),
             Objection::NotApproved => Blocker::new(reasons::KITCHEN_NOT_APPROVED, self.to_string()),
-            Objection::ProgramChanged => of_command(reasons::KITCHEN_PROGRAM_CHANGED),
+            Objection::ProgramChanged | Objection::FileChanged(_) => {
+                of_command(reasons::KITCHEN_PROGRAM_CHANGED)
+            }
         }
     }
 }
@@ -246,6 +250,9 @@ impl fmt::Display for Objection {
             Objection::Policy(blocker) | Objection::Unbound(blocker) => f.write_str(&blocker.message),
             Objection::NotApproved => f.write_str("the PRD is not approved"),
             Objection::ProgramChanged => f.write_str("the program is not the one that was approved"),
+            Objection::FileChanged(path) => {
+                write!(f, "`{}` is not the file that was approved", escape_terminal(path))
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Hint, words};
+use crate::{Hint, NextStep, words};
 
 /// A place in a file that a user wrote.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -71,6 +71,29 @@ pub struct ConfigIssue {
     pub message: String,
     /// How to fix it.
     pub hint: Option<Hint>,
+}
+
+/// What is wrong with a file that git tracks.
+pub const TRACKED: &str =
+    "git tracks it, so it does not count on this host; take it out of the repository (`git rm --cached`)";
+
+impl ConfigIssue {
+    /// Reports a configuration file that git tracks and that no person of this host accepted.
+    pub fn tracked(file: &str) -> ConfigIssue {
+        ConfigIssue {
+            severity: Severity::Error,
+            place: Place::file(file),
+            entry: None,
+            field: None,
+            message: TRACKED.to_owned(),
+            hint: Some(Hint::to("accept it as it is", NextStep::AdoptState)),
+        }
+    }
+
+    /// Returns whether git tracks the file, so that nothing in it counts.
+    pub fn is_tracked(&self) -> bool {
+        self.message == TRACKED
+    }
 }
 
 impl fmt::Display for ConfigIssue {

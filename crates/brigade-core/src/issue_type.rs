@@ -379,11 +379,11 @@ issue_types! {
         PolicyConfig = "policy_config", Error, "The policy is invalid",
             "An invalid policy blocks every plan and every run.", Remedy::Edit;
         PolicyTracked = "policy_tracked", Error, "Git tracks a policy with rules that approve calls",
-            "A cloned repository must not approve anything by itself. Take policy.toml out of the repository (`git rm --cached`), or remove its rules.",
-            Remedy::Edit;
+            "A cloned repository must not approve anything by itself. `tracked_state` reports the file, too.",
+            Remedy::Step(NextStep::AdoptState);
         TrackedState = "tracked_state", Error, "Git tracks state, the policy or gateway configuration",
-            "A cloned repository must not bring approvals or settings. What git tracks does not count on this host. Take the file out of the repository (`git rm --cached`).",
-            Remedy::Edit;
+            "A cloned repository must not bring approvals or settings. Take the file out of the repository (`git rm --cached`). A person may accept configuration as it is.",
+            Remedy::Step(NextStep::AdoptState);
         GatewayConfigInvalid = "gateway_config_invalid", Error, "gateway.toml or profiles.toml is invalid",
             "The gateway does not start, and one that runs keeps what it read last.", Remedy::Edit;
         PolicyBlocker = "policy_blocker", Warning, "The policy does not allow the tool",

@@ -54,7 +54,7 @@ pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, Stored
 pub use glob::Glob;
 pub use host_key::HostKey;
 pub use id::{AgentName, CallId, CheckpointId, IdPrefix, InvalidId, Label, PrefixMatch, RunId};
-pub use issue::{ConfigIssue, Place, Severity, closest};
+pub use issue::{ConfigIssue, Place, Severity, TRACKED, closest};
 pub use issue_type::{Area, IssueType, Remedy};
 pub use json::{Dialect, Extra, Json, JsonError, JsonErrorKind, Number, Object};
 pub use next::{Hint, NeutralWords, NextStep, StepFormatter};

@@ -565,12 +565,12 @@ impl Store {
             let flow = by_id(transaction, owner, id)?;
             let question = flow.question.clone().filter(|_| !flow.status.is_over());
             let waiting =
-                question.map(|question| questions::waiting(transaction, &question)).transpose()?.flatten();
+                question.map(|id| questions::waiting(transaction, &self.key, &id)).transpose()?.flatten();
             let none =
                 || StoreError::refused(codes::NOT_WAITING, "the execution is not waiting for an answer");
             let question = waiting.ok_or_else(none)?;
             let answer = make(&question.asked)?;
-            questions::answer(transaction, &question, &answer, by, redactor, now)?;
+            questions::answer(transaction, &self.key, &question, &answer, by, redactor, now)?;
             note(transaction, &flow, &Event::PersonAnswered { by }, now)?;
             Ok(flow)
         })

@@ -1,14 +1,19 @@
 //! Questions of agents to a person.
 
+mod signed;
+
 use std::collections::BTreeMap;
 
 use brigade_core::{Timestamp, codes, reasons, words};
+use brigade_fs::WorkspaceKey;
 use brigade_redact::Redactor;
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
 use crate::store::{Store, new_id, stored, time};
+
+use signed::{sign, signed};
 
 words! {
     /// The status of a question.
@@ -394,14 +399,19 @@ pub(crate) fn insert(
 }
 
 /// Returns a question if it is not answered.
-pub(crate) fn waiting(transaction: &Transaction<'_>, id: &str) -> Result<Option<Question>, StoreError> {
-    let question = by_id(transaction, id)?;
+pub(crate) fn waiting(
+    transaction: &Transaction<'_>,
+    key: &WorkspaceKey,
+    id: &str,
+) -> Result<Option<Question>, StoreError> {
+    let question = signed(transaction, key, by_id(transaction, id)?)?;
     Ok(Some(question).filter(|question| question.status == QuestionStatus::Waiting))
 }
 
-/// Records the answer of a person. Masks secrets.
+/// Records the answer of a person, and signs it. Masks secrets.
 pub(crate) fn answer(
     transaction: &Transaction<'_>,
+    key: &WorkspaceKey,
     question: &Question,
     answer: &Answer,
     by: &str,
@@ -422,7 +432,7 @@ pub(crate) fn answer(
         "UPDATE question SET status = ?2, answer = ?3, answered_by = ?4, answered_at = ?5 WHERE id = ?1",
         params![question.id, QuestionStatus::Answered.as_str(), text, by, now.unix_micros()],
     )?;
-    Ok(())
+    sign(transaction, key, &question.id)
 }
 
 /// Withdraws a question, because the agent no longer waits for an answer.
@@ -484,7 +494,7 @@ impl Store {
             );
             let mut statement = transaction.prepare(&sql)?;
             for same in statement.query_map(params![agent, text], read)? {
-                let same = same?;
+                let same = signed(transaction, &self.key, same?)?;
                 if (asker.is_same)(&same.session) {
                     return Ok(same);
                 }
@@ -513,7 +523,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<Question, StoreError> {
         self.change(|transaction| {
-            self::answer(transaction, &by_id(transaction, id)?, answer, by, redactor, now)?;
+            let question = signed(transaction, &self.key, by_id(transaction, id)?)?;
+            self::answer(transaction, &self.key, &question, answer, by, redactor, now)?;
             by_id(transaction, id)
         })
     }
@@ -523,7 +534,7 @@ impl Store {
     /// # Errors
     /// Returns `not_found` for a question of another agent. Also fails on a disk error.
     pub fn take_answer(&self, agent: &str, id: &str) -> Result<Question, StoreError> {
-        let found = self.look(|transaction| by_id(transaction, id))?;
+        let found = self.question(id)?;
         if found.agent != agent {
             return Err(StoreError::refused(codes::NOT_FOUND, "there is no such question"));
         }
@@ -565,19 +576,23 @@ impl Store {
     /// Fails on a disk error.
     pub fn waiting_questions(&self) -> Result<Vec<Question>, StoreError> {
         self.look(|transaction| {
-            let sql =
-                format!("SELECT {COLUMNS} FROM question WHERE status = 'waiting' ORDER BY created_at, id");
+            let sql = format!(
+                "SELECT {COLUMNS} FROM question WHERE status IN ('waiting', 'answered') ORDER BY created_at, id"
+            );
             let mut statement = transaction.prepare(&sql)?;
-            Ok(statement.query_map([], read)?.collect::<Result<_, _>>()?)
+            let questions: Vec<Question> = statement.query_map([], read)?.collect::<Result<_, _>>()?;
+            let questions = questions.into_iter().map(|question| signed(transaction, &self.key, question));
+            let is_waiting = |question: &Question| question.status == QuestionStatus::Waiting;
+            questions.filter(|question| question.as_ref().map_or(true, is_waiting)).collect()
         })
     }
 
-    /// Returns a question of any agent by its id.
+    /// Returns a question of any agent by its id. An answer that this host has not signed does not count.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.
     pub fn question(&self, id: &str) -> Result<Question, StoreError> {
-        self.look(|transaction| by_id(transaction, id))
+        self.look(|transaction| signed(transaction, &self.key, by_id(transaction, id)?))
     }
 }
 

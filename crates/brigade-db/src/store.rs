@@ -32,7 +32,7 @@ const MAX_CHECKED_BYTES: u64 = 64 << 20;
 pub struct Store {
     connection: Mutex<Connection>,
     access: Access,
-    /// Signs executions.
+    /// Signs executions and answers.
     pub(crate) key: Arc<WorkspaceKey>,
 }
 

@@ -38,7 +38,7 @@ pub struct Snapshot<'a> {
     pub policy: Option<PolicyFacts<'a>>,
     /// The issues of gateway.toml and profiles.toml.
     pub gateway: Vec<ConfigIssue>,
-    /// The first rule that approves calls, if git tracks the policy.
+    /// The first rule that approves calls, if the policy does not count because git tracks it.
     pub policy_tracked: Option<Place>,
     /// Files of the state and configuration that git tracks, relative to the workspace.
     pub tracked: Vec<String>,

@@ -76,9 +76,7 @@ pub enum FsErrorKind {
         waited: Duration,
     },
     /// Git tracks it, so a cloned repository may have brought it.
-    #[error(
-        "git tracks it, so it does not count on this host; take it out of the repository (`git rm --cached`)"
-    )]
+    #[error("{}", brigade_core::TRACKED)]
     Tracked,
     /// The key of this host may be known to others, or there is no place for it.
     #[error("{0}")]

@@ -609,9 +609,16 @@ fn preamble(shown: &AgentTools) -> String {
             );
         }
         Standing::Invalid => {
-            return format!(
-                "Nothing can be called: {file} is invalid. `brigade tools policy doctor` says why."
-            );
+            return match shown.config.policy.issues().iter().any(brigade::core::ConfigIssue::is_tracked) {
+                true => {
+                    format!("Nothing can be called: git tracks {file}, so it does not count on this machine.")
+                }
+                false => {
+                    format!(
+                        "Nothing can be called: {file} is invalid. `brigade tools policy doctor` says why."
+                    )
+                }
+            };
         }
         Standing::Valid => {}
     }
@@ -621,11 +628,6 @@ fn preamble(shown: &AgentTools) -> String {
          the same call again, runs it once a person has approved it.",
         shown.agent.name.as_str()
     );
-    if shown.policy_tracked {
-        text.push_str(
-            " Git tracks the policy, so none of its rules approves anything: every call waits for a person.",
-        );
-    }
     if shown.config.catalog.readable().is_err() {
         text.push_str(" The catalog of tools cannot be read: `brigade tools doctor` says why.");
     }

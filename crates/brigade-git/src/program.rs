@@ -27,13 +27,27 @@ use brigade_process::{
     CancelToken, Control, EndedBy, Exit, Input, Mode, OwnProgram, Program, SandboxProfile, Sink, Spec,
     Stream, run,
 };
-use brigade_workspace::{own_programs, read_policy};
+use brigade_workspace::{own_programs, policy_on_disk};
 
 /// The time limit of one git command.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// How long git may sleep without using the processor. Commands that use the network may sleep longer.
 const IDLE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Commands that only read. The kernel lets them write nothing.
+const READING_OPERATIONS: [&str; 10] = [
+    "cat-file",
+    "check-ignore",
+    "diff-index",
+    "diff-tree",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "merge-base",
+    "rev-list",
+    "rev-parse",
+];
 
 /// Commands that wait for other machines.
 const REMOTE_OPERATIONS: [&str; 3] = ["fetch", "ls-remote", "push"];
@@ -143,7 +157,7 @@ impl Git {
     /// Fails if the only git is where agents can write, the gate refuses git, or the program cannot be opened.
     pub fn find(fs: &dyn Fs, host: &HostEnvironment) -> Result<Option<Git>, GitError> {
         let directory = fs.root();
-        let programs = own_programs(directory, host, &read_policy(fs));
+        let programs = own_programs(directory, host, &policy_on_disk(fs));
         let path = match programs.find("git") {
             OwnProgram::Found(path) => path,
             OwnProgram::Writable(path) => return Err(GitError::Writable { path }),
@@ -237,7 +251,7 @@ impl Git {
             settings: FIXED_SETTINGS.iter().map(pair).collect(),
             input: Input::Null,
             is_durable: false,
-            confined: None,
+            confined: READING_OPERATIONS.contains(&operation).then(only_reading),
             limit: OUTPUT_LIMIT,
             largest: None,
             cancel: None,
@@ -324,8 +338,7 @@ impl GitCommand<'_> {
     /// Lets git read every file, write none, and use no network.
     #[must_use]
     pub fn reading(self) -> Self {
-        let read = vec![PathBuf::from("/")];
-        self.confined(Some(SandboxProfile { read, ..SandboxProfile::nothing(Mode::BestEffort) }))
+        self.confined(Some(only_reading()))
     }
 
     /// Limits the kept output. Output beyond it is dropped.
@@ -441,6 +454,12 @@ impl GitCommand<'_> {
         spec.limits.file_size = self.largest;
         spec
     }
+}
+
+/// Reads every file, writes none, and uses no network.
+fn only_reading() -> SandboxProfile {
+    let read = vec![PathBuf::from("/")];
+    SandboxProfile { read, ..SandboxProfile::nothing(Mode::BestEffort) }
 }
 
 /// Returns how long a command may still work after a signal. The time of all commands counts.

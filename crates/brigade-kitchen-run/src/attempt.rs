@@ -23,6 +23,7 @@ use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_policy::{CrewWork, CrewWorker, KitchenGrants, PolicyState};
 use brigade_process::{Input, PrivateFolder, current_program, random_bytes};
 
+use crate::named_files::BoundFiles;
 use crate::receipts::{RunEnd, RunKind};
 use crate::run::{Host, RunOutcome, StartError, StartOrder, Watch, run_order, task_objects};
 
@@ -64,6 +65,8 @@ pub struct TierWorker {
     pub program: Option<PathBuf>,
     /// The approved bytes, with `bind_workers`.
     pub bytes: Option<Fingerprint>,
+    /// The approved bytes of files of the workspace that its command names.
+    pub files: BoundFiles,
 }
 
 impl TierWorker {
@@ -90,6 +93,7 @@ impl TierWorker {
             server: Some(settings.opencode_server.clone()).filter(|server| !server.is_empty()),
             program: None,
             bytes: None,
+            files: BoundFiles::new(),
         })
     }
 }
@@ -260,6 +264,8 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         argv: started.argv,
         program: cook.program.clone(),
         bytes: cook.bytes,
+        files: &cook.files,
+        named: cook.command.words().to_vec(),
         work,
         timeout: attempt.timeout,
         directory: attempt.directory,

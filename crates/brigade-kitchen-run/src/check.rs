@@ -12,6 +12,7 @@ use brigade_kitchen::{Command, PrdName, TaskId};
 use brigade_policy::{CrewWork, PolicyState};
 use brigade_process::{Input, PrivateFolder};
 
+use crate::named_files::{BoundFiles, words_of};
 use crate::receipts::{RunEnd, RunKind};
 use crate::run::{Host, RunOutcome, StartError, StartOrder, Watch, run_order, task_objects};
 
@@ -44,6 +45,8 @@ pub struct Check<'a> {
     pub own: Option<&'a Path>,
     /// Files that the command must not write in place.
     pub closed: &'a [PathBuf],
+    /// The approved bytes of files that it names.
+    pub files: &'a BoundFiles,
     /// Its standard input.
     pub input: Vec<u8>,
     /// The maximum size of each log.
@@ -107,6 +110,8 @@ pub fn check(check: &Check<'_>) -> Result<CheckOutcome, StartError> {
         argv,
         program: None,
         bytes: None,
+        files: check.files,
+        named: words_of(check.command),
         work: CrewWork::Command { needs_shell: check.command.needs_shell(), effects: check.effects },
         timeout: Some(check.timeout),
         directory: check.directory,

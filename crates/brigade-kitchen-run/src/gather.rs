@@ -104,7 +104,7 @@ impl Kitchen<'_> {
             let (field, severity) = (Some(key.to_owned()), Severity::Warning);
             config.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint: None });
         }
-        let policy = read_policy(&*self.fs);
+        let policy = read_policy(&*self.fs, &self.trust);
         if let Some(message) = self.no_place_for_worktrees(&config.settings, &policy) {
             let key = "worktree.path";
             let place = config.places.get(key).cloned().unwrap_or_else(|| Place::file(KITCHEN_TOML));

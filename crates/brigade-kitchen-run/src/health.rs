@@ -20,7 +20,7 @@ use crate::paths::{PrdFiles, RUNS};
 use crate::receipts::Receipts;
 
 /// Refusals that are already reported as issues of their files.
-const REPORTED_ELSEWHERE: [&str; 2] = ["kitchen_config_invalid", "policy_invalid"];
+const REPORTED_ELSEWHERE: [&str; 3] = ["kitchen_config_invalid", "policy_invalid", "tracked_state"];
 
 /// Whether to check the receipt chain, which reads every receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use brigade_exec::HostEnvironment;
 use brigade_fs::{Fs, WorkspaceKey};
 use brigade_kitchen::Tier;
 use brigade_redact::{Redactor, SecretValue, is_secret_name, looks_secret_value};
-use brigade_workspace::{WorkspaceContext, bound_values};
+use brigade_workspace::{TrustStore, WorkspaceContext, bound_values};
 
 use crate::gather::Configuration;
 
@@ -20,6 +20,8 @@ pub struct Kitchen<'a> {
     pub fs: Arc<dyn Fs>,
     /// The key of this host, which signs the records of journals.
     pub key: Arc<WorkspaceKey>,
+    /// What a person has reviewed.
+    pub trust: Arc<TrustStore>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The environment variables of this process.
@@ -34,6 +36,7 @@ impl<'a> Kitchen<'a> {
         Kitchen {
             fs: context.fs.clone(),
             key: context.key.clone(),
+            trust: context.trust.clone(),
             clock: context.clock.clone(),
             environment: &context.environment,
             lock_timeout: context.timeout,

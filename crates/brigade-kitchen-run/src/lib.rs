@@ -32,6 +32,7 @@ mod kitchen;
 mod lock;
 mod log;
 mod map;
+mod named_files;
 mod paths;
 mod plan;
 mod projections;
@@ -63,6 +64,7 @@ pub use kitchen::Kitchen;
 pub use lock::{Holder, ServiceLock, ServiceLockError};
 pub use log::{KitchenLogReport, LogEnd, LogRequest, LogSink, LogText};
 pub use map::MapRequest;
+pub use named_files::BoundFiles;
 pub use paths::{KITCHEN, PrdFiles, RUNS};
 pub use plan::{PlanRequest, PlanWish};
 pub use receipts::{

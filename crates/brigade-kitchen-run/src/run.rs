@@ -26,6 +26,7 @@ use brigade_redact::{Redactor, SecretValue};
 use brigade_workspace::is_program;
 use thiserror::Error;
 
+use crate::named_files::{BoundFiles, changed};
 use crate::paths::KITCHEN;
 use crate::receipts::{KitchenReceipt, Receipts, RunEnd, RunKind};
 use crate::run_log::{RunLogSummary, RunLogs};
@@ -315,6 +316,10 @@ pub(crate) struct StartOrder<'a> {
     /// The approved program, if it is bound.
     pub(crate) program: Option<PathBuf>,
     pub(crate) bytes: Option<Fingerprint>,
+    /// The approved bytes of files of the workspace.
+    pub(crate) files: &'a BoundFiles,
+    /// The words that may name them.
+    pub(crate) named: Vec<String>,
     pub(crate) work: CrewWork<'a>,
     pub(crate) timeout: Option<Duration>,
     /// The working directory.
@@ -423,6 +428,8 @@ pub(crate) fn run_order(order: StartOrder<'_>) -> Result<RunOutcome, StartError>
     };
     let is_there =
         host.fs.metadata_outside(order.directory).is_ok_and(|found| found.kind == FileKind::Directory);
+    let words = order.named.iter().map(String::as_str).chain(found.as_deref().and_then(Path::to_str));
+    let changed = changed(&*host.fs, order.files, order.directory, words);
     let start = plan_crew_start(CrewStart {
         purpose: order.purpose,
         is_approved: order.approved.is_some(),
@@ -435,6 +442,10 @@ pub(crate) fn run_order(order: StartOrder<'_>) -> Result<RunOutcome, StartError>
         approved_bytes: order.bytes,
         decision,
     });
+    let start = match changed {
+        Some(path) => Err(vec![Objection::FileChanged(path)]),
+        None => start,
+    };
     let redactor = host.redactor();
     let mut receipt = KitchenReceipt::new(order.run.clone(), order.kind, started_at);
     receipt.prd = order.prd.cloned();

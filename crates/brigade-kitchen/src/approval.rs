@@ -6,6 +6,7 @@
 //! | `branchName`, `walkaway`, `testCommand`, constraints and decisions of the PRD | its name, description and date |
 //! | every key of the configuration that is marked as bound | intervals, limits, display, comments |
 //! | per tier: words, resolved program, permissions, labels, write paths; its bytes with `bind_workers` | versions |
+//! | the bytes of files of the workspace that commands of tiers and the notification name | other files |
 //! | the rows of the adapters that are used | other rows |
 //! | role texts of the workspace | role texts of ours |
 //! | what the policy gives the kitchen, and its sandbox | its comments and rules about tools |
@@ -75,6 +76,8 @@ pub struct Tiers<'a> {
     pub sandbox: &'a str,
     /// The role texts of the workspace, by file name.
     pub role_texts: &'a [(&'a str, &'a str)],
+    /// The bytes of files of the workspace that commands name.
+    pub files: &'a BTreeMap<String, Fingerprint>,
 }
 
 /// Everything that is executed for a PRD.
@@ -182,6 +185,9 @@ impl Tiers<'_> {
         }
         for (file, text) in self.role_texts {
             fields.put(format_args!("chef.{file}"), text);
+        }
+        for (path, bytes) in self.files {
+            fields.put(format_args!("file.{path}"), &bytes.to_hex());
         }
         let grants = self.grants;
         let mut policy = |name: &str, text: &str| fields.put(format_args!("policy.{name}"), text);

@@ -23,8 +23,8 @@ use std::time::Duration;
 use brigade_call::{Call, PinFact, VerifiedCall};
 use brigade_catalog::{Catalog, Family, Reads, Tool};
 use brigade_core::json::from_json;
-use brigade_core::{Clock, Dialect, Fingerprint, Json, Timestamp, reasons};
-use brigade_fs::{Fs, FsError, RelPath};
+use brigade_core::{Clock, Dialect, Fingerprint, Hint, Json, NextStep, Timestamp, reasons};
+use brigade_fs::{Fs, FsError, RelPath, WorkspaceKey};
 use brigade_policy::Blocker;
 use serde::Deserialize;
 use thiserror::Error as ThisError;
@@ -68,6 +68,8 @@ pub struct PinStore<'a> {
     pub fs: &'a dyn Fs,
     /// The clock.
     pub clock: &'a dyn Clock,
+    /// The key of this host, which signs pins.
+    pub key: &'a WorkspaceKey,
 }
 
 /// A file that is not a pin.
@@ -114,7 +116,10 @@ fn unreadable(tool: &McpTool, trouble: &PinTrouble) -> Blocker {
     let path = format!("{PINS}/{}", tool.file_name());
     Blocker::new(reasons::MCP_PIN_UNREADABLE, format!("the pin `{path}` cannot be trusted: {trouble}"))
         .field("mcp_tool_name")
-        .hint("check the file; if you delete it, the next call pins the tool again")
+        .hint(match trouble {
+            PinTrouble::Unsigned => NextStep::AdoptState.into(),
+            _ => Hint::from("check the file; if you delete it, the next call pins the tool again"),
+        })
 }
 
 impl PinStore<'_> {

@@ -19,7 +19,7 @@ use brigade_harness::{
 use brigade_policy::Failure;
 use brigade_projection::unified;
 use brigade_redact::Redactor;
-use brigade_workspace::{is_program, no_home};
+use brigade_workspace::{TrustStore, is_program, no_home};
 
 use file::ClientFile;
 
@@ -45,6 +45,8 @@ const MAX_ATTEMPTS: usize = 5;
 pub struct Clients<'a> {
     /// The workspace.
     pub fs: &'a dyn Fs,
+    /// What a person has reviewed.
+    pub trust: &'a TrustStore,
     /// The variables, which say where files of the user are.
     pub environment: &'a HostEnvironment,
     /// The clock.

@@ -26,12 +26,12 @@ use brigade_doctor::{
 use brigade_fs::{FileKind, Fs, RelPath};
 use brigade_kitchen::health::KitchenHealth;
 use brigade_kitchen_run::ReceiptCheck;
-use brigade_mcp::{OfferedNames, PinStore};
+use brigade_mcp::OfferedNames;
 use brigade_projection::Orphan;
 use brigade_queue::QueueError;
 use brigade_runtime::{Checks, RuntimeError, RuntimeFacts};
 use brigade_workspace::{
-    CATALOG, Config, Host, POLICY, Places, SummaryFacts, masks, policy_tracked, read_agents, tracked_state,
+    CATALOG, Config, Host, POLICY, Places, SummaryFacts, masks, policy_on_disk, read_agents, tracked_state,
 };
 
 use crate::clients::{Clients, client_states};
@@ -191,7 +191,7 @@ impl<'c> Survey<'c> {
             HistoryFacts::default()
         };
         let pins = if parts.tools {
-            let states = pin_states(PinStore { fs, clock: host.clock }, &config.catalog);
+            let states = pin_states(host.pins(), &config.catalog);
             unread.ok_or_note(fs, states.map_err(UpkeepError::from))?.unwrap_or_default()
         } else {
             Vec::new()
@@ -207,7 +207,13 @@ impl<'c> Survey<'c> {
         } else {
             (Vec::new(), Vec::new())
         };
-        let clients = Clients { fs, environment: host.environment, clock: host.clock, timeout: site.timeout };
+        let clients = Clients {
+            fs,
+            trust: host.trust,
+            environment: host.environment,
+            clock: host.clock,
+            timeout: site.timeout,
+        };
         let clients = if parts.clients {
             client_states(&clients, &config.catalog, runtimes.as_ref().and_then(FoundRuntimes::read))
         } else {
@@ -224,18 +230,16 @@ impl<'c> Survey<'c> {
         } else {
             None
         };
-        let rules = config.policy.auto_approve();
-        let policy_tracked = rules.first().filter(|_| policy_tracked(&host)).map(|rule| rule.place.clone());
-        let mut tracked: Vec<String> = tracked_state(fs).into_iter().map(str::to_owned).collect();
-        // A policy with rules has its own issue.
-        tracked.retain(|file| file != POLICY || policy_tracked.is_none());
-        tracked.extend(tracked_journals);
-        let agents = read_agents(fs);
+        let tracked = host.trust.tracked_config(fs).into_iter().map(|config| config.file.to_owned());
+        let tracked: Vec<String> = tracked.chain(tracked_state(fs)).chain(tracked_journals).collect();
+        let is_policy_tracked = tracked.iter().any(|file| file == POLICY);
+        let rule = is_policy_tracked
+            .then(|| policy_on_disk(fs).auto_approve().first().map(|rule| rule.place.clone()));
+        let agents = read_agents(fs, host.trust);
         let upstreams = agents.iter().flat_map(|agents| &agents.gateway.upstreams);
         Ok(Survey {
             upstreams: upstreams.map(|upstream| (upstream.id.clone(), upstream.place.clone())).collect(),
             gateway: agents.err().unwrap_or_default(),
-            policy_tracked,
             offered: server_offers(host, config),
             now: site.now(),
             config,
@@ -251,6 +255,7 @@ impl<'c> Survey<'c> {
             wide_modes,
             left_locks,
             unread: unread.0.into_iter().filter(|part| !tracked.contains(&part.file)).collect(),
+            policy_tracked: rule.flatten(),
             tracked,
             clients,
             kitchen,

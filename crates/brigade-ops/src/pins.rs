@@ -159,7 +159,7 @@ fn server_report(context: &WorkspaceContext, state: &ServerState) -> PinReport {
 
 /// Returns the store of the pins.
 pub fn pin_store(context: &WorkspaceContext) -> PinStore<'_> {
-    PinStore { fs: &*context.fs, clock: &*context.clock }
+    context.host().pins()
 }
 
 /// A call's tool and its pin, if it has one.

@@ -10,7 +10,7 @@ use brigade_catalog::{Catalog, Level, edit};
 use brigade_core::{Clock, ErrorKind, NextStep, codes};
 use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
 use brigade_policy::Failure;
-use brigade_workspace::{CATALOG, CONFIG_LIMIT, WorkspaceContext};
+use brigade_workspace::{CATALOG, CONFIG_LIMIT, TrustStore, WorkspaceContext};
 
 /// The ignore file that keeps local state out of the repository.
 const GITIGNORE: &str = ".gitignore";
@@ -33,6 +33,8 @@ pub enum Ignore {
 pub struct Setup<'a> {
     /// The workspace.
     pub fs: &'a dyn Fs,
+    /// What a person has reviewed.
+    pub trust: &'a TrustStore,
     /// The clock.
     pub clock: &'a dyn Clock,
     /// How long to wait for the lock of the catalog.
@@ -49,7 +51,7 @@ pub struct NewIgnore {
 impl<'a> Setup<'a> {
     /// Writes below the root of a context.
     pub fn new(context: &'a WorkspaceContext) -> Setup<'a> {
-        Setup { fs: &*context.fs, clock: &*context.clock, timeout: context.timeout }
+        Setup { fs: &*context.fs, trust: &context.trust, clock: &*context.clock, timeout: context.timeout }
     }
 }
 

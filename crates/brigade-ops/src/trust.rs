@@ -6,7 +6,7 @@ use brigade_access::Offer;
 use brigade_call::{Caller, Plan, SeenPart};
 use brigade_catalog::{Level, Reads, Tool};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Json, codes};
+use brigade_core::{Json, NextStep, codes};
 use brigade_policy::approval::ReviewState;
 use brigade_workspace::{
     Config, TRUSTED, TrustKind, TrustTarget, WorkspaceContext, WritablePlaces, gather, load, masks,
@@ -131,6 +131,10 @@ fn things(context: &WorkspaceContext, config: &Arc<Config>, names: &[String]) ->
             }
             TrustKind::Runtime | TrustKind::Health => things.extend(runtime(context, config, &target.id)?),
             TrustKind::Worker => things.push(worker(context, config, target)?),
+            TrustKind::File => {
+                let message = format!("`{}` is not a tool or a program", escape_terminal(name));
+                return Err(Error::new(ErrorKind::NotFound, message).hint(NextStep::AdoptState));
+            }
         }
     }
     Ok(things)
@@ -152,8 +156,11 @@ fn entries<'c>(
             .map(|offer| &offer.entry)
             .collect());
     }
-    let id = load::named(&config.catalog, name).map_or(name, |tool| tool.id.as_str());
-    Ok(vec![gather::entry(context, config, id, &no_arguments())?])
+    // A person may review a tool before enabling it.
+    Ok(vec![match load::named(&config.catalog, name) {
+        Some(tool) => config.under_policy(tool),
+        None => gather::entry(context, config, name, &no_arguments())?,
+    }])
 }
 
 fn no_arguments() -> Json {
@@ -162,7 +169,8 @@ fn no_arguments() -> Json {
 
 fn tool(context: &WorkspaceContext, config: &Arc<Config>, entry: &Tool) -> Result<Thing, Error> {
     let (args, caller) = (Ok(no_arguments()), Caller::Agent(ANY_AGENT.to_owned()));
-    let plan = gather::plan_call(context, config, entry, args, caller, None, None)?.plan;
+    let enabled = Tool { enabled: true, ..entry.clone() };
+    let plan = gather::plan_call(context, config, &enabled, args, caller, None, None)?.plan;
     let thing = thing(context, config, TrustTarget::for_plan(&plan), plan.seen_parts());
     let contract = Some(plan.shown_contract().clone());
     Ok(Thing { row: TrustRow { command: plan.summary().command.clone(), contract, ..thing.row }, ..thing })

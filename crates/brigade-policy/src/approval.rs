@@ -148,8 +148,6 @@ pub struct CallFacts<'a> {
     pub agents: &'a [AgentName],
     /// The rules of the policy, in file order.
     pub rules: &'a [AutoApprove],
-    /// Whether git tracks the policy.
-    pub policy_tracked: bool,
     /// The current time.
     pub now: Timestamp,
     /// Counts the calls that a rule approved in the hour before `now`. Called only for a rule that has a limit and

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use brigade_catalog::{RemoteServer, Runtime, Seconds};
-use brigade_core::{AgentFiles, Fingerprint, Label, NextStep, Place, Severity, reasons};
+use brigade_core::{AgentFiles, Fingerprint, Label, NextStep, Place, Severity, codes, reasons};
 use serde::{Deserialize, Serialize};
 
 use crate::closed::{ALWAYS_CLOSED, always_closed};
@@ -21,8 +21,9 @@ pub const DEFAULT_TIMEOUT_SECONDS: f64 = 300.0;
 /// The number of bytes kept of each output stream, if the policy does not set it.
 pub const DEFAULT_MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
-/// The codes of reasons that are errors of an invalid policy.
-const INVALID: [&str; 2] = [reasons::POLICY_INVALID.as_str(), reasons::POLICY_TEST_FAILED.as_str()];
+/// The codes of reasons that are errors of an invalid policy, or of one that git tracks.
+const INVALID: [&str; 3] =
+    [reasons::POLICY_INVALID.as_str(), reasons::POLICY_TEST_FAILED.as_str(), codes::TRACKED_STATE.as_str()];
 
 /// Returns whether a code is that of an error of an invalid policy.
 pub(crate) fn is_invalid_policy(code: &str) -> bool {
@@ -473,10 +474,10 @@ pub fn invalid(state: &PolicyState) -> Vec<Blocker> {
         .map(|issue| {
             let hint = issue.hint.clone().unwrap_or_else(|| step_to_correct(&issue.place).into());
             let fault = Fault::from(issue);
-            let blocker =
-                Blocker::new(error_code(issue), format!("the policy is invalid: {}", fault.message))
-                    .at(issue.place.clone())
-                    .hint(hint);
+            let said = if issue.is_tracked() { "the policy" } else { "the policy is invalid" };
+            let blocker = Blocker::new(error_code(issue), format!("{said}: {}", fault.message))
+                .at(issue.place.clone())
+                .hint(hint);
             match &issue.field {
                 Some(field) => blocker.field(field.as_str()),
                 None => blocker,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use brigade_core::codes::reasons;
+use brigade_core::codes::{self, reasons};
 use brigade_core::{ConfigIssue, Hint, Place, Severity};
 use brigade_redact::Excerpt;
 use miette::{
@@ -137,7 +137,7 @@ impl From<&ConfigIssue> for Fault {
         let names = [issue.entry.as_deref(), issue.field.as_deref()];
         let names = names.into_iter().flatten().map(|name| format!("{name}: ")).collect::<String>();
         let code = match error_code(issue) {
-            reasons::POLICY_TEST_FAILED => reasons::POLICY_TEST_FAILED.as_str(),
+            code @ (reasons::POLICY_TEST_FAILED | codes::TRACKED_STATE) => code.as_str(),
             _ if issue.message.starts_with("not valid TOML") => "toml_syntax",
             _ => "config_invalid",
         };

@@ -72,6 +72,11 @@ impl PolicyState {
         PolicyState::Invalid { file: file.to_owned(), issues: vec![issue] }
     }
 
+    /// Creates the state of a file that git tracks and that no person of this host accepted. It blocks everything.
+    pub fn tracked(file: &str) -> PolicyState {
+        PolicyState::Invalid { file: file.to_owned(), issues: vec![ConfigIssue::tracked(file)] }
+    }
+
     /// Returns the path of the file.
     pub fn file(&self) -> &str {
         match self {

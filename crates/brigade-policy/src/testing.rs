@@ -11,7 +11,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use brigade_catalog::Tool;
-use brigade_core::codes::{ErrorCode, reasons};
+use brigade_core::codes::{self, ErrorCode, reasons};
 use brigade_core::{AgentName, ConfigIssue, Json, Place, Severity, Timestamp};
 
 use crate::approval::{
@@ -148,7 +148,6 @@ impl PolicyTest {
                 agent: Some(self.agent.as_str()),
                 agents,
                 rules,
-                policy_tracked: false,
                 now: Timestamp::from_unix_micros(0),
                 approved_last_hour: &|_| 0,
                 arguments: Some(Arguments { written: &self.args, followed: &self.args, command: None }),
@@ -221,7 +220,11 @@ impl PolicyTest {
 
 /// Returns the code of an error of an invalid policy.
 pub(crate) fn error_code(issue: &ConfigIssue) -> ErrorCode {
-    if issue.message.starts_with(FAILED) { reasons::POLICY_TEST_FAILED } else { reasons::POLICY_INVALID }
+    match issue {
+        issue if issue.is_tracked() => codes::TRACKED_STATE,
+        issue if issue.message.starts_with(FAILED) => reasons::POLICY_TEST_FAILED,
+        _ => reasons::POLICY_INVALID,
+    }
 }
 
 #[cfg(test)]

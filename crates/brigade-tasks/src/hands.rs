@@ -1,5 +1,6 @@
 //! Starts, ends and waits for tasks and workflows, on behalf of the built-in tools.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use brigade_access::{FlowRights, Worker, WorkerPrompt, WorkerResult};
@@ -246,5 +247,6 @@ pub(crate) fn cook(worker: &Worker, choice: &ModelChoice<'_>) -> Result<TierWork
         server: None,
         program: None,
         bytes: None,
+        files: BTreeMap::new(),
     })
 }

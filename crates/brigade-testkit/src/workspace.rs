@@ -125,10 +125,12 @@ impl TempWorkspace {
     /// count if git tracks it.
     pub fn git_init(&self) {
         self.git(["init", "--quiet", "--initial-branch=main"]);
-        let private = "/.brigade/tools/gateway.toml\n/.brigade/tools/calls.jsonl\n/.brigade/tools/state.db*\n\
-                       /.brigade/tools/pins/\n";
+        let private = "/.brigade/tools/policy.toml\n/.brigade/tools/gateway.toml\n/.brigade/tools/calls.jsonl\n\
+                       /.brigade/tools/state.db*\n/.brigade/tools/pins/\n";
         self.write(".git/info/exclude", private);
         self.git(["add", "--all"]);
+        // The rules of a fixture may include it.
+        self.git(["rm", "--cached", "--quiet", "--ignore-unmatch", ".brigade/tools/policy.toml"]);
         self.git(["commit", "--quiet", "--allow-empty", "--message=Begin"]);
     }
 

@@ -22,6 +22,7 @@ use brigade_policy::{Blocker, RiskLevel, Standing};
 use crate::config::{Config, read_config};
 use crate::host::Host;
 use crate::schemas::SchemaText;
+use crate::trust::TrustStore;
 use crate::visibility_check::{Visibility, VisibilityCheck, offers_built_in};
 
 /// The gateway's file.
@@ -43,24 +44,20 @@ pub struct AgentConfig {
 ///
 /// # Errors
 /// Returns all issues of the file.
-pub fn read_profiles(fs: &dyn Fs) -> Result<Profiles, Vec<ConfigIssue>> {
-    Profiles::parse(PROFILES, bytes_of(fs, PROFILES)?.as_deref())
+pub fn read_profiles(fs: &dyn Fs, trust: &TrustStore) -> Result<Profiles, Vec<ConfigIssue>> {
+    Profiles::parse(PROFILES, bytes_of(fs, trust, PROFILES)?.as_deref())
 }
 
-/// Reads profiles.toml and gateway.toml. A file with an error is not used, and neither is a gateway.toml that git
-/// tracks.
+/// Reads profiles.toml and gateway.toml. A file with an error is not used, and neither is one that git tracks, unless a
+/// person of this host accepted its bytes.
 ///
 /// # Errors
 /// Returns all issues of both files.
-pub fn read_agents(fs: &dyn Fs) -> Result<AgentConfig, Vec<ConfigIssue>> {
-    let profiles = read_profiles(fs);
+pub fn read_agents(fs: &dyn Fs, trust: &TrustStore) -> Result<AgentConfig, Vec<ConfigIssue>> {
+    let profiles = read_profiles(fs, trust);
     let known = profiles.as_ref().unwrap_or(Profiles::shipped());
-    let gateway = bytes_of(fs, GATEWAY).and_then(|bytes| {
-        if bytes.is_some() && brigade_fs::is_tracked(fs, GATEWAY) {
-            return Err(vec![unusable(GATEWAY, TRACKED_GATEWAY.to_owned())]);
-        }
-        GatewayConfig::parse(GATEWAY, bytes.as_deref(), known)
-    });
+    let gateway =
+        bytes_of(fs, trust, GATEWAY).and_then(|bytes| GatewayConfig::parse(GATEWAY, bytes.as_deref(), known));
     match (profiles, gateway) {
         (Ok(profiles), Ok(gateway)) => {
             let profiles = match gateway.builtin.plan_memory_write {
@@ -74,26 +71,24 @@ pub fn read_agents(fs: &dyn Fs) -> Result<AgentConfig, Vec<ConfigIssue>> {
     }
 }
 
-fn bytes_of(fs: &dyn Fs, file: &str) -> Result<Option<Vec<u8>>, Vec<ConfigIssue>> {
+fn bytes_of(fs: &dyn Fs, trust: &TrustStore, file: &str) -> Result<Option<Vec<u8>>, Vec<ConfigIssue>> {
     match read_config(fs, file) {
-        Ok(bytes) => Ok(Some(bytes)),
+        Ok(bytes) => match trust.require_counting(fs, file, &bytes) {
+            Ok(()) => Ok(Some(bytes)),
+            Err(tracked) => Err(vec![tracked]),
+        },
         Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(vec![unusable(file, format!("cannot be read: {}", error.kind))]),
+        Err(error) => {
+            let message = format!("cannot be read: {}", error.kind);
+            let (severity, place) = (Severity::Error, Place::file(file));
+            Err(vec![ConfigIssue { severity, place, entry: None, field: None, message, hint: None }])
+        }
     }
 }
 
-fn unusable(file: &str, message: String) -> ConfigIssue {
-    let place = Place::file(file);
-    ConfigIssue { severity: Severity::Error, place, entry: None, field: None, message, hint: None }
-}
-
-/// The message about a gateway.toml that git tracks.
-const TRACKED_GATEWAY: &str =
-    "git tracks it, so it does not count on this host; take it out of the repository (`git rm --cached`)";
-
 /// Returns the code of an error because of these issues of gateway.toml and profiles.toml.
 pub fn agents_error_code(issues: &[ConfigIssue]) -> ErrorCode {
-    match issues.iter().any(|issue| issue.message == TRACKED_GATEWAY) {
+    match issues.iter().any(ConfigIssue::is_tracked) {
         true => codes::TRACKED_STATE,
         false => codes::GATEWAY_CONFIG_INVALID,
     }
@@ -111,8 +106,6 @@ pub struct AgentTools {
     pub config: Arc<Config>,
     /// The profiles and the gateway's settings.
     pub agents: Arc<AgentConfig>,
-    /// Whether git tracks the policy, so that none of its rules approves anything.
-    pub policy_tracked: bool,
     tools: Vec<AgentTool>,
     by_name: HashMap<String, usize>,
     offers: Vec<AgentOffer>,
@@ -402,7 +395,6 @@ pub fn agent_tools(
     rights: Rights,
     names: NameStyle,
 ) -> Result<AgentTools, FsError> {
-    let policy_tracked = !config.policy.auto_approve().is_empty() && crate::policy_tracked(&host);
     let mut tools: Vec<AgentTool> = Vec::new();
     let mut absent = Vec::new();
     let offers: Vec<AgentOffer>;
@@ -449,7 +441,6 @@ pub fn agent_tools(
         names,
         config,
         agents,
-        policy_tracked,
         tools: Vec::new(),
         by_name: HashMap::new(),
         offers,

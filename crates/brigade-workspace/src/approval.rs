@@ -57,8 +57,6 @@ pub struct ToolRequest<'a> {
     pub now: Timestamp,
     /// Whether a person reviewed what its calls would run.
     pub reviewed: &'a ReviewState,
-    /// Whether git tracks the policy.
-    pub policy_tracked: bool,
     /// Whether the server lists the tool otherwise than it was pinned.
     pub pin_changed: bool,
     /// Counts the calls that the rule of a name approved in the last hour.
@@ -76,7 +74,6 @@ pub fn explain_approval(
         agent: Some(request.agent),
         agents: request.agents,
         rules,
-        policy_tracked: request.policy_tracked,
         now: request.now,
         approved_last_hour: &|rule| (request.approved_last_hour)(&rule.name),
         arguments: None,
@@ -122,8 +119,6 @@ pub fn approve(
         }
         Ok(_) | Err(_) => (&[][..], plan.args().clone()),
     };
-    // The call was planned some time after what the agent is shown was read.
-    let is_tracked = || matches!(rules, Rules::Again(_)) && crate::policy_tracked(host);
     // A program that answers for a tool may have other effects than its row.
     let traits = ToolTraits { effects: &plan.contract().effects, ..ToolTraits::from_tool(target.entry) };
     let reviewed = match is_named(asked, plan.tool_id()) {
@@ -134,7 +129,6 @@ pub fn approve(
         agent,
         agents: &shown.agents.gateway.agent_names(),
         rules: asked,
-        policy_tracked: shown.policy_tracked || !asked.is_empty() && is_tracked(),
         now,
         approved_last_hour: &|rule| match rules {
             Rules::All(approved) => approved(&rule.name),

@@ -20,11 +20,12 @@ use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_policy::{Blocker, ErrorLine, Policy, PolicyState, Reads as ReadMode, SandboxMode, ShellUse};
 use brigade_projection::Claims;
 
-use crate::agent_tools::{AgentConfig, GATEWAY, read_agents};
+use crate::agent_tools::{AgentConfig, read_agents};
 use crate::host::{Host, masks};
 use crate::learned_code::{LearnedCode, LearnedTool};
 use crate::named::bind_learned;
 use crate::searched_files::is_program;
+use crate::trust::TrustStore;
 use crate::user::read_runtimes;
 
 /// The catalog's file.
@@ -204,7 +205,7 @@ impl Config {
 
     /// Returns the profiles and the gateway's settings. Reads their files on first use. `None` if one has an error.
     pub fn agents(&self, host: &Host<'_>) -> Option<&AgentConfig> {
-        self.agents.get_or_init(|| read_agents(host.fs).ok()).as_ref()
+        self.agents.get_or_init(|| read_agents(host.fs, host.trust).ok()).as_ref()
     }
 
     /// Returns the paths that built-in tools may not open.
@@ -481,21 +482,23 @@ pub fn read_catalog(fs: &dyn Fs) -> Result<Catalog, FsError> {
     Ok(catalog)
 }
 
-/// Lists the existing files of the state and configuration that git tracks, so that they do not count.
-pub fn tracked_state(fs: &dyn Fs) -> Vec<&'static str> {
-    const FILES: [&str; 4] = [POLICY, GATEWAY, ".brigade/tools/calls.jsonl", ".brigade/tools/state.db"];
-    let is_there = |file: &str| fs.exists(&RelPath::composed(file)).unwrap_or(true);
-    FILES.into_iter().filter(|file| is_there(file) && brigade_fs::is_tracked(fs, file)).collect()
+/// Reads the policy. An unreadable policy blocks all calls, and so does one that git tracks, unless a person of this
+/// host accepted its bytes.
+pub fn read_policy(fs: &dyn Fs, trust: &TrustStore) -> PolicyState {
+    policy_of(fs, |bytes| trust.require_counting(fs, POLICY, bytes).is_ok())
 }
 
-/// Returns whether git tracks the policy, so that none of its rules approves anything.
-pub fn policy_tracked(host: &Host<'_>) -> bool {
-    brigade_fs::is_tracked(host.fs, POLICY)
+/// Reads the policy as it is on the disk, for what it can only restrict.
+pub fn policy_on_disk(fs: &dyn Fs) -> PolicyState {
+    policy_of(fs, |_| true)
 }
 
-/// Reads the policy. An unreadable policy blocks all calls.
-pub fn read_policy(fs: &dyn Fs) -> PolicyState {
+fn policy_of(fs: &dyn Fs, counts: impl FnOnce(&[u8]) -> bool) -> PolicyState {
     match read_config(fs, POLICY) {
+        Ok(bytes) if !counts(&bytes) => {
+            fs.bound_file_limit().set(None);
+            PolicyState::tracked(POLICY)
+        }
         Ok(bytes) => {
             let policy = PolicyState::parse(POLICY, Some(&bytes));
             tracing::debug!(bytes = bytes.len(), valid = policy.policy().is_some(), "read {POLICY}");

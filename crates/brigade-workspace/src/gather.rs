@@ -43,7 +43,7 @@ pub fn own_config(context: &WorkspaceContext) -> Result<Config, Failure> {
 }
 
 fn config_from(context: &WorkspaceContext, host: Host<'_>) -> Result<Config, Failure> {
-    Ok(Config::new(&host, load::catalog_from(context, host)?, read_policy(host.fs)))
+    Ok(Config::new(&host, load::catalog_from(context, host)?, read_policy(host.fs, host.trust)))
 }
 
 /// Finds the entry for a call with these arguments.

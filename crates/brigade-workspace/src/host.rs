@@ -93,8 +93,9 @@ impl<'a> Host<'a> {
         find_program(name, self.fs.root(), path, |path| is_program(self.fs, path)).is_some()
     }
 
-    pub(crate) fn pins(&self) -> PinStore<'a> {
-        PinStore { fs: self.fs, clock: self.clock }
+    /// Returns the store of the pins.
+    pub fn pins(&self) -> PinStore<'a> {
+        PinStore { fs: self.fs, clock: self.clock, key: self.trust.key() }
     }
 
     /// Returns the installation directories of a command's programs, outside of the system and the workspace.

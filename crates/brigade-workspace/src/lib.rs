@@ -34,7 +34,7 @@
 //! let host = Host {
 //!     fs: &fs, environment: &environment, digests: &digests, trust: &trust, clock: &SystemClock, names: None,
 //! };
-//! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs));
+//! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs, &trust));
 //! let facts = FactReader::new(host, &config).read(config.catalog.tool("greet").unwrap(), Depth::Summary);
 //! assert_eq!(facts.files.input_schema.schema().map(|_| ()), None);
 //! assert!(facts.projections.is_empty() && facts.summary().mcp_server_ids.is_none());
@@ -77,6 +77,7 @@ mod source_lines;
 mod sources;
 mod tool;
 mod tool_visibility;
+mod tracked;
 mod trust;
 mod user;
 mod visibility_check;
@@ -90,8 +91,8 @@ pub use approval::{CallRequest, Rules, ToolRequest, approve, explain_approval};
 pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
 pub use command::{command_only_reads, command_outside};
 pub use config::{
-    CATALOG, CONFIG_LIMIT, Config, PACKAGE, POLICY, TARGETS, errors_of, policy_tracked, read_catalog,
-    read_config, read_policy, tracked_state, unreadable,
+    CATALOG, CONFIG_LIMIT, Config, PACKAGE, POLICY, TARGETS, errors_of, policy_on_disk, read_catalog,
+    read_config, read_policy, unreadable,
 };
 pub use context::{AdoptStep, TaskSessions, WorkspaceContext, no_home, workspace_key};
 pub use deferred_sync::{DeferredSync, SyncGuard};
@@ -118,6 +119,7 @@ pub use source_lines::SourceFiles;
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
 pub use tool_visibility::ToolVisibility;
+pub use tracked::{TrackedConfig, tracked_state};
 pub use trust::{TRUSTED, TrustKind, TrustStore, TrustTarget, WritablePlaces};
 pub use user::{
     REGISTRIES, RUNTIMES, read_runtimes, read_user_runtimes, user_directory, why_unsafe, with_levels,

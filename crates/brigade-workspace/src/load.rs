@@ -87,7 +87,7 @@ pub fn diagnosis(context: &WorkspaceContext, errors: &[ErrorLine]) -> Option<Dia
 
 /// Reads the policy. An unreadable policy blocks everything.
 pub fn policy(context: &WorkspaceContext) -> PolicyState {
-    read_policy(&*context.fs)
+    read_policy(&*context.fs, &context.trust)
 }
 
 /// Returns the enabled tools of a catalog.

@@ -511,7 +511,7 @@ mod tests {
             let (environment, digests, trust) = (&environment, &digests, &trust);
             let host = crate::Host { fs: &fs, environment, digests, trust, clock, names: None };
             let config =
-                crate::Config::new(&host, crate::read_catalog(&fs).unwrap(), crate::read_policy(&fs));
+                crate::Config::new(&host, crate::read_catalog(&fs).unwrap(), crate::read_policy(&fs, trust));
             let tool = config.catalog.tool("t").unwrap();
             let plan = crate::FactReader::new(host, &config).plan(tool, brigade_call::Caller::CommandLine);
             let found: BTreeSet<String> = plan.unwrap().facts.files.into_keys().collect();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade_call::Call;
 use brigade_fs::{FsError, Trace, TracingFs};
-use brigade_mcp::{ListedTool, McpOfCall, McpTool, PinRecord, PinStore, PinTrouble};
+use brigade_mcp::{ListedTool, McpOfCall, McpTool, PinRecord, PinTrouble};
 
 use crate::config::Config;
 use crate::host::Host;
@@ -83,7 +83,7 @@ impl Pins {
             return Ok(Some((mcp, Ok(record.clone()))));
         }
         let traced = TracingFs::new(host.fs);
-        let store = PinStore { fs: &traced, clock: host.clock };
+        let store = Host { fs: &traced, ..host }.pins();
         let Some(mcp) = store.of_call(&config.catalog, call)? else { return Ok(None) };
         let read = store.read(mcp.key()).map(|record| record.map(Arc::new));
         if let Ok(record) = &read {
@@ -107,7 +107,7 @@ impl Pins {
             return Ok(());
         }
         let traced = TracingFs::new(host.fs);
-        let store = PinStore { fs: &traced, clock: host.clock };
+        let store = Host { fs: &traced, ..host }.pins();
         store.note_listed(mcp, listed)?;
         self.names.keep(id, &host, config, traced, listed.clone());
         Ok(())

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,6 +23,7 @@ use brigade_redact::SecretValue;
 use serde::{Deserialize, Serialize};
 
 use crate::host::{Host, bound_values};
+use crate::own_programs::writable_directories;
 use crate::workers::{named_health, named_workers};
 
 /// The file.
@@ -56,6 +58,8 @@ words! {
         Health = "health",
         /// A worker of tasks, which may also be the judge.
         Worker = "worker",
+        /// A configuration file that git tracks.
+        File = "file",
     }
 }
 
@@ -149,6 +153,11 @@ impl TrustStore {
         TrustStore { key, known: Mutex::default() }
     }
 
+    /// Returns the key of this host, which signs the records.
+    pub(crate) fn key(&self) -> &WorkspaceKey {
+        &self.key
+    }
+
     /// Returns whether a person reviewed these parts.
     pub fn reviewed(&self, fs: &dyn Fs, target: &TrustTarget, parts: &[SeenPart]) -> ReviewState {
         if parts.is_empty() {
@@ -239,37 +248,33 @@ impl TrustRecord {
 /// The places that agents and their runs may write under a policy.
 #[derive(Clone, Debug, Default)]
 pub struct WritablePlaces {
-    paths: Vec<String>,
+    /// Directories with everything below them, and where their links lead.
+    directories: Vec<PathBuf>,
     secrets: Vec<SecretValue>,
 }
 
 impl WritablePlaces {
-    /// Reads `write_paths` of a policy, and the values that it binds, which no record may name.
+    /// Reads what a policy opens for writing, and the values that it binds, which no record may name.
     pub fn new(host: &Host<'_>, policy: &PolicyState) -> WritablePlaces {
-        let rules =
-            policy.policy().map(|policy| policy.all_sandbox_rules().flat_map(|rules| &rules.write_paths));
-        WritablePlaces {
-            paths: rules.into_iter().flatten().map(|path| path.value.clone()).collect(),
-            secrets: bound_values(host.environment, policy),
-        }
+        let mut directories = writable_directories(host.fs.root(), host.home(), policy);
+        let real: Vec<PathBuf> =
+            directories.iter().filter_map(|path| real_path(host, path.to_str()?)).collect();
+        directories.extend(real);
+        WritablePlaces { directories, secrets: bound_values(host.environment, policy) }
     }
 
     /// Returns whether agents may write a path: relative to the workspace, or absolute.
     fn contains(&self, host: &Host<'_>, path: &str) -> bool {
-        if !path.starts_with('/') {
-            // A link leads elsewhere.
-            let is_itself =
-                || matches!(host.fs.resolve(path, None), Ok(Location::Inside(real)) if real.as_str() == path);
-            return !(is_configuration(path) && is_itself());
+        let root = host.fs.root();
+        let written = root.join(path);
+        // Configuration is closed, unless a link on the way leads elsewhere.
+        let inside = written.strip_prefix(root).ok().and_then(Path::to_str);
+        if let Some(path) = inside.filter(|path| is_configuration(path)) {
+            return !matches!(host.fs.resolve(path, None), Ok(Location::Inside(real)) if real.as_str() == path);
         }
-        let real = |path: &str| match host.fs.resolve(path, host.home()) {
-            Ok(Location::Outside(real)) => Some(real),
-            Ok(Location::Inside(_)) | Err(_) => None,
-        };
-        let below = |opened: &String| {
-            real(path).zip(real(opened)).is_some_and(|(path, opened)| path.starts_with(opened))
-        };
-        self.paths.iter().any(below)
+        let real = real_path(host, path);
+        let is_below = |path: &Path| self.directories.iter().any(|directory| path.starts_with(directory));
+        is_below(&written) || real.is_some_and(|real| is_below(&real))
     }
 
     /// Returns the parts that a person has to review: none if agents can write none of the files, otherwise the
@@ -289,6 +294,14 @@ impl WritablePlaces {
             }
         }
         parts
+    }
+}
+
+/// Returns where the links of a path lead.
+fn real_path(host: &Host<'_>, path: &str) -> Option<PathBuf> {
+    match host.fs.resolve(path, None).ok()? {
+        Location::Outside(real) => Some(real),
+        Location::Inside(real) => Some(host.fs.root().join(real.as_path())),
     }
 }
 

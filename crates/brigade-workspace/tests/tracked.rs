@@ -6,10 +6,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use brigade_core::SystemClock;
-use brigade_exec::HostEnvironment;
 use brigade_fs::DiskFs;
-use brigade_workspace::{Digests, Host, TrustStore, policy_tracked};
+use brigade_workspace::{TrustStore, read_policy};
 
 const POLICY: &str = ".brigade/tools/policy.toml";
 
@@ -33,16 +31,8 @@ fn write(directory: &Path, path: &str) {
 
 fn tracked(workspace: &Path) -> bool {
     let fs = DiskFs::open(workspace).unwrap();
-    let (environment, digests) = (HostEnvironment::default(), Digests::default());
-    let trust = TrustStore::default();
-    policy_tracked(&Host {
-        fs: &fs,
-        environment: &environment,
-        digests: &digests,
-        trust: &trust,
-        clock: &SystemClock,
-        names: None,
-    })
+    let policy = read_policy(&fs, &TrustStore::default());
+    policy.issues().iter().any(brigade_core::ConfigIssue::is_tracked)
 }
 
 /// Makes a repository with many files, and says what is found before and after the policy is added.
@@ -155,6 +145,18 @@ fn a_link_to_a_tracked_file_is_tracked() {
     std::os::unix::fs::symlink("../../config/policy.toml", root.join(POLICY)).unwrap();
     assert!(!tracked(root));
     git(root, &["add", "config"]);
+    assert!(tracked(root));
+}
+
+#[test]
+fn a_tracked_link_on_the_way_tracks_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    git(root, &["init", "-q"]);
+    write(root, "state/tools/policy.toml");
+    std::os::unix::fs::symlink("state", root.join(".brigade")).unwrap();
+    assert!(!tracked(root));
+    git(root, &["add", ".brigade"]);
     assert!(tracked(root));
 }
 

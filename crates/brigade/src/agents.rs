@@ -14,8 +14,7 @@ use brigade_policy::approval::{ApprovalNeed, ToolApproval};
 use brigade_policy::{Failure, Standing};
 use brigade_workspace::{
     AgentConfig, AgentLook, AgentTools, Config, FactReader, GATEWAY, PROFILES, ToolRequest, ToolVisibility,
-    agent_tools, agents_error_code, explain_approval, gather, load, masks, policy_tracked, read_agents,
-    read_profiles,
+    agent_tools, agents_error_code, explain_approval, gather, load, masks, read_agents, read_profiles,
 };
 
 use crate::agent_calls::approved_last_hour;
@@ -300,7 +299,6 @@ pub(crate) fn approval(
         agent: agent.name.as_str(),
         agents: &agents.gateway.agent_names(),
         now: room.now(),
-        policy_tracked: policy_tracked(&host),
         pin_changed: FactReader::new(host, config).pin_changed(tool)?,
         approved_last_hour: &|rule| approved_last_hour(&view, room.now(), rule),
     };
@@ -318,7 +316,7 @@ pub(crate) fn approval(
 }
 
 fn profiles(room: &WorkspaceInner) -> Result<Profiles, Error> {
-    read_profiles(&*room.fs).map_err(|issues| invalid(&issues))
+    read_profiles(&*room.fs, &room.trust).map_err(|issues| invalid(&issues))
 }
 
 fn invalid(issues: &[ConfigIssue]) -> Error {
@@ -328,7 +326,7 @@ fn invalid(issues: &[ConfigIssue]) -> Error {
 
 /// Reads profiles.toml and gateway.toml.
 pub(crate) fn config(room: &WorkspaceInner) -> Result<AgentConfig, Error> {
-    read_agents(&*room.fs).map_err(|issues| invalid(&issues))
+    read_agents(&*room.fs, &room.trust).map_err(|issues| invalid(&issues))
 }
 
 /// Finds an agent by its name.

@@ -67,6 +67,7 @@ impl Clients {
         }
         let files = Files {
             fs: &*room.fs,
+            trust: &room.trust,
             environment: &room.env.environment,
             clock: &*room.env.clock,
             timeout: room.env.lock_timeout,

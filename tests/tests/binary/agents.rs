@@ -254,15 +254,9 @@ fn the_doctor_says_what_keeps_agents_from_tools() {
     assert!(found.contains(&"policy_tracked policy error".to_owned()));
     workspace.write(".brigade/tools/gateway.toml", "[[agent]]\nname = \"a\"\n");
     let run = brigade.run(["tools", "policy", "explain", "docs.count", "--as", "a", "--json"]);
-    let approval = run.json()["agent"].clone();
-    assert!(approval["rule"].is_null());
-    assert_eq!(
-        approval["rules"][0]["missing"],
-        serde_json::json!([
-            "git tracks the policy, so none of its rules counts",
-            "no person has seen it; `brigade tools trust docs.count` shows it and asks"
-        ])
-    );
+    let explained = run.json();
+    assert_eq!(explained["agent"]["rules"], serde_json::json!([]), "{explained:#}");
+    assert!(explained.to_string().contains("git tracks it"), "{explained:#}");
     workspace.git(["rm", "-q", "--cached", ".brigade/tools/policy.toml"]);
     assert_eq!(issues(), without[1..]);
 }

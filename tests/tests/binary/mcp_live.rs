@@ -236,6 +236,11 @@ fn servers_with_a_shared_runtime_have_separate_pins() {
     let mut older: Value = serde_json::from_slice(&first).unwrap();
     older.as_object_mut().unwrap().retain(|key, _| !matches!(key.as_str(), "command" | "variant"));
     site.workspace.write(".brigade/tools/pins/voice--echo.json", older.to_string());
+    let adopted = site.json(["state", "adopt", "--yes"]).expect(0);
+    assert_eq!(
+        (&adopted["records"][0]["kind"], &adopted["records"][0]["id"]),
+        (&json!("pin"), &json!("voice--echo"))
+    );
 
     site.workspace.write(".brigade/tools.toml", format!("{one}\n{other}"));
     let shouted = site.receipt_of("shout", HELLO);

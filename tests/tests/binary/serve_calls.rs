@@ -54,7 +54,9 @@ fn a_tracked_policy_approves_nothing() {
     let mut client = Client::start(&site, &[]);
     let hello = client.hello("2025-11-25", json!({}));
     assert!(hello["instructions"].to_string().contains("tracks"), "{hello:#}");
-    assert_stands(&client.call("at-once", json!({"text": "x"})), "pending", "approval_pending");
+    assert!(!client.names().contains(&"at-once".to_owned()));
+    let refused = client.ask("tools/call", json!({"name": "at-once", "arguments": {"text": "x"}}));
+    assert!(refused["error"].is_object(), "{refused:#}");
     assert_eq!(runs(&site, "at-once"), 0);
 }
 

@@ -11,7 +11,7 @@ use super::config;
 use crate::{Issue, IssueType, ServerOffer, Snapshot};
 
 pub(super) fn agents(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
-    found.extend(snapshot.gateway.iter().map(gateway));
+    found.extend(snapshot.gateway.iter().filter(|issue| !issue.is_tracked()).map(gateway));
     if let Some(place) = &snapshot.policy_tracked {
         tracked(place, found);
     }

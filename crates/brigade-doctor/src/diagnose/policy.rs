@@ -16,7 +16,7 @@ pub(super) fn policy(snapshot: &Snapshot<'_>, tools: &[&Tool], refusals: Vec<Iss
         PolicyState::Missing { file } => missing(snapshot, tools, file, found),
         PolicyState::Invalid { .. } | PolicyState::Valid(_) => {}
     }
-    for issue in facts.state.issues() {
+    for issue in facts.state.issues().iter().filter(|issue| !issue.is_tracked()) {
         let issue = config::entry(IssueType::PolicyConfig, issue);
         found.push(of_policy(issue));
     }

@@ -5,7 +5,7 @@
 /// What an index says about a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Tracks {
-    /// It holds the path, or a directory of a sparse index that does.
+    /// It holds the path, a link on the way to it, or a directory of a sparse index that does.
     Yes,
     /// It does not.
     No,
@@ -25,6 +25,12 @@ const EXTENDED: u16 = 0x4000;
 
 /// The bits of an entry's flags that hold the length of its path, if it is short enough.
 const LENGTH: u16 = 0x0fff;
+
+/// The place of an entry's mode.
+const MODE: usize = 24;
+
+/// The mode of a symbolic link.
+const LINK: u32 = 0o120_000;
 
 /// Looks a path up.
 pub(super) fn tracks(bytes: &[u8], path: &[u8]) -> Result<Tracks, InvalidIndex> {
@@ -48,6 +54,7 @@ fn lookup(bytes: &[u8], path: &[u8], id_length: usize) -> Option<Tracks> {
     let mut before: Vec<u8> = Vec::new();
     let mut name: Vec<u8> = Vec::new();
     let mut last_stage = 0;
+    let is_link = |start: usize| number(bytes, start + MODE).is_some_and(|mode| mode == LINK);
     for index in 0..count {
         let start = at;
         let flags_at = at + BEFORE_ID + id_length;
@@ -84,8 +91,9 @@ fn lookup(bytes: &[u8], path: &[u8], id_length: usize) -> Option<Tracks> {
         if name.is_empty() || !has_told_length || !is_in_order {
             return None;
         }
-        // In a sparse index, a directory means all files in it.
-        found |= name == path || (name.ends_with(b"/") && path.starts_with(&name));
+        // In a sparse index, a directory means all files in it. A link chooses what is below its path.
+        let is_above = |rest: &[u8]| name.ends_with(b"/") || (rest.starts_with(b"/") && is_link(start));
+        found |= path.strip_prefix(&name[..]).is_some_and(|rest| rest.is_empty() || is_above(rest));
         std::mem::swap(&mut before, &mut name);
         last_stage = stage;
     }

@@ -20,6 +20,7 @@ use brigade_workspace::is_program;
 use super::Configuration;
 use crate::attempt::TierWorker;
 use crate::kitchen::Kitchen;
+use crate::named_files::{BoundFiles, bind, words_of};
 
 /// Placeholders for the files of an attempt in an approved command line.
 const PROMPT_FILE: &str = "{prompt_file}";
@@ -60,6 +61,8 @@ pub struct Crew {
     pub workers: Vec<Worker>,
     /// The role texts of the workspace, by file name.
     pub role_texts: Vec<(&'static str, String)>,
+    /// The bytes of files of the workspace that the commands of tiers and the notification name.
+    pub files: BoundFiles,
     /// Why nothing may be started.
     pub refusals: Vec<Blocker>,
 }
@@ -81,6 +84,7 @@ impl ReadyCrew<'_> {
             grants: self.grants,
             sandbox: self.crew.sandbox,
             role_texts: &self.role_texts,
+            files: &self.crew.files,
         }
     }
 
@@ -130,6 +134,7 @@ impl Crew {
             env_labels: worker.env_labels.clone(),
             program: Some(workspace.join(worker.program.as_ref()?)),
             bytes: worker.bytes,
+            files: self.files.clone(),
         })
     }
 
@@ -195,11 +200,14 @@ impl Kitchen<'_> {
             let invalid = invalid.filter(|issue| issue.severity == Severity::Error);
             refusals.extend(invalid.map(|issue| {
                 let field = issue.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
-                Blocker::new(reasons::POLICY_INVALID, format!("{field}{}", issue.message))
-                    .at(issue.place.clone())
+                let blocker = match issue.is_tracked() {
+                    true => Blocker::new(codes::TRACKED_STATE, issue.message.clone()),
+                    false => Blocker::new(reasons::POLICY_INVALID, format!("{field}{}", issue.message)),
+                };
+                blocker.at(issue.place.clone())
             }));
         }
-        let workers = Tier::ALL
+        let workers: Vec<Worker> = Tier::ALL
             .iter()
             .map(|tier| self.worker(*tier, configuration, &settings, grants.as_ref(), &mut refusals))
             .collect();
@@ -208,12 +216,14 @@ impl Kitchen<'_> {
         }
         let mode = |policy: &Policy| policy.sandbox.mode.as_ref().map(|mode| mode.value);
         let sandbox = configuration.policy.policy().and_then(mode);
+        let files = self.named_files(&settings, &workers);
         Crew {
             settings,
             grants,
             sandbox: sandbox.unwrap_or(SandboxMode::Off).as_str(),
             workers,
             role_texts: configuration.role_texts.clone(),
+            files,
             refusals,
         }
     }
@@ -285,6 +295,21 @@ impl Kitchen<'_> {
             Blocker { message, ..blocker }
         }));
         worker
+    }
+
+    /// Reads the files of the workspace that a person approves with the commands of tiers and the notification.
+    fn named_files(&self, settings: &Settings, workers: &[Worker]) -> BoundFiles {
+        let mut files = BoundFiles::new();
+        for worker in workers {
+            let words = worker.command.argv().words().iter().chain(&worker.program).map(String::as_str);
+            bind(&*self.fs, words, &mut files);
+        }
+        if let Some(command) = &settings.notify_command {
+            let program = command.argv().first().and_then(|word| self.find_worker(word));
+            let words = words_of(command);
+            bind(&*self.fs, words.iter().chain(&program).map(String::as_str), &mut files);
+        }
+        files
     }
 
     /// Returns the policy's objections to a start.

@@ -3,7 +3,7 @@
 mod leftovers;
 mod wording;
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ use wording::{changed_by_reviewer, result_text, setup_failed};
 use crate::attempt::{Attempt, AttemptOutcome, attempt, within};
 use crate::check::{Check, CheckOutcome, check};
 use crate::map::PromptContext;
+use crate::named_files::{BoundFiles, named_paths};
 use crate::receipts::RunKind;
 use crate::run::{Host, StartError, Watch};
 use crate::service::menu::ServedPrd;
@@ -353,14 +354,9 @@ impl<'e> JobContext<'e> {
             .collect();
         let root = self.host.fs.root();
         Tier::ALL.into_iter().find_map(|tier| {
-            let cook = self.menu.cook(tier)?;
-            let named = cook.command.words().iter().flat_map(|word| word.split('='));
-            let named = named.map(|word| {
-                let path = Path::new(word);
-                let parts = path.strip_prefix(root).unwrap_or(path).components();
-                parts.filter(|part| *part != Component::CurDir).collect::<PathBuf>()
-            });
-            let found = named.into_iter().find(|word| changed.iter().any(|path| path == word))?;
+            let words = self.menu.cook(tier)?.command.words().iter().map(String::as_str);
+            let mut named = named_paths(root, words);
+            let (_, found) = named.find(|(_, inside)| changed.iter().any(|path| path == inside))?;
             Some((found.to_string_lossy().into_owned(), tier))
         })
     }
@@ -389,6 +385,7 @@ impl<'e> JobContext<'e> {
             directory: &place.folder,
             own: place.root.as_deref(),
             closed: &closed,
+            files: &BoundFiles::new(),
             input: Vec::new(),
             max_log_bytes: self.settings.max_log_bytes.0,
             watch,

@@ -17,6 +17,7 @@ use crate::approve::crew_refusal;
 use crate::attempt::TierWorker;
 use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS};
 use crate::kitchen::Kitchen;
+use crate::named_files::BoundFiles;
 use crate::service::MissingProgram;
 
 /// The input of a service, read again between tasks when files change.
@@ -38,6 +39,8 @@ pub(crate) struct ServedPrd {
     cooks: Vec<(Tier, Option<TierWorker>)>,
     why_missing: Vec<(Tier, MissingProgramReason)>,
     role_texts: Vec<(&'static str, String)>,
+    /// The approved bytes of files that commands name.
+    pub(crate) files: BoundFiles,
     workspace: PathBuf,
     /// Values that must not be shown.
     pub(crate) secrets: Vec<SecretValue>,
@@ -80,6 +83,7 @@ impl ServedPrd {
             cooks,
             why_missing,
             role_texts: crew.role_texts,
+            files: crew.files,
             workspace,
             prd,
             stamps,

@@ -194,6 +194,7 @@ impl ServiceLoop<'_> {
                 directory: host.fs.root(),
                 own: None,
                 closed: &closed,
+                files: &menu.files,
                 input: input.into_bytes(),
                 max_log_bytes: settings.max_log_bytes.0,
                 watch: &watch,

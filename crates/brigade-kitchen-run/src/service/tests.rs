@@ -141,6 +141,7 @@ impl World {
         Kitchen {
             fs: self.fs(),
             key: key(),
+            trust: Arc::default(),
             clock: Arc::new(SystemClock),
             environment: &self.environment,
             lock_timeout,

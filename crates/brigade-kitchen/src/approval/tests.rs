@@ -34,7 +34,14 @@ fn approve_config(
         env_labels: vec!["ANTHROPIC_API_KEY".to_owned()],
     }];
     let (workers, role_texts): (&[WorkerPlan<'_>], _) = (&workers, &[][..]);
-    let tiers = Tiers { settings: &settings, workers, grants: &grants, sandbox: "enforce", role_texts };
+    let tiers = Tiers {
+        settings: &settings,
+        workers,
+        grants: &grants,
+        sandbox: "enforce",
+        role_texts,
+        files: &BTreeMap::new(),
+    };
     let execution = Execution { prd: &prd, tiers };
     (execution.fingerprint(), execution.items(), commands(&execution, &<[String]>::to_vec))
 }

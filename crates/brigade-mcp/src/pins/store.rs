@@ -1,7 +1,7 @@
 //! The files of pins: their records, and what can be wrong with them.
 
 use brigade_catalog::{Catalog, Tool};
-use brigade_core::json::{from_json, pretty_text};
+use brigade_core::json::{compact_text, from_json, pretty_text};
 use brigade_core::{Fingerprint, Object, Timestamp};
 use brigade_fs::{FileMode, FsError, RelPath};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub struct PinRecord {
     pub missing_since: Option<Timestamp>,
     /// The command of the server that listed it; unknown in older files.
     pub command: Option<ServerCommand>,
+    /// The MAC of this host over everything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) host_mac: Option<String>,
     /// Members that this version does not know.
     #[serde(flatten)]
     pub(super) extra: Object,
@@ -41,7 +44,8 @@ impl PinRecord {
     /// Returns the record of a new pin.
     pub fn new(tool: McpTool, pin: Pin, command: Option<ServerCommand>) -> PinRecord {
         let schema = SCHEMA.to_owned();
-        PinRecord { schema, tool, pin, offered: None, missing_since: None, command, extra: Object::new() }
+        let (offered, missing_since, host_mac) = (None, None, None);
+        PinRecord { schema, tool, pin, offered, missing_since, command, host_mac, extra: Object::new() }
     }
 
     /// Returns the id that people use: the file's name without its ending.
@@ -59,6 +63,11 @@ impl PinRecord {
     /// Returns the offered listing if an approval bound it.
     pub fn waiting(&self, bound: Fingerprint) -> Option<Pin> {
         self.offered.clone().filter(|offered| offered.fingerprint() == bound)
+    }
+
+    /// Returns what the MAC covers.
+    fn signed_content(&self) -> String {
+        compact_text(&PinRecord { host_mac: None, ..self.clone() }).expect("a pin is JSON")
     }
 
     fn parse(bytes: &[u8]) -> Result<PinRecord, PinTrouble> {
@@ -87,10 +96,11 @@ pub enum PinTrouble {
     #[error("a newer version of brigade wrote it")]
     Newer,
     /// Git tracks it, so a cloned repository may have brought it.
-    #[error(
-        "git tracks it, so it does not count on this host; take it out of the repository (`git rm --cached`)"
-    )]
+    #[error("{}", brigade_core::TRACKED)]
     Tracked,
+    /// It has no valid MAC of this host, so no person accepted the listing here.
+    #[error("no person accepted it on this host")]
+    Unsigned,
     /// It names another tool than its file name.
     #[error("it is the pin of another tool")]
     WrongPlace,
@@ -134,16 +144,48 @@ impl PinStore<'_> {
         if brigade_fs::is_tracked(self.fs, path.as_str()) {
             return Err(PinTrouble::Tracked);
         }
-        PinRecord::parse(&bytes).map(Some)
+        let record = PinRecord::parse(&bytes)?;
+        match self.is_signed(&record) {
+            true => Ok(Some(record)),
+            false => Err(PinTrouble::Unsigned),
+        }
     }
 
-    /// Writes a pin atomically, readable only by its owner.
+    fn is_signed(&self, record: &PinRecord) -> bool {
+        self.key.verify(SCHEMA, record.signed_content().as_bytes(), record.host_mac.as_deref())
+    }
+
+    /// Lists the pins that this host has not signed, such as those of a copied workspace.
     ///
     /// # Errors
     /// Fails on a disk error.
+    pub fn unsigned(&self) -> Result<Vec<PinRecord>, FsError> {
+        let (_, broken) = self.all()?;
+        let unsigned = broken.into_iter().filter(|pin| pin.trouble == PinTrouble::Unsigned);
+        let read = |path: RelPath| PinRecord::parse(&self.fs.read(&path, LIMIT).ok()?).ok();
+        Ok(unsigned.filter_map(|pin| read(pin.path)).collect())
+    }
+
+    /// Signs a pin that a person was shown. Returns false if it has changed since.
+    ///
+    /// # Errors
+    /// Fails on a disk error, and if there is no key to sign with.
+    pub fn adopt(&self, shown: &PinRecord) -> Result<bool, FsError> {
+        let is_same = self.unsigned()?.contains(shown);
+        if is_same {
+            self.write(shown)?;
+        }
+        Ok(is_same)
+    }
+
+    /// Signs a pin and writes it atomically, readable only by its owner.
+    ///
+    /// # Errors
+    /// Fails on a disk error, and if there is no key to sign with.
     pub fn write(&self, record: &PinRecord) -> Result<(), FsError> {
         self.fs.create_dir_all(&RelPath::from_static(PINS))?;
-        let text = pretty_text(record).expect("a pin is JSON");
+        let host_mac = Some(self.key.sign(SCHEMA, record.signed_content().as_bytes())?);
+        let text = pretty_text(&PinRecord { host_mac, ..record.clone() }).expect("a pin is JSON");
         self.fs.write_atomic(&path_of(&record.tool), text.as_bytes(), FileMode::Private)
     }
 }
@@ -154,7 +196,8 @@ fn path_of(tool: &McpTool) -> RelPath {
 
 #[cfg(test)]
 mod tests {
-    use brigade_core::Json;
+    use brigade_core::{Json, SystemClock};
+    use brigade_fs::{Fs as _, MemoryFs, WorkspaceKey};
 
     use crate::pin::ListedTool;
 
@@ -165,6 +208,38 @@ mod tests {
     fn pin(description: &str) -> Pin {
         let json = Json::object([("name", Json::from("echo")), ("description", Json::from(description))]);
         Pin::new(&ListedTool::from_json(&json).unwrap(), Timestamp::from_unix_micros(0))
+    }
+
+    #[test]
+    fn only_pins_of_this_host_count() {
+        let (fs, key, other) = (MemoryFs::new(), WorkspaceKey::temporary(), WorkspaceKey::temporary());
+        let store = PinStore { fs: &fs, clock: &SystemClock, key: &key };
+        let tool = McpTool { server: "voice".to_owned(), tool: "echo".to_owned(), variant: None };
+        let path = path_of(&tool);
+        let write = |text: &str| fs.write_atomic(&path, text.as_bytes(), FileMode::Private).unwrap();
+        let sign = |key| {
+            let record = PinRecord::new(tool.clone(), pin("old"), None);
+            PinStore { key, ..store }.write(&record).unwrap();
+            String::from_utf8(fs.read(&path, LIMIT).unwrap()).unwrap()
+        };
+        let whole = sign(&key);
+        let mac = &whole[whole.find("\"host_mac\"").unwrap()..][..14 + 64];
+        for changed in [
+            whole.replace("\"missing_since\": null", "\"missing_since\": \"2026-01-01T00:00:00Z\""),
+            whole.replace(mac, &mac.replace("\": \"", "\": \"0")),
+            whole.replace("host_mac", "other_mac"),
+            sign(&other),
+        ] {
+            write(&changed);
+            assert_eq!(store.read(&tool), Err(PinTrouble::Unsigned), "{changed}");
+            let shown = store.unsigned().unwrap();
+            assert_eq!(shown.len(), 1, "{changed}");
+            assert!(store.adopt(&shown[0]).unwrap());
+            assert!(store.read(&tool).unwrap().is_some() && store.unsigned().unwrap().is_empty());
+            assert!(!store.adopt(&shown[0]).unwrap(), "it is signed already");
+        }
+        write(&whole);
+        assert!(store.read(&tool).unwrap().is_some());
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl Setup<'_> {
         &self,
         edit: impl FnOnce(Option<&str>) -> Result<String, EditError>,
     ) -> Result<(), Failure> {
-        let profiles = read_profiles(self.fs).map_err(|issues| invalid(&issues))?;
+        let profiles = read_profiles(self.fs, self.trust).map_err(|issues| invalid(&issues))?;
         self.check_place(GATEWAY)?;
         let lock = RelPath::from_static(GATEWAY_LOCK);
         self.fs.create_dir_all(&lock.parent())?;

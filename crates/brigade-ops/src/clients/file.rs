@@ -69,7 +69,12 @@ impl ClientFile {
         let mode = FileMode::KeepOr(if self.scope == Scope::Project { 0o644 } else { 0o600 });
         match &self.location {
             Location::Inside(path) => {
-                let setup = Setup { fs: clients.fs, clock: clients.clock, timeout: clients.timeout };
+                let setup = Setup {
+                    fs: clients.fs,
+                    trust: clients.trust,
+                    clock: clients.clock,
+                    timeout: clients.timeout,
+                };
                 if after.is_some() {
                     setup.create_folder(&path.parent())?;
                 }

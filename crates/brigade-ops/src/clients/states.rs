@@ -46,7 +46,7 @@ pub(crate) fn client_states(
         }
     };
     // An invalid gateway.toml is reported as a separate issue.
-    let agents = read_agents(clients.fs).ok();
+    let agents = read_agents(clients.fs, clients.trust).ok();
     let is_gone = |agent: &str| agents.as_ref().is_some_and(|agents| agents.gateway.agent(agent).is_none());
     let of_entry = |entry: &ConnectedEntry| of_entry(clients, catalog, entry, is_gone(&entry.agent));
     states.extend(connected.entries.iter().flat_map(of_entry));

@@ -25,7 +25,7 @@
 //!     fs: &fs, environment: &environment, digests: &digests, trust: &trust, clock: &SystemClock, names: None,
 //! };
 //! let turn = Turn::to_write(host, std::time::Duration::from_secs(1))?;
-//! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs));
+//! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs, &trust));
 //! let places = Places::new(&fs, host.root());
 //! let tools: Vec<_> = config.catalog.tools().iter().collect();
 //! let sources = Sources::new(host, &config, &tools);

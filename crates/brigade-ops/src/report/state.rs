@@ -86,7 +86,7 @@ pub struct AdoptReport {
     pub adopted: bool,
     /// The records that this host has not signed, so that they are not approved here.
     pub records: Vec<AdoptRow>,
-    /// Files that git tracks. They never count.
+    /// Files of the state that git tracks. They never count.
     pub tracked: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ pub struct AdoptReport {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AdoptRow {
-    /// What it is: `call`, `execution`, `prd` or `workers`.
+    /// What it is: `call`, `execution`, `prd`, `workers`, `pin` or `file`.
     pub kind: String,
     /// Its id or name.
     pub id: String,

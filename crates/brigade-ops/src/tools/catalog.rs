@@ -6,7 +6,6 @@ use crate::{FactRetention, examine, pin_states, shown_issues};
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::{NextStep, Place, RefusalMember, Report as _};
 use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
-use brigade_mcp::PinStore;
 use brigade_policy::{ErrorLine, Failure, FailureReport};
 use brigade_workspace::{
     ArgumentDescription, CATALOG, Config, Contract, ContractHealth, DescribedTool, ToolFacts, ToolLine,
@@ -140,7 +139,7 @@ pub fn contracts(context: &WorkspaceContext) -> Result<ContractsReport, Failure>
         context,
         &config,
         &tools,
-        pin_states(PinStore { fs: &*context.fs, clock: &*context.clock }, &config.catalog)?,
+        pin_states(context.host().pins(), &config.catalog)?,
         FactRetention::Summaries,
     );
     issues.retain(|issue| issue.kind.is_of_contract());

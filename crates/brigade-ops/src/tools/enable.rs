@@ -16,8 +16,8 @@ use brigade_mcp::ImportAction;
 use brigade_policy::Failure;
 use brigade_redact::shown_command;
 use brigade_workspace::{
-    AgentLook, CATALOG, Config, ToolRequest, WorkspaceContext, explain_approval, load, policy_tracked,
-    read_agents, with_levels,
+    AgentLook, CATALOG, Config, ToolRequest, WorkspaceContext, explain_approval, load, read_agents,
+    with_levels,
 };
 
 use super::import_mcp::{ImportMcpRequest, import_mcp};
@@ -277,9 +277,8 @@ fn show_gates(context: &WorkspaceContext, project: Catalog, tools: &mut [Enabled
     let host = context.host();
     let catalog = with_levels(&host, Ok(project)).connect(&load::runtimes(context).unwrap_or_default());
     let config = Config::new(&host, catalog, load::policy(context));
-    let Ok(agents) = read_agents(&*context.fs) else { return };
+    let Ok(agents) = read_agents(&*context.fs, &context.trust) else { return };
     let names = agents.gateway.agent_names();
-    let policy_tracked = policy_tracked(&host);
     for agent in &agents.gateway.agents {
         let Ok(rights) = Rights::new(&agents.profiles, agent, &[]) else { continue };
         let looks = AgentLook::new(context.host(), &config, agent, &rights);
@@ -293,7 +292,6 @@ fn show_gates(context: &WorkspaceContext, project: Catalog, tools: &mut [Enabled
                 agent: agent.name.as_str(),
                 agents: &names,
                 now: context.now(),
-                policy_tracked,
                 pin_changed: false,
                 approved_last_hour: &|_| 0,
             };

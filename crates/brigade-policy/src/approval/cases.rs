@@ -106,7 +106,6 @@ fn check(name: &str, change: Change, expect: &str, need: ApprovalNeed) {
         agent: Some("codex"),
         agents: &values.agents,
         rules: values.rules.auto_approve(),
-        policy_tracked: false,
         now: "2027-01-31T23:59:59Z".parse().unwrap(),
         approved_last_hour: &|_| 1,
         arguments: values.arguments(&values.docs, &values.docs),
@@ -167,7 +166,6 @@ fn table() {
             always, N::Person),
         ("own none, no rules", |r, c, _| { r.tool.own = Some(Own::None); c.rules = &[]; }, NONE, N::None),
         ("own none, no agent", |r, c, _| { r.tool.own = Some(Own::None); c.agent = None; }, NONE, N::None),
-        ("own none, tracked", |r, c, _| { r.tool.own = Some(Own::None); c.policy_tracked = true; }, NONE, N::None),
         ("own none, no effects", |r, _, _| { r.tool.own = Some(Own::None); r.tool.effects = &[]; }, NONE, N::None),
         // What the profiles say.
         ("profiles ask", |r, _, _| r.tool.profiles = Action::Ask, &asks("profiles ask"), N::Person),
@@ -205,7 +203,6 @@ fn table() {
             &asks("unchecked"), N::Person),
         // What is never covered.
         ("no agent", |_, c, _| c.agent = None, &gaps("NoAgent"), N::Rule),
-        ("tracked policy", |_, c, _| c.policy_tracked = true, &gaps("PolicyTracked"), N::Rule),
         ("changed pin", |_, c, _| c.pin_changed = true, &gaps("PinChanged"), N::Rule),
         ("critical", |r, _, _| r.tool.risk = RiskLevel::Critical, &gaps("Critical"), N::Rule),
         ("high risk", |r, _, _| r.tool.risk = RiskLevel::High, READS, N::Rule),

@@ -41,9 +41,6 @@ pub enum CoverageGap {
     /// The caller is not an agent.
     #[error("rules approve calls of agents only")]
     NoAgent,
-    /// Git tracks the policy, so a cloned repository could bring it.
-    #[error("git tracks the policy, so none of its rules counts")]
-    PolicyTracked,
     /// A person must accept the server's current listing.
     #[error("the server's listing of the tool differs from its pin; a person must accept it first")]
     PinChanged,
@@ -208,7 +205,6 @@ fn gaps_of_every_rule(request: &Request<'_>, call: &CallFacts<'_>) -> Vec<Covera
     let for_person = call.for_person.map(str::to_owned);
     let gaps = [
         (call.agent.is_none(), CoverageGap::NoAgent),
-        (call.policy_tracked, CoverageGap::PolicyTracked),
         (call.pin_changed, CoverageGap::PinChanged),
         (for_person.is_some(), CoverageGap::ForPerson(for_person.unwrap_or_default())),
         (*tool.reviewed != ReviewState::Yes, not_reviewed(tool.id, tool.reviewed)),

@@ -27,7 +27,7 @@ fn check(what: &str, now: i64, change: impl FnOnce(&std::path::Path), holds: boo
     let (environment, digests, clock) = (HostEnvironment::default(), Digests::default(), FixedClock(now));
     let (environment, digests, trust) = (&environment, &digests, &crate::TrustStore::default());
     let host = Host { fs: &fs, environment, digests, trust, clock: &clock, names: None };
-    let config = || Arc::new(Config::new(&host, read_catalog(&fs).unwrap(), read_policy(&fs)));
+    let config = || Arc::new(Config::new(&host, read_catalog(&fs).unwrap(), read_policy(&fs, trust)));
     let (known, first) = (TracedCache::default(), config());
     let path = |text: &str| text.parse::<RelPath>().unwrap();
     let traced = TracingFs::new(&fs);

@@ -297,15 +297,8 @@ type Case<'c> = (&'c str, &'c dyn Fn(&TempDir), bool);
 
 #[test]
 fn a_rule_that_does_not_cover_a_call_any_more_does_not_let_it_run() {
-    let git = |folder: &TempDir, args: &[&str]| {
-        assert!(std::process::Command::new("git").args(args).current_dir(folder).status().unwrap().success());
-    };
     let write = |policy: &'static str| {
         move |folder: &TempDir| fs::write(folder.path().join(".brigade/tools/policy.toml"), policy).unwrap()
-    };
-    let tracked = |folder: &TempDir| {
-        git(folder, &["init", "--quiet"]);
-        git(folder, &["add", ".brigade/tools/policy.toml"]);
     };
     const GONE: &str = "allowed_families = ['script']\nallowed_effects = ['local-read']\n";
     const EXPIRED: &str = "allowed_families = ['script']\nallowed_effects = ['local-read']\n[[auto_approve]]\n\
@@ -314,12 +307,11 @@ fn a_rule_that_does_not_cover_a_call_any_more_does_not_let_it_run() {
         name = 'reads'\ntools = ['say']\neffects = ['local-read']\narguments = { text = 'docs/**' }\n";
     let rewrite =
         |folder: &TempDir| fs::write(folder.path().join("say.json"), "{\"type\": \"object\"}").unwrap();
-    let changes: [Case<'_>; 6] = [
+    let changes: [Case<'_>; 5] = [
         ("as it was", &|_| {}, true),
         ("gone", &write(GONE), false),
         ("expired", &write(EXPIRED), false),
         ("narrower", &write(NARROWER), false),
-        ("tracked", &tracked, false),
         ("another schema", &rewrite, false),
     ];
     for (what, change, runs) in changes {

@@ -12,7 +12,8 @@ use crate::session::Session;
 /// Accept approvals that another host gave
 ///
 /// After a workspace was moved or copied, nothing runs or resumes because of what was approved elsewhere. Shows these
-/// records. On a terminal it asks; elsewhere it needs --yes. Files that git tracks are never accepted.
+/// records. On a terminal it asks; elsewhere it needs --yes. Of what git tracks, it accepts policy.toml, gateway.toml
+/// and profiles.toml as they are, and no other file.
 #[derive(Args, Debug)]
 pub(crate) struct AdoptArgs {
     /// Accept the records without asking
