@@ -127,6 +127,7 @@ mod serve_turns;
 mod serve_upstream;
 mod setup;
 mod slips;
+mod specification;
 mod state_damage;
 mod switching;
 mod work_inbox;
