@@ -152,7 +152,7 @@ tools:
             told,
             [
                 "r.yaml:9:5: broken: source.command: a program needs a command",
-                "r.yaml:13:5: github: colour: an entry has no place for this key",
+                "r.yaml:13:5: github: colour: unknown key",
                 "r.yaml:6:5: jq: id: another entry has this id",
             ]
         );

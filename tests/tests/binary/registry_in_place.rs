@@ -108,8 +108,8 @@ fn a_registry_is_read_in_place_and_grants_nothing() {
     site.workspace.write(REGISTRY, "tools: [");
     let listed = site.json(["list"]).expect(0);
     assert!(listed["tools"].as_array().unwrap().iter().all(|row| row["id"] != "jq"));
-    let told = site.tools(["list"]);
-    assert!(format!("{told:?}").contains("tools-registry.yaml"), "{told:?}");
+    let told = site.tools(["list"]).to_string();
+    assert!(told.contains("tools-registry.yaml"), "{told}");
 }
 
 #[test]

@@ -344,8 +344,8 @@ impl Tool {
         }
     }
 
-    /// Returns whether the arguments of calls are a list of words, [`WORDS_SCHEMA`]: the entry names no schema, and has the
-    /// template [`WORDS_TEMPLATE`].
+    /// Returns whether the arguments of calls are a list of words, [`WORDS_SCHEMA`]: the entry names no schema, and has
+    /// the template [`WORDS_TEMPLATE`].
     pub fn takes_words(&self) -> bool {
         self.family == Some(Family::Script)
             && self.lacks("input_schema_path")

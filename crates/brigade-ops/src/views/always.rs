@@ -79,7 +79,7 @@ impl Daily {
     ) -> Result<Vec<String>, Error> {
         let context = &*self.context;
         let host = context.host();
-        let Ok(agents) = read_agents(&*context.fs) else {
+        let Ok(agents) = read_agents(&*context.fs, &context.trust) else {
             return Ok(vec!["gateway.toml has an error".to_owned()]);
         };
         let agents = Arc::new(agents);

@@ -82,7 +82,7 @@ impl Daily {
         let runtime =
             names.find_map(|id| runtimes.runtimes().iter().find(|runtime| runtime.id.as_str() == id));
         found.extend(runtime.map(|runtime| NamedThing::Runtime(runtime.id.to_string())));
-        if let Ok(agents) = read_agents(&*self.context.fs) {
+        if let Ok(agents) = read_agents(&*self.context.fs, &self.context.trust) {
             let agent = agents.gateway.agents.iter().find(|agent| agent.name.as_str() == word);
             found.extend(agent.map(|agent| NamedThing::Agent(agent.name.to_string())));
         }

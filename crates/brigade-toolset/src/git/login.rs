@@ -14,7 +14,7 @@ use brigade_fs::Location;
 use brigade_git::GitCommand;
 use brigade_policy::{GitCredential, GitLogin};
 use brigade_process::{LocalSockets, OwnProgram, SandboxProfile};
-use brigade_workspace::{own_programs, read_policy};
+use brigade_workspace::{own_programs, policy_on_disk};
 
 use super::invalid;
 use super::repository::{Reach, Repository};
@@ -129,10 +129,10 @@ impl Login {
                 login.variables.extend(socket.map(|socket| ("SSH_AUTH_SOCK", socket.to_owned())));
             }
         }
-        let options = options.iter().flat_map(|option| ["-o", option.as_str()]);
         let program = ssh(context)?;
         let path = text(&program)?;
         login.program = program.parent().map(Path::to_owned);
+        let options = options.iter().flat_map(|option| ["-o", option.as_str()]);
         let words = [path.as_str(), "-F", "/dev/null"].into_iter().chain(options);
         let mut command = Argv::parse("ssh").map_err(|error| invalid(error.to_string()))?;
         for word in words {
@@ -162,7 +162,7 @@ impl Login {
 fn ssh(context: &Context<'_>) -> Result<PathBuf, Failure> {
     let absent = || Failure::new(reasons::NOT_AVAILABLE_HERE, "no program `ssh` is on PATH");
     let variables = context.environment.ok_or_else(absent)?;
-    match own_programs(context.fs.root(), variables, &read_policy(context.fs)).find("ssh") {
+    match own_programs(context.fs.root(), variables, &policy_on_disk(context.fs)).find("ssh") {
         OwnProgram::Found(path) => Ok(path),
         OwnProgram::Writable(_) | OwnProgram::Missing => Err(absent()),
     }

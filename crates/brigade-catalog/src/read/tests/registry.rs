@@ -76,7 +76,7 @@ fn wrong_values_about_the_registry_are_errors() {
         ],
     );
     check_fields(
-        "[tool.source]\nkind = 'skill'\nprovidr = 'x'",
+        "[tool.source]\nkind = 'mcp'\nprovidr = 'x'",
         &[
             "error t.toml:6:1: a: source.kind: this kind does not suit the family of the tool",
             "warning t.toml:7:1: a: source.providr: unknown key (did you mean `provider`?)",
