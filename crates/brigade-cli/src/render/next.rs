@@ -347,7 +347,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 43] = [
+        let with_name: [fn(String) -> N; 44] = [
             N::InitFor,
             N::AnswerByChoice,
             N::AnswerByText,
