@@ -410,9 +410,9 @@ mod tests {
     #[test]
     fn positions_follow_the_writing_order() {
         assert_eq!(TOOL.position("id"), Some(0));
-        assert_eq!(TOOL.position("argument_template"), Some(32));
+        assert_eq!(TOOL.position("argument_template"), Some(33));
         assert_eq!(TOOL.position("argument_templates"), None);
-        for expected in [0, 5, 32, 33, 200] {
+        for expected in [0, 5, 33, 34, 200] {
             assert_eq!(TOOL.position_from(expected, "name"), Some(1));
             assert_eq!(TOOL.position_from(expected, "nam"), None);
         }

@@ -319,7 +319,7 @@ fn a_file_that_is_nested_too_deep_is_called_so() {
 /// Issue 15: YAML and JSON can set all fields of an entry, too.
 #[test]
 fn every_field_of_an_entry_has_a_place_in_other_forms() {
-    let text = "id: a\nname: A\nfamily: script\nenabled: true\ndescription: d\nsource_path: s.md\nmanifest_path: m\nschema_path: p\ncommand: jq\nauth_label: gh\nhealth_path: h\nfingerprint: f\ninput_schema_path: i\noutput_schema_path: o\nexamples_path: e\napproval_mode: always\ncwd: sub\nruntime_id: r\nruntime_health_path: rh\nmcp_server_id: ms\nmcp_tool_name: mt\nrequires_runtime: true\ntimeout: 5\ndomain: data\ncapability: [c]\nrisk_class: read\npermissions: [p]\neffects: [local-read]\nenv_labels: [L]\nsupported_harnesses: [claude]\nprojections: {claude: x.md}\nprojection_fingerprints: {claude: y}\nargument_template: {path: '--path={value}'}\nallow_option_values: [path]\ncode: ['*.py']\ndata: ['*.csv']\naliases: [q]\ncategories: [k]\ncapabilities: [l]\navailability: always\nversion: '1'\nversion_command: jq --version\nproject_specific: true\nicons: [i]\nproposed_effects: [local-read]\ninstall: {check: which jq}\ncost: {unit: USD}\nsource: {type: cli}\n";
+    let text = "id: a\nname: A\nfamily: script\nenabled: true\ndescription: d\nsource_path: s.md\nmanifest_path: m\nschema_path: p\ncommand: jq\nauth_label: gh\nhealth_path: h\nfingerprint: f\ninput_schema_path: i\noutput_schema_path: o\nexamples_path: e\napproval_mode: always\ncwd: sub\nruntime_id: r\nruntime_health_path: rh\nmcp_server_id: ms\nmcp_tool_name: mt\nrequires_runtime: true\ntimeout: 5\nidle_timeout: 5\ndomain: data\ncapability: [c]\nrisk_class: read\npermissions: [p]\neffects: [local-read]\nenv_labels: [L]\nsupported_harnesses: [claude]\nprojections: {claude: x.md}\nprojection_fingerprints: {claude: y}\nargument_template: {path: '--path={value}'}\nallow_option_values: [path]\ncode: ['*.py']\ndata: ['*.csv']\naliases: [q]\ncategories: [k]\ncapabilities: [l]\navailability: always\nversion: '1'\nversion_command: jq --version\nproject_specific: true\nicons: [i]\nproposed_effects: [local-read]\ninstall: {check: which jq}\ncost: {unit: USD}\nsource: {type: cli}\n";
     let found = read("a.yaml", text);
     assert_eq!(found.errors, []);
     assert_eq!(found.notes.iter().map(|note| note.field.as_str()).collect::<Vec<_>>(), ["a.enabled"]);
@@ -567,7 +567,7 @@ fn defaults_of_a_remote_server_are_used() {
     let header = |name: &str| runtime.headers[name].clone();
     assert_eq!((header("X-Zone"), header("X-Api-Key")), ("a".to_owned(), "{B_X_API_KEY}".to_owned()));
     let fields: Vec<&str> = found.notes.iter().map(|note| &*note.field).collect();
-    assert_eq!(fields, ["b.remotes[0].headers.X-Api-Key"]);
+    assert_eq!(fields, ["b.remotes[1].headers.X-Api-Key"]);
 }
 
 #[test]
