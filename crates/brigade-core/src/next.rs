@@ -41,8 +41,6 @@ next_steps! {
     UndoSetup = "undo-setup";
     /// Add the built-in tools to the catalog.
     AddDefaults = "add-defaults";
-    /// Register a tool from what a reference names, such as `registry:jq`.
-    RegisterTool(String) = "register-tool";
     /// Queue the installation of a tool.
     InstallTool(String) = "install-tool";
     /// Check whether a tool is installed, by running its check commands.
@@ -199,7 +197,7 @@ next_steps! {
     UpdateServer(String) = "update-server";
     /// Enable tools of the catalog.
     EnableTools(String) = "enable-tools";
-    /// Register a discovered definition.
+    /// Register what a reference names: a discovered definition, or an entry such as `registry:jq`.
     Register(String) = "register";
     /// Register a discovered definition over the tool that was made from it.
     RegisterAgain { reference: String, id: String, level: String } = "register-again";
@@ -299,7 +297,6 @@ impl NextStep {
             | N::InstallTool(text)
             | N::RunChecks(text)
             | N::ObserveTool(text)
-            | N::RegisterTool(text)
             | N::DeclareUsed(text)
             | N::PlanProjections(text)
             | N::Apply(text)

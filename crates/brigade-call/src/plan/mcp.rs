@@ -20,7 +20,7 @@ pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
         let id = tool.id.as_str();
         let message = "the entry describes a whole server, whose tools are separate entries";
         let hint = match tool.origin.level.is_registry() {
-            true => Hint::to("register it, and enable it", NextStep::RegisterTool(format!("registry:{id}"))),
+            true => Hint::to("register it, and enable it", NextStep::Register(format!("registry:{id}"))),
             false => Hint::to("import them, or see them", NextStep::EnableTools(id.to_owned())),
         };
         let blocker = Blocker::new(reasons::MCP_MISSING_TOOL_NAME, message);

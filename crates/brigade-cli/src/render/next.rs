@@ -162,7 +162,6 @@ fn command(step: &NextStep) -> String {
         N::DescribeToolLive(id) => with_named_option("tools describe", id, "--live"),
         N::InstallTool(id) => with_named_option("tools install", id, ""),
         N::RunChecks(id) => with_named_option("tools check", id, "--run-checks"),
-        N::RegisterTool(reference) => with_named_option("tools register", reference, ""),
         N::ObserveTool(id) => with_named_option("tools observe", id, ""),
         N::DeclareUsed(id) => with_named_option("tools observe", id, "--write"),
         N::ListContracts => "tools contracts".to_owned(),
@@ -353,7 +352,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 44] = [
+        let with_name: [fn(String) -> N; 45] = [
             N::InitFor,
             N::AnswerByChoice,
             N::AnswerByText,
@@ -374,7 +373,6 @@ mod tests {
             N::InstallTool,
             N::RunChecks,
             N::ObserveTool,
-            N::RegisterTool,
             N::DeclareUsed,
             N::PlanProjections,
             N::Apply,

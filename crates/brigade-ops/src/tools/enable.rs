@@ -76,7 +76,7 @@ pub fn enable_tools(
             if let Some(tool) = in_place {
                 let file = escape_terminal(&tool.origin.place.file);
                 let message = format!("`{}` is an entry of {file}, which is only read", tool.id);
-                let step = NextStep::RegisterTool(format!("registry:{}", tool.id));
+                let step = NextStep::Register(format!("registry:{}", tool.id));
                 let hint = Hint::to("register it first", step);
                 return Err(Error::new(ErrorKind::NotFound, message).hint(hint));
             }

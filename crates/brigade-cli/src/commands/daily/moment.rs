@@ -69,7 +69,7 @@ mod tests {
         check("2026-11-01T12:00:00Z", 60, "2026-11-01T12:00:00");
         check("00:15", 60, "2026-11-28T23:15:00");
         for text in ["", "soon", "2x", "h", "25:00", "2026-13-01", "é"] {
-            assert_eq!(super::read(text, Timestamp::from_unix_micros(0), 0), None, "{text}");
+            assert_eq!(read(text, Timestamp::from_unix_micros(0), 0), None, "{text}");
         }
     }
 }

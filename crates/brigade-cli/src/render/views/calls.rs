@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use brigade::codes::reasons;
 use brigade::core::text::escape_blanks;
-use brigade::core::{Fingerprint, Json, NextStep, Number, Timestamp};
+use brigade::core::{Fingerprint, Json, NextStep, Number};
 use brigade::{
     Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, CodeNote,
     ContractLabels, MayLoad, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport,

@@ -64,6 +64,6 @@ impl View for RegistryInfoReport {
         for line in self.manifest.to_pretty().lines() {
             page.data.line(line);
         }
-        page.next_step(&NextStep::RegisterTool(format!("registry:{}", server.name)));
+        page.next_step(&NextStep::Register(format!("registry:{}", server.name)));
     }
 }
