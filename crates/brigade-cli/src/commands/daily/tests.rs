@@ -55,8 +55,9 @@ impl Desk {
 #[test]
 fn a_walk_asks_about_each_call() {
     let desk = Desk::new();
-    ["README.md", "docs/git-log.md", "docs/count-words.md", "docs/find-todos.md"]
-        .map(|path| desk.queue(path));
+    for path in ["README.md", "docs/git-log.md", "docs/count-words.md", "docs/find-todos.md"] {
+        desk.queue(path);
+    }
     let said = desk.types("brigade approve", "?\nd\ny\nn too broad\nh\nq\n");
     assert!(said.contains("[1/4] Approve count-words?") && said.contains("put it on hold"), "{said}");
     assert!(said.contains("1 approved, 1 rejected, 1 held"), "{said}");
@@ -66,7 +67,9 @@ fn a_walk_asks_about_each_call() {
 #[test]
 fn all_calls_of_a_tool_are_approved_with_one_answer() {
     let desk = Desk::new();
-    ["README.md", "docs/git-log.md", "docs/count-words.md"].map(|path| desk.queue(path));
+    for path in ["README.md", "docs/git-log.md", "docs/count-words.md"] {
+        desk.queue(path);
+    }
     let said = desk.types("brigade approve", "a\n");
     assert!(said.contains("3 approved"), "{said}");
     desk.check_statuses(&["approved", "approved", "approved"]);
