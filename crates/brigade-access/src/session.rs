@@ -197,8 +197,8 @@ impl SessionProfiles {
         self.granted.insert(profile.slot(), GrantedProfile { instead_of: own, profile });
     }
 
-    /// Returns the profiles of a task or workflow that the session begins. A mode says what a session is shown, so modes
-    /// up to here do not count there; those that are added later do.
+    /// Returns the profiles of a task or workflow that the session begins. A mode says what a session is shown, so
+    /// modes up to here do not count there; those that are added later do.
     #[must_use]
     pub fn inside(mut self) -> SessionProfiles {
         if !self.inner {

@@ -71,7 +71,7 @@ fn debug() -> Option<String> {
 }
 
 /// Shows a text in the pager, as git does: `BRIGADE_PAGER`, else `PAGER`, else `less`, which ends by itself if the text
-/// fits. An empty one, or `cat`, is none.
+/// fits. With an empty one, or `cat`, the text is written as it is.
 #[allow(clippy::disallowed_methods, reason = "the pager is started by the program, not by a command")]
 fn show_in_pager(text: &str) -> bool {
     let set = |name| std::env::var(name).ok();

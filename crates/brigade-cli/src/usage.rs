@@ -310,7 +310,6 @@ mod tests {
             ("brigade call run --next", Some("brigade tools call run --next")),
             ("brigade tools work brief", Some("brigade work brief")),
             ("brigade tools help call", Some("brigade tools call --help")),
-            ("brigade tools find words", Some("brigade tools search words")),
             (
                 "brigade tools call queue words path=a.txt n=1",
                 Some(r#"brigade tools call queue words --args '{"n":1,"path":"a.txt"}'"#),

@@ -125,7 +125,7 @@ impl LanguageRuntime {
     /// Returns whether it has this name, or runs files of a language with this name, in any case.
     pub fn is_called(&self, name: &str) -> bool {
         let is_name = |known: &&str| known.eq_ignore_ascii_case(name);
-        is_name(&self.name) || self.languages.iter().any(|language| is_name(&language))
+        is_name(&self.name) || self.languages.iter().any(is_name)
     }
 
     /// Returns how to run programs that were written for a single use, by language.

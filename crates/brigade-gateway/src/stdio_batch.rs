@@ -52,7 +52,7 @@ impl OpenBatches {
 }
 
 impl OpenBatch {
-    /// Returns the responses as one list; `None` if there are none.
+    /// Returns the responses as one list; `None` without responses.
     fn answer(self) -> Option<Vec<u8>> {
         let list = || [b"[", self.responses.join(&b","[..]).as_slice(), b"]"].concat();
         (!self.responses.is_empty()).then(list)

@@ -3,7 +3,8 @@
 //! These types only describe: [`crate::prd::read`] and [`crate::signal`] read the files, and report every fault with
 //! its place. A PRD may also have members of its author's own, which begin with `x-` or `_`.
 
-use brigade_core::Json;
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::Tokens;
@@ -33,9 +34,9 @@ pub struct PrdFormat {
     /// Constraints for all tasks.
     #[serde(default)]
     pub constraints: Texts,
-    /// Decisions made while planning: texts, or objects whose texts are joined.
+    /// Decisions made while planning.
     #[serde(default)]
-    pub decisions: Vec<Json>,
+    pub decisions: Vec<DecisionFormat>,
     /// A command that runs after the verification of each task.
     #[serde(default)]
     pub test_command: Option<String>,
@@ -94,6 +95,17 @@ impl Default for Texts {
     fn default() -> Texts {
         Texts::Many(Vec::new())
     }
+}
+
+/// A decision made while planning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum DecisionFormat {
+    /// A text.
+    Text(String),
+    /// An object whose texts are joined.
+    Parts(BTreeMap<String, String>),
 }
 
 /// What a person has to check by hand.
@@ -194,6 +206,7 @@ pub enum SignalWord {
 
 #[cfg(test)]
 mod tests {
+    use brigade_core::Json;
     use brigade_core::json::from_json;
 
     use super::*;

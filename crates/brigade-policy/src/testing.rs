@@ -31,8 +31,8 @@ pub struct PolicyTest {
     pub subject: TestSubject,
     /// The arguments.
     pub args: Json,
-    /// The agent that calls.
-    pub agent: AgentName,
+    /// The agent that calls. Absent: a person.
+    pub agent: Option<AgentName>,
     /// The expected decision.
     pub expect: Expectation,
     /// A code that must be among the reasons.
@@ -130,7 +130,7 @@ impl PolicyTest {
             return (Expectation::Blocked, codes);
         }
         let rules = state.policy().map(|policy| policy.auto_approve.as_slice()).unwrap_or_default();
-        let agents = std::slice::from_ref(&self.agent);
+        let agents: Vec<AgentName> = self.agent.iter().cloned().collect();
         let request = Request {
             tool: approval::ToolFacts {
                 id: tool.id.as_str(),
@@ -145,8 +145,8 @@ impl PolicyTest {
                 reviewed: &ReviewState::Yes,
             },
             call: Some(approval::CallFacts {
-                agent: Some(self.agent.as_str()),
-                agents,
+                agent: self.agent.as_ref().map(AgentName::as_str),
+                agents: &agents,
                 rules,
                 now: Timestamp::from_unix_micros(0),
                 approved_last_hour: &|_| 0,
@@ -286,6 +286,10 @@ mod tests {
         check(
             "tool = 'x'\nexpect = 'alowed'",
             &["expected \"allowed\", \"blocked\", \"asks\" or \"rule:NAME\""],
+        );
+        check(
+            "tool = 'x'\nexpect = 'rule:reads'",
+            &["a rule approves calls of agents only, so the test needs `agent`"],
         );
         // A tool of the catalog is not known here.
         check("tool = 'x'\nexpect = 'blocked'", &[]);

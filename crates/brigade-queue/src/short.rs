@@ -1,7 +1,7 @@
 //! Short ids for people: the shortest unique prefix of at least four digits.
 //!
-//! A call that repeats an earlier one has the id of that call, and `-queued-` with digits of its own. Its short id is a
-//! prefix of the first id, `~`, and a prefix of its own digits: `call-8303~ce55`.
+//! A call that repeats an earlier one has the id of that call, and `-queued-` with more digits. Its short id is a
+//! prefix of the first id, `~`, and a prefix of these digits: `call-8303~ce55`.
 
 use brigade_core::IdPrefix;
 

@@ -142,7 +142,7 @@ impl<'c> Programs<'c> {
             output_cap: OUTPUT_LIMIT,
             ..Control::default()
         };
-        let mut printed = Printed(Vec::new());
+        let mut printed = PrintedText(Vec::new());
         let outcome = run(&spec, &mut printed, &control).ok()?;
         let text = String::from_utf8_lossy(&printed.0);
         (outcome.exit == Exit::Code(0)).then(|| version_in(&text)).flatten()
@@ -150,9 +150,9 @@ impl<'c> Programs<'c> {
 }
 
 /// What a program prints on both streams.
-struct Printed(Vec<u8>);
+struct PrintedText(Vec<u8>);
 
-impl Sink for Printed {
+impl Sink for PrintedText {
     fn write(&mut self, _: Stream, bytes: &[u8]) -> io::Result<()> {
         self.0.extend_from_slice(bytes);
         Ok(())

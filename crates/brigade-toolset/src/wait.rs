@@ -1,5 +1,5 @@
-//! Waiting for executions: `task.wait` and `agent.wait`, `workflow.wait` and `execute.wait`. Each takes the id of a task
-//! or of a workflow's execution, whichever tool began it.
+//! Waiting for executions: `task.wait` and `agent.wait`, `workflow.wait` and `execute.wait`. Each takes the id of a
+//! task or of a workflow's execution, whichever tool began it.
 
 use std::time::Duration;
 
@@ -32,30 +32,30 @@ struct WaitArgs {
 }
 
 /// An execution of either kind.
-enum Awaited {
+enum WaitTarget {
     Task(Box<Execution>),
     Flow(Box<Flow>),
 }
 
-impl Awaited {
+impl WaitTarget {
     /// Finds an execution of the caller.
-    fn find(id: &str, context: &Context<'_>) -> Result<Awaited, Failure> {
+    fn find(id: &str, context: &Context<'_>) -> Result<WaitTarget, Failure> {
         Ok(match is_flow(id) {
-            true => Awaited::Flow(Box::new(execution_of(id, context)?)),
-            false => Awaited::Task(Box::new(find_task(id, context)?)),
+            true => WaitTarget::Flow(Box::new(execution_of(id, context)?)),
+            false => WaitTarget::Task(Box::new(find_task(id, context)?)),
         })
     }
 
     fn is_over(&self) -> bool {
         match self {
-            Awaited::Task(task) => task.status.is_over(),
-            Awaited::Flow(flow) => flow.status.is_over(),
+            WaitTarget::Task(task) => task.status.is_over(),
+            WaitTarget::Flow(flow) => flow.status.is_over(),
         }
     }
 }
 
 /// Waits for an execution. Returns its state, and whether the time was over before its end.
-fn wait(input: &Json, context: &Context<'_>) -> Result<(Awaited, bool), Failure> {
+fn wait(input: &Json, context: &Context<'_>) -> Result<(WaitTarget, bool), Failure> {
     let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
     if timeout_seconds < 1 || poll_interval_seconds < 1 {
         let message = "`timeout_seconds` and `poll_interval_seconds` must be at least 1";
@@ -63,7 +63,7 @@ fn wait(input: &Json, context: &Context<'_>) -> Result<(Awaited, bool), Failure>
     }
     let patience = Duration::from_secs(timeout_seconds.min(MAX_WAIT_SECONDS).unsigned_abs());
     let begun = context.clock.now();
-    let mut awaited = Awaited::find(&execution_id, context)?;
+    let mut awaited = WaitTarget::find(&execution_id, context)?;
     while !awaited.is_over() {
         let waited = context.clock.now().since(begun);
         if patience <= waited {
@@ -73,7 +73,7 @@ fn wait(input: &Json, context: &Context<'_>) -> Result<(Awaited, bool), Failure>
             return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the execution continues"));
         }
         context.workers()?.await_change(POLL_INTERVAL.min(patience.saturating_sub(waited)));
-        awaited = Awaited::find(&execution_id, context)?;
+        awaited = WaitTarget::find(&execution_id, context)?;
     }
     Ok((awaited, false))
 }
@@ -82,8 +82,8 @@ fn wait(input: &Json, context: &Context<'_>) -> Result<(Awaited, bool), Failure>
 fn task(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (awaited, timed_out) = wait(input, context)?;
     let standing = match awaited {
-        Awaited::Task(task) => TaskStanding::from(*task),
-        Awaited::Flow(flow) => TaskStanding::from_flow(*flow, context),
+        WaitTarget::Task(task) => TaskStanding::from(*task),
+        WaitTarget::Flow(flow) => TaskStanding::from_flow(*flow, context),
     };
     Ok(Output::from_result(&TaskWaitResult::new(standing, timed_out)))
 }
@@ -92,8 +92,8 @@ fn task(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 fn flow(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (awaited, timed_out) = wait(input, context)?;
     let (standing, blackboard) = match awaited {
-        Awaited::Task(task) => (FlowStanding::from_task(*task), Object::new()),
-        Awaited::Flow(flow) => (FlowStanding::new(&flow, context), flow.blackboard),
+        WaitTarget::Task(task) => (FlowStanding::from_task(*task), Object::new()),
+        WaitTarget::Flow(flow) => (FlowStanding::new(&flow, context), flow.blackboard),
     };
     let blackboard = context.redactor.redact_json(&Json::Object(blackboard));
     // A truncated result would lose the status of the execution.

@@ -113,7 +113,7 @@ fn agents_keep_bytes_versions_and_events() {
     assert_eq!(done(&mut client, "updateAgent", forced)["agent_id"], created["agent_id"]);
     let query = json!({"query": "greeting people", "labels": {"role": "worker"}});
     let found = done(&mut client, "aegis.agent.search", query);
-    assert_eq!((&found["total"], &found["results"][0]["score"]), (&json!(1), &json!(1.0)), "{found:#}");
+    assert_eq!((&found["total"], &found["results"][0]["score"]), (&json!(2), &json!(1.0)), "{found:#}");
     let logs = done(&mut client, "agent.logs", json!({"agent_id": created["agent_id"], "limit": 2}));
     assert_eq!((&logs["total"], logs["events"].as_array().unwrap().len()), (&json!(3), 2), "{logs:#}");
     let unknown =

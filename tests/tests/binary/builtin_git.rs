@@ -69,7 +69,7 @@ fn ssh_gets_the_key_of_the_policy() {
         "[git.credentials.deploy]\nhosts = [\"forge.example\"]\nkey = {:?}\n\n[[auto",
         key.display().to_string()
     );
-    let urls = "\"git@forge.example:*\", \"git@other.example:*\"";
+    let urls = "\"git@forge.example:*/*\", \"git@other.example:*\"";
     site.workspace.write(POLICY, rules(urls).replacen("[[auto", &credentials, 1));
     let mut client = Client::connect(&site, "local");
     let mut started = |url: &str, name: Option<&str>| {

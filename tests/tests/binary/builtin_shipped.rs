@@ -243,7 +243,7 @@ fn generated_manifest_waits_as_call_of_caller() {
     assert_eq!(waited["status"], "completed", "{waited:#}");
     let exported = done(&mut client, "agent.export", json!({"name": "poet"}));
     assert_eq!(exported["manifest_yaml"], AGENT);
-    // A profile that hides the resulting tool, other than the access that a person stands in for.
+    // A profile that hides the resulting tool, other than the access for which a person decides.
     let closed = format!("{PROFILES}\n[[profile]]\nname = \"guard.closed\"\nhide = [\"id:agent.create\"]\n");
     site.workspace.write(".brigade/tools/profiles.toml", closed);
     let gateway =

@@ -17,7 +17,7 @@ fn the_demo_runs_all_steps_and_keeps_its_workspace() {
     for expect in [
         "$ brigade tools list",
         "did you mean `paths`?",
-        "status:         approved",
+        "  approved, asked by command-line",
         "completed",
         "bin/count_words.py",
         "run list",

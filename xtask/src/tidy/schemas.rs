@@ -20,6 +20,8 @@ const OF_OTHERS: &[&str] = &[
     "examples",
     "extensions",
     "input_schema",
+    // The `server.json` of a registry.
+    "manifest",
     "output_schema",
     "params",
     "result",

@@ -270,7 +270,7 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ("issue.dispatch:assignee", "Who works on it: a person or an agent, as the tracker names them."),
     ("issue.dispatch:note", "A comment that is added, as Markdown."),
     ("issue.close:id", "The id or identifier of the issue, such as `ENG-42`."),
-    ("issue.close:state", "How it ends."),
+    ("issue.close:state", "How it ends: `completed`, or `canceled` without being done."),
     ("issue.close:note", "A comment that is added, as Markdown."),
 ];
 

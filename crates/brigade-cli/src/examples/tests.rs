@@ -81,6 +81,7 @@ fn examples_without_ids_work_in_the_sample_workspace() {
             "demo",
             "brigade setup",
             "brigade add",
+            "registry add",
             "--target",
             "~",
             "<",

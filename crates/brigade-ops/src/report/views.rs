@@ -187,7 +187,7 @@ pub struct LifeReport {
     pub events: Vec<LifeEvent>,
     /// What would happen if it were run or approved now, as sentences.
     pub now: Vec<String>,
-    /// The next command; `null` if there is none.
+    /// The next command, or `null`.
     pub next: Option<Hint>,
 }
 

@@ -261,7 +261,7 @@ fn changed(text: &str, tool: &Tool, change: &EnableChange) -> Result<(String, En
     row.changed = after != text;
     if row.enabled && row.effects.is_empty() && tool.mcp_tool_name.is_some() {
         row.detail = Some(match row.proposed_effects.is_empty() {
-            true => "it has no effects, and its server hints at none, so its calls are refused: grant some with `--effects`"
+            true => "it has no effects, and its server hints at none, so its calls are refused until some are granted"
                 .to_owned(),
             false => {
                 "its effects are only proposed, so its calls are refused: accept the hints, or grant others"

@@ -135,7 +135,7 @@ fn numbered(numbers: &ShownNumbers, number: u64) -> Result<Vec<ShownThing>, Erro
 }
 
 fn not_a_call(id: &str) -> Error {
-    let message = format!("`{}` is not a call, and needs an answer of its own", escape_terminal(id));
+    let message = format!("`{}` is not a call, so answer it with its own command", escape_terminal(id));
     Error::new(ErrorKind::Usage, message).hint(NextStep::AnswerByChoice(id.to_owned()))
 }
 

@@ -61,7 +61,7 @@ struct NumberedThings {
 }
 
 impl ShownNumbers {
-    /// Reads the numbers that this host gave. There are none in a damaged or foreign file.
+    /// Reads the numbers that this host gave. A damaged or foreign file has no numbers.
     pub fn read(context: &WorkspaceContext) -> ShownNumbers {
         let read = || {
             let bytes = context.fs.read(&RelPath::from_static(NUMBERS), MAX_BYTES).ok()?;

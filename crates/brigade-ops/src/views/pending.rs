@@ -91,7 +91,7 @@ pub fn pending(context: &WorkspaceContext, groups: Vec<WaitingGroup>) -> Pending
     }
 }
 
-/// Returns what equal requests share: who asks for what, and how it stands.
+/// Returns what equal requests share: who asks for what, and its state.
 fn request_of(call: &Call) -> String {
     let parts = [
         call.status.as_str(),

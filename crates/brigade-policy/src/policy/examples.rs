@@ -4,7 +4,7 @@ use brigade_catalog::{ApprovalMode, Family, Seconds, Tool};
 use brigade_core::Json;
 
 use crate::document::{Reader, Value};
-use crate::testing::{PolicyTest, TestSubject};
+use crate::testing::{Expectation, PolicyTest, TestSubject};
 
 const KEYS: &[&str] = &[
     "tool",
@@ -22,9 +22,6 @@ const KEYS: &[&str] = &[
 
 /// The id of an inline tool without one.
 const INLINE: &str = "inline";
-
-/// The agent of a test that names none.
-const DEFAULT_AGENT: &str = "local";
 
 /// Reads the tests.
 pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, top: &[&str]) -> Vec<PolicyTest> {
@@ -100,19 +97,20 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, top: &[&str]) -> 
                 TestSubject::Inline(Box::new(tool))
             }
         };
-        let agent = match agent {
-            None => DEFAULT_AGENT.parse().ok(),
-            Some(agent) => {
-                let name = agent.value.parse().ok();
-                if name.is_none() {
-                    let message = "expected the name of an agent: letters, digits, `-` and `_`, at most 64";
-                    reader.error_at(agent.place, &format!("{prefix}agent"), message, None);
-                }
-                name
+        let agent = agent.and_then(|agent| match agent.value.parse() {
+            Ok(name) => Some(name),
+            Err(_) => {
+                let message = "expected the name of an agent: letters, digits, `-` and `_`, at most 64";
+                reader.error_at(agent.place, &format!("{prefix}agent"), message, None);
+                None
             }
-        };
-        let (Some(expect), Some(agent)) = (expect, agent) else { continue };
+        });
+        let Some(expect) = expect else { continue };
         match expect.value.parse() {
+            Ok(Expectation::Rule(_)) if agent.is_none() => {
+                let message = "a rule approves calls of agents only, so the test needs `agent`";
+                reader.error_at(expect.place, &format!("{prefix}expect"), message, None);
+            }
             Ok(expect) => tests.push(PolicyTest { place, subject, args, agent, expect, because }),
             Err(message) => reader.error_at(expect.place, &format!("{prefix}expect"), message, None),
         }

@@ -54,8 +54,8 @@ pub(super) struct Login {
 }
 
 impl Login {
-    /// Returns the login for a URL: the named credential, or the first one for its host. An ssh URL without a credential
-    /// uses the user's ssh agent.
+    /// Returns the login for a URL: the named credential, or the first one for its host. An ssh URL without a
+    /// credential uses the user's ssh agent.
     ///
     /// # Errors
     /// Fails if there is no such credential, if it is not for this host, or if its token or key cannot be used.

@@ -47,7 +47,7 @@ fn round(value: f64) -> f64 {
 ///
 /// # Errors
 /// Returns `validation_failed` if the mean of their scores or confidences is too low or one gave none, and
-/// `not_available_here` if judges are demanded where there is none.
+/// `not_available_here` if judges are demanded and no judge is configured.
 pub(super) fn judged(input: &Json, manifest: &str, context: &Context<'_>) -> Result<Semantic, Failure> {
     let args: JudgeArgs = arguments(input)?;
     let demands = args.judge_agents.is_some() || args.min_score.is_some() || args.min_confidence.is_some();

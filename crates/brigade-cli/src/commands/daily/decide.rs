@@ -80,7 +80,7 @@ pub(crate) struct RejectArgs {
     #[command(flatten)]
     choice: ChoiceArgs,
 
-    /// Reason for the decision, which agents are told
+    /// Reason for the decision, which agents see
     #[arg(long, short, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     reason: Option<String>,
 }

@@ -39,7 +39,7 @@ pub(super) fn read(text: &str, now: Timestamp, offset_minutes: i32) -> Option<Ti
         return local(clock.unix_micros());
     }
     let written: Timestamp = text.parse().ok()?;
-    // A time with an offset of its own is not local.
+    // A time with an offset is not local.
     let has_offset = text.get(10..).is_some_and(|rest| rest.contains(['Z', 'z', '+', '-']));
     if has_offset { Some(written) } else { local(written.unix_micros()) }
 }

@@ -12,8 +12,9 @@ use crate::session::Session;
 ///
 /// A FILE has entries of our own TOML, tools of other registries in YAML or JSON, or is server.json of the MCP
 /// registry, or an .mcpb bundle, which is unpacked. A REF is what `tools discover` names: mcp:NAME, skill:NAME or
-/// harness:HARNESS.TOOL, with @HARNESS/SCOPE where definitions differ; or registry:ID, an entry of a tools registry that
-/// is read in place. Starts nothing. An MCP server becomes a runtime; after a review, `tools enable` brings its tools.
+/// harness:HARNESS.TOOL, with @HARNESS/SCOPE where definitions differ; or registry:ID, an entry of a tools registry
+/// that is read in place. Starts nothing. An MCP server becomes a runtime; after a review, `tools enable` brings its
+/// tools.
 #[derive(Args, Debug)]
 pub(crate) struct RegisterArgs {
     /// Files with tools, and ids of discovered entries

@@ -1,8 +1,8 @@
 //! A call with what a person decides on first: tool, arguments, effects. Everything else is one line for each group.
 
-use brigade::{Access, BoundBy, Call, CallKind, CallStatus, MayLoad, Preview};
+use brigade::{Access, BoundBy, Call, CallKind, CallStatus, Preview};
 
-use super::{files_by, show_arguments, show_runs};
+use super::{files_by, show_arguments, show_code, show_runs};
 use crate::render::page::Sheet;
 use crate::render::text::{Text, Tone};
 use crate::render::when::{self, Now};
@@ -29,20 +29,15 @@ pub(super) fn show_lead(call: &Call, now: Now, sheet: &mut Sheet) {
 /// Shows what a call would run and may access, and how it differs from the last approved call of its tool.
 pub(super) fn show_preview(preview: &Preview, sheet: &mut Sheet) {
     show_runs(preview, sheet);
+    let Access { closed, .. } = &preview.access;
     sheet.field("may", access(&preview.access));
+    sheet.field_if("stays closed", Some(closed.join(", ")).filter(|closed| !closed.is_empty()));
     sheet.short_field("binds", bound(preview));
     if let Some(program) = preview.queued_program.as_ref().filter(|_| preview.binding.program.is_some()) {
         let moved = format!("when the call was queued, PATH led to {program}");
         sheet.line(Text::new(Tone::Warning, &moved));
     }
-    if !preview.bound_code.unbound.is_empty() {
-        let files = match preview.bound_code.unbound.as_slice() {
-            [file] => file.clone(),
-            files => format!("{} files", files.len()),
-        };
-        let used = format!("{files}, used by the last observed run");
-        sheet.field("not bound", Text::new(Tone::Warning, &used));
-    }
+    show_code(&preview.bound_code, preview.binding.program.is_some(), sheet);
 }
 
 /// Sums up what a call may access.
@@ -66,19 +61,10 @@ fn bound(preview: &Preview) -> String {
     let binding = &preview.binding;
     let program = binding.program.iter().map(|program| format!("program {}", program.path));
     let command = files_by(&preview.bound_code, BoundBy::Command);
-    let code = preview.bound_code.files.len().saturating_sub(command.len());
-    let code = (0 < code).then(|| format!("{code} files of code"));
     let named = binding.named.keys().cloned();
     let directory = binding.directory.iter().map(|directory| format!("directory {directory}"));
     let pin = binding.pin.iter().map(|_| "the server's listing".to_owned());
-    let parts: Vec<String> =
-        program.chain(command).chain(code).chain(named).chain(directory).chain(pin).collect();
-    let loads = match preview.bound_code.may_also_load {
-        _ if binding.program.is_none() => "",
-        MayLoad::Workspace => "; may also load: anything in the workspace",
-        MayLoad::Nothing => "; may load nothing else",
-    };
-    format!("{}{loads}", parts.join(", "))
+    program.chain(command).chain(named).chain(directory).chain(pin).collect::<Vec<_>>().join(", ")
 }
 
 /// Shows the rest of a call in one line each: its contract, and what happened to it.
