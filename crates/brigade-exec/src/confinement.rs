@@ -10,8 +10,8 @@ use brigade_fs::{DiskFs, Fs as _, RelPath};
 use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{
     Enforcement, Extent, Limits, LocalSockets, Mode, Network, OpenedRepository, PrivateFolder,
-    ProtectedEntries, Repositories, SandboxProfile, WritableScope, json_files_in, system_read_paths,
-    without_links, without_links_below,
+    ProtectedEntries, Repositories, SandboxProfile, WritableScope, folders_in, json_files_in,
+    system_read_paths, without_links, without_links_below,
 };
 
 use crate::closed_places::search_closed;
@@ -102,7 +102,7 @@ pub(crate) fn confine(
     }
     read.extend(folders.repository.map(Path::to_owned));
     read.extend(named_paths(&grants.read_paths, "read_paths", folders, &mut notes));
-    read.extend(health_of_runtimes(folders.workspace));
+    read.extend(shown_of_runtimes(folders.workspace));
     read.extend(folders.work.filter(|work| !work.is_writable).map(|work| work.path.to_owned()));
     read.extend(folders.work.and_then(|work| work.objects).map(Path::to_owned));
     let mut asked = named_paths(&grants.write_paths, "write_paths", folders, &mut notes);
@@ -298,9 +298,13 @@ fn hidden(workspace: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Lists the files by which a run can tell how the runtimes of the workspace are: all that it sees of their state.
-fn health_of_runtimes(workspace: &Path) -> Vec<PathBuf> {
-    json_files_in(&workspace.join(STATE_FOLDER).join("tools/runtime"))
+/// Lists what a run sees of the state of the runtimes: the files by which it can tell how they are, and the programs of
+/// bundles.
+fn shown_of_runtimes(workspace: &Path) -> Vec<PathBuf> {
+    let runtimes = workspace.join(STATE_FOLDER).join("tools/runtime");
+    let bundles = folders_in(&runtimes).into_iter().flat_map(|folder| folders_in(&folder));
+    let bundles = bundles.filter(|folder| folder.ends_with("bundle"));
+    json_files_in(&runtimes).into_iter().chain(bundles).collect()
 }
 
 /// Returns the limits of each process of a run.

@@ -141,13 +141,15 @@ fn beginning_and_end(text: &str) -> String {
     format!("{} {}", short(&whole, MAX_SHOWN_CHARS), end.trim_start())
 }
 
-/// Returns the paths that a server could not write, each once. Python works the same without its cache.
+/// Returns the paths that a server could not write, each once. Python works the same without its cache, and programs
+/// without a terminal.
 fn denied_writes(denied: &[ObservedDenial]) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for denial in denied {
         let path = denial.path.display().to_string();
         let is_write = matches!(denial.what, Attempt::Write | Attempt::Create);
-        if is_write && !path.split('/').any(|part| part == PYTHON_CACHE) && !paths.contains(&path) {
+        let is_noise = path.starts_with("/dev/") || path.split('/').any(|part| part == PYTHON_CACHE);
+        if is_write && !is_noise && !paths.contains(&path) {
             paths.push(path);
         }
     }
@@ -296,6 +298,7 @@ mod tests {
         let denied = [
             denial("data/x.db", Attempt::Write),
             denial("lib/__pycache__/a.pyc", Attempt::Write),
+            denial("/dev/tty", Attempt::Write),
             denial("/root/.npmrc", Attempt::Read),
             denial("data/x.db", Attempt::Create),
         ];

@@ -66,7 +66,7 @@ pub use installation::{
     Installation, ProgramOrigin, Surroundings, installation_in, installation_of, system_read_paths,
 };
 pub use kept::{
-    ProtectedEntries, WritableScope, is_only_of_root, json_files_in, shared_git, without_links,
+    ProtectedEntries, WritableScope, folders_in, is_only_of_root, json_files_in, shared_git, without_links,
     without_links_below,
 };
 pub(crate) use platform::PreparedSandbox;

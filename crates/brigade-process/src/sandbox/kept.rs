@@ -187,6 +187,15 @@ pub fn json_files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Lists the directories in a directory, sorted; empty if it cannot be read. Links are no directories.
+pub fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let is_folder = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let mut folders: Vec<PathBuf> = entries.filter(is_folder).map(|entry| entry.path()).collect();
+    folders.sort();
+    folders
+}
+
 /// Returns an existing path without links.
 pub fn without_links(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok()
