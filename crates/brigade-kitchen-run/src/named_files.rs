@@ -67,6 +67,7 @@ pub(crate) fn changed<'w>(
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "the test makes files")]
 mod tests {
     use brigade_fs::DiskFs;
 

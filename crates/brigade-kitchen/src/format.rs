@@ -232,7 +232,8 @@ mod tests {
             names
         };
         let (mut prd, mut task) = (names(&written), names(&written["tasks"][0]));
-        (prd.sort(), task.sort());
+        prd.sort();
+        task.sort();
         assert_eq!((prd, task), (sorted(&keys::PRD), sorted(&keys::TASK)));
         for spelling in TABLE {
             let word = serde_json::Value::from(spelling.word);

@@ -96,7 +96,7 @@ impl<'c> Programs<'c> {
             OwnProgram::Writable(path) => Some((path, None)),
             OwnProgram::Missing => None,
         };
-        let (path, version) = runtime.programs.iter().find_map(|name| found(name))?;
+        let (path, version) = runtime.programs.iter().find_map(found)?;
         Some(RuntimeRow {
             language: runtime.name,
             version,

@@ -32,6 +32,7 @@ pub struct TrackedConfig {
 
 impl TrustStore {
     /// Refuses the bytes of a configuration file if git tracks it and no person of this host accepted them.
+    #[allow(clippy::result_large_err, reason = "an issue is made once for a file")]
     pub(crate) fn require_counting(&self, fs: &dyn Fs, file: &str, bytes: &[u8]) -> Result<(), ConfigIssue> {
         let accepted = || self.reviewed(fs, &target(file), &[part(bytes)]) == ReviewState::Yes;
         match brigade_fs::is_tracked(fs, file) && !accepted() {

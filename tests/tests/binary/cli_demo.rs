@@ -132,7 +132,7 @@ fn the_program_completes_ids_of_the_workspace() {
     let queued = ["tools", "call", "queue", "count-words", "--args", "{\"paths\":[\"README.md\"]}", "--json"];
     let queued = brigade.run(queued).json();
     let id = queued["call"]["id"].as_str().unwrap().to_owned();
-    assert_eq!(first(&["tools", "call", "approve", ""]), [id.clone()]);
+    assert_eq!(first(&["tools", "call", "approve", ""]), std::slice::from_ref(&id));
     assert_eq!(first(&["tools", "call", "approve", &id[..6]]), [id]);
     assert_eq!(first(&["tools", "call", "run", ""]), [""; 0]);
     // Bash asks with the words before the cursor.

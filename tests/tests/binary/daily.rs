@@ -20,9 +20,10 @@ fn text(site: &Site, words: &[&str]) -> String {
 }
 
 fn number_of(pending: &Value, id: &str) -> u64 {
-    let rows = pending["rows"].as_array().unwrap();
-    let row = rows.iter().find(|row| row["ids"].as_array().unwrap().contains(&json!(id))).unwrap();
-    row["number"].as_u64().unwrap()
+    let rows = pending["rows"].as_array().expect("a list of rows");
+    let has_id = |row: &&Value| row["ids"].as_array().is_some_and(|ids| ids.contains(&json!(id)));
+    let row = rows.iter().find(has_id).expect("a row for the call");
+    row["number"].as_u64().expect("a number")
 }
 
 /// Issue 45: a number means exactly what was shown with it.

@@ -226,7 +226,7 @@ fn changed_settings_apply_and_bound_ones_pause() {
             supervisor_events_file = \"log/events.jsonl\"";
         service.site.workspace.replace(".brigade/kitchen.toml", "max_parallel = 2", files);
     });
-    let read = |file: &str| service.site.workspace.read_text(&format!("log/{file}"));
+    let read = |file: &str| service.site.workspace.read_text(format!("log/{file}"));
     assert!(read("activity").contains("/US-002"), "{}", read("activity"));
     assert!(read("status.json").contains("\"done\":2"), "{}", read("status.json"));
     assert!(read("events.jsonl").contains("service_start"), "{}", read("events.jsonl"));

@@ -148,8 +148,11 @@ fn each_of_the_five_tools_can_be_called_after_registering() {
     assert!(of_server.is_empty(), "{of_server:#?}");
 }
 
+/// The start of a path, and the answer to the nth request of it.
+type Answer = (&'static str, fn(usize) -> Value);
+
 /// Serves answers by the start of the path, and notes the paths that were asked for.
-fn serve(answers: &'static [(&'static str, fn(usize) -> Value)]) -> (String, Arc<Mutex<Vec<String>>>) {
+fn serve(answers: &'static [Answer]) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -184,7 +187,7 @@ fn weather(version: &str, identifier: &str) -> Value {
 
 #[test]
 fn a_remote_registry_is_asked_only_where_the_policy_allows_it() {
-    const ANSWERS: &[(&str, fn(usize) -> Value)] = &[
+    const ANSWERS: &[Answer] = &[
         (
             "/v0.1/servers?search=weather",
             |_| json!({"servers": [weather("1.0.0", "weather")], "metadata": {}}),

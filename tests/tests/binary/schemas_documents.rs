@@ -150,6 +150,8 @@ fn a_whole_way_names_every_schema() {
     site.workspace.write("tools.yaml", "tools:\n  - id: fmt\n    name: fmt\n");
     json(&format!("tools register {} --dry-run", site.workspace.join("tools.yaml").display()));
     json("tools stats");
+    json("tools registry list");
+    json("setup --yes --dry-run");
     json("tools describe tool");
     json("tools contracts");
     json("tools trust tool --yes");
@@ -329,11 +331,13 @@ fn a_whole_way_names_every_schema() {
 }
 
 /// Documents that the command line never writes, because they are for programs that embed Brigade or are stored on
-/// disk; those of logins, which need a remote server; and files that people and workers write.
+/// disk; those of logins and registries, which need a remote server; and files that people and workers write.
 const UNSHOWN: &[&str] = &[
     "brigade.login.v1",
     "brigade.logout.v1",
     "brigade.prd.v1",
+    "brigade.registry-info.v1",
+    "brigade.registry-search.v1",
     "brigade.tool-lines.v1",
     "brigade.upstream-start.v1",
     "brigade.worker-result.v1",

@@ -229,7 +229,8 @@ pub(super) fn runs(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     let mut failed: HashSet<Fingerprint> = HashSet::new();
     for run in snapshot.runs {
         let is_counted = is_failed_run(run) && run.is_of_agent && !failed.insert(run.asks);
-        if !is_counted && !(run.is_of_agent && is_aged(snapshot, run.started_at)) {
+        let is_old = run.is_of_agent && is_aged(snapshot, run.started_at);
+        if !is_counted && !is_old {
             run_issues(run, &successes, found);
         }
     }
