@@ -16,7 +16,7 @@ pub(super) const FIRST_STEPS: &[Examples] = &[
         PROGRAM,
         "add",
         &[
-            ("brigade add git", "Put a server of an agent program behind the gateway"),
+            ("brigade add git", "Put a server of a program behind the gateway"),
             ("brigade add https://mcp.example.com --id docs", "Put a remote server there"),
             ("brigade add server.json --dry-run", "Show what a file would add"),
         ],

@@ -187,7 +187,7 @@ pub fn json_files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Lists the directories in a directory, sorted; empty if it cannot be read. Links are no directories.
+/// Lists the directories in a directory, sorted; empty if it cannot be read. Links do not count.
 pub fn folders_in(folder: &Path) -> Vec<PathBuf> {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let is_folder = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
