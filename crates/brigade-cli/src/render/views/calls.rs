@@ -257,11 +257,8 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
         let server = format!("kept, opened for {} of {tools}", preview.server_effects.join(", "));
         sheet.field("server", Text::from(server.as_str()));
     }
-    let Binding { program, directory, pin, .. } = &preview.binding;
-    let program = program.iter().map(|program| match &preview.queued_program {
-        Some(was) => format!("program {} (when the call was queued, PATH led to {was})", program.path),
-        None => format!("program {}", program.path),
-    });
+    let Binding { directory, pin, .. } = &preview.binding;
+    let program = bound_program(preview).into_iter();
     let directory = directory.iter().map(|directory| format!("directory {directory}"));
     let pin = pin.iter().map(|_| "the server's listing".to_owned());
     let named = preview.binding.named.keys().cloned();
@@ -271,6 +268,15 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
     show_code(&preview.bound_code, preview.binding.program.is_some(), sheet);
     sheet.field("asked by", call.caller.to_string());
     show_differences(preview, sheet);
+}
+
+/// Names the program that a call binds, and the one that it had when it was queued, if that was another.
+fn bound_program(preview: &Preview) -> Option<String> {
+    let program = preview.binding.program.as_ref()?;
+    Some(match &preview.queued_program {
+        Some(was) => format!("program {} (when the call was queued, PATH led to {was})", program.path),
+        None => format!("program {}", program.path),
+    })
 }
 
 /// Shows how a call differs from the last approved one of its tool.

@@ -2,7 +2,7 @@
 
 use brigade::{Access, BoundBy, Call, CallKind, CallStatus, Preview};
 
-use super::{files_by, show_arguments, show_code, show_runs};
+use super::{bound_program, files_by, show_arguments, show_code, show_runs};
 use crate::render::page::Sheet;
 use crate::render::text::{Text, Tone};
 use crate::render::when::{self, Now};
@@ -33,10 +33,6 @@ pub(super) fn show_preview(preview: &Preview, sheet: &mut Sheet) {
     sheet.field("may", access(&preview.access));
     sheet.field_if("stays closed", Some(closed.join(", ")).filter(|closed| !closed.is_empty()));
     sheet.short_field("binds", bound(preview));
-    if let Some(program) = preview.queued_program.as_ref().filter(|_| preview.binding.program.is_some()) {
-        let moved = format!("when the call was queued, PATH led to {program}");
-        sheet.line(Text::new(Tone::Warning, &moved));
-    }
     show_code(&preview.bound_code, preview.binding.program.is_some(), sheet);
 }
 
@@ -59,7 +55,7 @@ fn access(access: &Access) -> Text {
 /// Sums up what an approval binds.
 fn bound(preview: &Preview) -> String {
     let binding = &preview.binding;
-    let program = binding.program.iter().map(|program| format!("program {}", program.path));
+    let program = bound_program(preview).into_iter();
     let command = files_by(&preview.bound_code, BoundBy::Command);
     let named = binding.named.keys().cloned();
     let directory = binding.directory.iter().map(|directory| format!("directory {directory}"));
