@@ -22,13 +22,13 @@ const MAX_ARGUMENT: usize = 60;
 /// The maximum number of characters of all arguments in a row.
 const MAX_ARGUMENTS: usize = 240;
 
-/// Formats arguments for one row: short values first in their order, long texts cut.
+/// Formats arguments for one row: short values first, sorted by name, long texts cut.
 ///
 /// ```
 /// use brigade_core::Json;
 ///
 /// let args = Json::parse(r#"{"path": "src/a.rs", "depth": 2}"#).unwrap();
-/// assert_eq!(brigade_ops::arguments_line(&args), "path=src/a.rs depth=2");
+/// assert_eq!(brigade_ops::arguments_line(&args), "depth=2 path=src/a.rs");
 /// ```
 pub fn arguments_line(args: &Json) -> String {
     let Some(members) = args.as_object() else { return short(&args.to_compact(), MAX_ARGUMENTS) };

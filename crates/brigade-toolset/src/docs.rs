@@ -26,6 +26,7 @@ const PAGES: &[(&str, &str)] = &[
     ("architecture", include_str!("../../../docs/architecture.md")),
     ("builtin-tools", include_str!("../../../docs/builtin-tools.md")),
     ("connect", include_str!("../../../docs/connect.md")),
+    ("daily", include_str!("../../../docs/daily.md")),
     ("decisions", include_str!("../../../docs/decisions.md")),
     ("errors", include_str!("../../../docs/errors.md")),
     ("gateway", include_str!("../../../docs/gateway.md")),
