@@ -68,7 +68,7 @@ fn judge(repository: &Repository, validator: &Path) -> Result<(), Failure> {
     let run = |workspace: &Workspace, words: &[&str]| {
         run_command(workspace.command(&[&["tools"], words].concat()).stdout(Stdio::null()))
     };
-    run(&starter, &["init"])?;
+    run(&starter, &["init", "--with-skills"])?;
     let long = format!("---\nname: long\ndescription: {}\n---\n# Body\n", "word ".repeat(500).trim_end());
     let sources = SOURCES.into_iter().chain([("long", "skill", long.as_str())]);
     let places = skill_places(&every)?;

@@ -127,6 +127,7 @@ impl<'a, 's> Output<'a, 's> {
     }
 
     /// Returns the colour mode of standard error.
+    #[cfg(feature = "serve")]
     pub(crate) fn notes_colour(&self) -> Colour {
         self.notes.colour
     }
