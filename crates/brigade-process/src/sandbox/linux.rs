@@ -14,6 +14,7 @@ use super::around;
 use super::calls::{self, Filter, Links};
 use super::files::{self, Ruleset};
 use super::mounts::{self, Mounts, Placeholder};
+use super::private_files;
 use super::sealed::SealedCopies;
 use super::view::{self, View};
 use super::{Enforcement, LocalSockets, Mode, Network, PlaceholderCleanup, SandboxError, SandboxProfile};
@@ -126,7 +127,14 @@ fn build(
         }
         let gone = mounts::protected(profile).find(|path| path.symlink_metadata().is_err());
         match gone.filter(|_| keeping != PlaceholderCleanup::Asking) {
-            None => mounts = Some(Mounts::new(profile, home, refuses_links)?),
+            None => {
+                // Finding them takes time, and a question about enforcement does not depend on them.
+                let private = match keeping {
+                    PlaceholderCleanup::Asking => Vec::new(),
+                    _ => private_files::closed_to_run(profile),
+                };
+                mounts = Some(Mounts::new(profile, home, private, refuses_links)?);
+            }
             // If no keeper can remove placeholders later, the top level is closed instead.
             Some(gone) => {
                 why_not =

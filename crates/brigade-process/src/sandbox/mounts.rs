@@ -20,7 +20,6 @@ use crate::launch::{fork_into, last_errno, reap_code};
 use super::beneath::PreparedPath;
 use super::cover::Cover;
 use super::files::is_beneath;
-use super::private_files;
 use super::{SandboxError, SandboxProfile};
 
 /// The mode of a placeholder, by which other runs recognize it. The user can put files there meanwhile.
@@ -163,11 +162,12 @@ fn kind() -> Option<Kind> {
 }
 
 impl Mounts {
-    /// Prepares the mounts of a run. With `refuses_links` no link below the workspace is followed, and only files with
-    /// their own mount are executable there.
+    /// Prepares the mounts of a run, in which `private` files are empty. With `refuses_links` no link below the
+    /// workspace is followed, and only files with their own mount are executable there.
     pub(super) fn new(
         profile: &SandboxProfile,
         home: Option<&Path>,
+        private: Vec<PathBuf>,
         refuses_links: bool,
     ) -> Result<Mounts, SandboxError> {
         let kind = kind().ok_or_else(|| SandboxError::Unsupported("no mount namespaces".to_owned()))?;
@@ -182,11 +182,7 @@ impl Mounts {
         if let Some(home) = home {
             places.extend(closed_configuration(profile, home).map(|path| (path, View::Empty)));
         }
-        if rustix::process::geteuid().is_root() {
-            let named: Vec<&PathBuf> = profile.read.iter().chain(&profile.write).collect();
-            let closed = private_files::closed_to_others(profile.workspace.as_deref(), &named);
-            places.extend(closed.into_iter().map(|path| (path, View::Empty)));
-        }
+        places.extend(private.into_iter().map(|path| (path, View::Empty)));
         let workspace = profile.workspace.as_deref().filter(|_| refuses_links);
         if let Some(workspace) = workspace.filter(|path| !places.iter().any(|(place, _)| place == path)) {
             places.push((workspace.to_owned(), View::ReadOnly));

@@ -6,6 +6,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use super::SandboxProfile;
+
 /// The directories with settings of the machine among the paths that every run may read. What the system installs in
 /// others, such as `/usr`, is the same on every machine.
 const SETTINGS: [&str; 2] = ["/etc", "/opt"];
@@ -17,12 +19,16 @@ const MAX_ENTRIES: usize = 50_000;
 const READ: u32 = 0o4;
 const ENTER: u32 = 0o1;
 
-/// Returns the files of the machine that not everybody may read, except those of the workspace and those that the
-/// policy names by a path below the settings. Links are not followed, because what they lead to is found where it is.
-pub(super) fn closed_to_others(workspace: Option<&Path>, named: &[&PathBuf]) -> Vec<PathBuf> {
+/// Returns the files of the machine that not everybody may read, if this is a privileged user. Leaves out those of the
+/// workspace and those that the policy names by a path below the settings. Links are not followed, because what they
+/// lead to is found where it is.
+pub(super) fn closed_to_run(profile: &SandboxProfile) -> Vec<PathBuf> {
+    if !rustix::process::geteuid().is_root() {
+        return Vec::new();
+    }
     closed_below(&SETTINGS.map(PathBuf::from), &|path| {
-        workspace.is_some_and(|workspace| path.starts_with(workspace))
-            || named.iter().any(|named| {
+        profile.workspace.as_ref().is_some_and(|workspace| path.starts_with(workspace))
+            || profile.read.iter().chain(&profile.write).any(|named| {
                 path.starts_with(named) && !SETTINGS.iter().any(|all| Path::new(all).starts_with(named))
             })
     })
