@@ -359,8 +359,10 @@ mod tests {
         let bare = include_str!("starter/commented.toml")
             .lines()
             .map(|line| line.strip_prefix("# ").unwrap_or_default());
-        let examples =
-            bare.skip_while(|line| *line != "[[tool]]").map(|line| format!("{line}\n")).collect::<String>();
+        let examples = bare
+            .skip_while(|line| !line.starts_with("[[tool]]"))
+            .map(|line| format!("{line}\n"))
+            .collect::<String>();
         let catalog = Catalog::parse("tools.toml", Level::Project, examples.as_bytes());
         assert_eq!((catalog.issues(), catalog.tools().len()), (&[][..], 2), "{examples}");
     }

@@ -32,7 +32,7 @@ pub use arguments::command;
 pub use brigade::Exit;
 pub use mistake::report_mistakes;
 pub use render::CommandLine;
-pub use surroundings::{Streams, Surroundings, Terminal, Variables};
+pub use surroundings::{ShowInPager, Streams, Surroundings, Terminal, Variables};
 
 use std::ffi::OsString;
 

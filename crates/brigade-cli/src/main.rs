@@ -1,6 +1,7 @@
 //! The binary `brigade`: reads the environment of the process and returns its exit code.
 
 use std::io::{self, IsTerminal, Write as _};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
@@ -71,9 +72,9 @@ fn debug() -> Option<String> {
 }
 
 /// Shows a text in the pager, as git does: `BRIGADE_PAGER`, else `PAGER`, else `less`, which ends by itself if the text
-/// fits. With an empty one, or `cat`, the text is written as it is.
+/// fits. With an empty one, or `cat`, the text is written as it is. It never comes from where agents write.
 #[allow(clippy::disallowed_methods, reason = "the pager is started by the program, not by a command")]
-fn show_in_pager(text: &str) -> bool {
+fn show_in_pager(text: &str, find: &dyn Fn(&str) -> Option<PathBuf>) -> bool {
     let set = |name| std::env::var(name).ok();
     let typed = set("BRIGADE_PAGER").or_else(|| set("PAGER")).unwrap_or_else(|| "less".to_owned());
     let Ok(argv) = brigade::command::Argv::parse(&typed) else { return false };
@@ -81,6 +82,8 @@ fn show_in_pager(text: &str) -> bool {
     if program == "cat" {
         return false;
     }
+    let found = if program.contains('/') { Some(program.into()) } else { find(program) };
+    let Some(program) = found else { return false };
     let mut pager = Command::new(program);
     pager.args(rest).stdin(Stdio::piped());
     if set("LESS").is_none() {

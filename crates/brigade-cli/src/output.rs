@@ -3,11 +3,12 @@
 use std::cell::OnceCell;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use brigade::core::json::write_document;
 use brigade::core::{Clock, NextStep, Timestamp};
-use brigade::{Error, Exit, Report, SourceFiles};
+use brigade::{Env, Error, Exit, Report, SourceFiles, Workspace};
 use serde::Serialize;
 
 use crate::arguments::{ColorWhen, Globals};
@@ -18,7 +19,7 @@ use crate::render::text::{Colour, Text, Tone};
 use crate::render::when::Now;
 use crate::render::{CommandWords, View, refusals};
 use crate::session::Session;
-use crate::surroundings::{Streams, Surroundings, Terminal};
+use crate::surroundings::{ShowInPager, Streams, Surroundings, Terminal};
 
 /// The maximum length of a typed line.
 const MAX_LINE_BYTES: usize = 64 << 10;
@@ -62,17 +63,24 @@ pub(crate) struct Output<'a, 's> {
 }
 
 /// The pager of a terminal.
-#[derive(Clone, Copy)]
 struct Pager {
-    show: fn(&str) -> bool,
+    show: ShowInPager,
     terminal: Terminal,
+    directory: PathBuf,
 }
 
 impl Pager {
     /// Shows a text that is longer than the screen. Returns whether it did.
-    fn takes(self, text: &str) -> bool {
+    fn takes(&self, text: &str, session: Option<&Session<'_>>) -> bool {
         let rows = (self.terminal.measure)().map_or(usize::MAX, |(_, rows)| rows);
-        0 < rows && rows <= text.lines().count() && (self.show)(text)
+        let find = |name: &str| {
+            let workspace = match session {
+                Some(session) => session.workspace(),
+                None => Workspace::discover(&self.directory, Env::of_process()),
+            };
+            workspace.ok()?.own_program(name)
+        };
+        0 < rows && rows <= text.lines().count() && (self.show)(text, &find)
     }
 }
 
@@ -106,7 +114,10 @@ impl<'a, 's> Output<'a, 's> {
             pager: surroundings
                 .pager
                 .filter(|_| !shape.no_pager && !shape.json && !surroundings.dumb)
-                .and_then(|show| Some(Pager { show, terminal: surroundings.output? })),
+                .and_then(|show| {
+                    let directory = surroundings.current_directory.clone().ok()?;
+                    Some(Pager { show, terminal: surroundings.output?, directory })
+                }),
             broken: None,
         }
     }
@@ -253,7 +264,7 @@ impl<'a, 's> Output<'a, 's> {
 
     /// Writes text unchanged: help, the version, completions.
     pub(crate) fn text(&mut self, text: &str) -> Exit {
-        if self.pager.is_some_and(|pager| pager.takes(text)) {
+        if self.pager.as_ref().is_some_and(|pager| pager.takes(text, self.session)) {
             return Exit::Done;
         }
         self.write(Exit::Done, |out| out.write_all(text.as_bytes()))

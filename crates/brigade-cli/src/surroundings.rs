@@ -34,8 +34,11 @@ pub struct Surroundings {
     /// The terminal of standard error, if it is one.
     pub error: Option<Terminal>,
     /// Shows a text in the person's pager, and returns whether it did; `None` without a person at a terminal.
-    pub pager: Option<fn(&str) -> bool>,
+    pub pager: Option<ShowInPager>,
 }
+
+/// Shows a text in a pager, and returns whether it did. The second argument finds a program that agents cannot write.
+pub type ShowInPager = fn(&str, &dyn Fn(&str) -> Option<PathBuf>) -> bool;
 
 /// A selection of environment variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -143,7 +146,7 @@ mod tests {
         let terminal = Terminal { width: Some(80), measure: size };
         let surroundings = Surroundings {
             output: Some(terminal),
-            pager: Some(|_| true),
+            pager: Some(|_, _| true),
             ..Surroundings::for_test(folder.path())
         };
         let shown = |line: &str| {

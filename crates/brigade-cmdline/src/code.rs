@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::argv::Argv;
 use crate::programs::{Finds, Program, Role, Row, Script};
-use crate::reads::Files;
+use crate::reads::{Files, PathTarget};
 use crate::risk::{Inner, LOADING, Word, code_values, find_commands, look_through, numbered, wrapped};
 
 /// An operand that an interpreter takes as a script.
@@ -139,11 +139,22 @@ fn operand<'a>(row: &Row, word: &'a Word) -> Option<Operand<'a>> {
 
 /// Returns the script of a command if it does not exist, as written in the command.
 pub fn missing_script(argv: &Argv, directory: &Path, files: &dyn Files) -> Option<String> {
+    let is_missing = |found: PathTarget| found != PathTarget::Nowhere && found.kind().is_none();
+    script_that(is_missing, argv, directory, files)
+}
+
+/// Returns the script of a command if its target is of this kind, as written in the command.
+pub(crate) fn script_that(
+    is_of_kind: impl Fn(PathTarget) -> bool,
+    argv: &Argv,
+    directory: &Path,
+    files: &dyn Files,
+) -> Option<String> {
     let chain = wrapped(numbered(argv.words()));
     let (words, moved) = chain.last()?;
     let script = script_of(words).filter(|script| script.is_exact)?;
     let found = files.look(&directory.join(moved).join(&script.word.text));
-    (found != crate::reads::PathTarget::Nowhere && found.kind().is_none()).then(|| script.word.text.clone())
+    is_of_kind(found).then(|| script.word.text.clone())
 }
 
 /// Returns the first word after the `reviewed` ones that becomes code: a program, the script of an interpreter, or a

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::argv::Argv;
 use crate::chosen::{ChosenCode, chosen_code};
-use crate::code::{code_at, missing_script};
+use crate::code::{code_at, missing_script, script_that};
 use crate::path::find_program;
 use crate::programs::{Program, Role};
 use crate::risk::{PlacedWords, Word, numbered, wrapped};
@@ -92,6 +92,8 @@ pub struct Reads {
     pub named_by_workspace: BTreeSet<PathBuf>,
     /// The script that the command runs, if it does not exist.
     pub missing: Option<String>,
+    /// The script that the command runs, if it is a pipe, socket or device of the workspace.
+    pub special: Option<String>,
     /// A word of code whose target differs in each process, such as `/proc/self/cwd/x.py`.
     pub of_process: Option<String>,
     /// How the command chooses its code, if it does so itself.
@@ -118,8 +120,10 @@ pub struct Reads {
 /// # Ok::<(), brigade_cmdline::argv::InvalidCommand>(())
 /// ```
 pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads {
+    let is_special = |target| target == PathTarget::Inside(Some(Kind::Other));
     let mut reads = Reads {
         missing: missing_script(argv, directory, files),
+        special: script_that(is_special, argv, directory, files),
         of_process: path_of_process(argv).map(str::to_owned),
         ..Reads::default()
     };

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use brigade_core::{Fingerprint, FingerprintStream};
-use brigade_fs::BoundFileLimit;
+use brigade_fs::{BoundFileLimit, ReadTimer};
 use brigade_process::{Program, is_sealed};
 
 /// An open program and the sha256 of its bytes.
@@ -112,12 +112,14 @@ impl OpenedProgram {
         let mut file = program.file().ok_or(io::ErrorKind::NotFound)?.take(limit.saturating_add(1));
         let mut hasher = FingerprintStream::new();
         let mut buffer = vec![0; 256 * 1024];
+        let timer = ReadTimer::new();
         loop {
             let read = file.read(&mut buffer)?;
             if read == 0 {
                 break;
             }
             hasher.update(&buffer[..read]);
+            timer.check()?;
         }
         if file.limit() == 0 {
             return Err(too_large());

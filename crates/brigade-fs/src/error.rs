@@ -150,6 +150,11 @@ impl FsError {
         self.kind == FsErrorKind::NotFound
     }
 
+    /// Returns whether the operation was cancelled while it read the file.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.kind, FsErrorKind::Other { kind: io::ErrorKind::Interrupted, .. })
+    }
+
     /// Returns whether the name is already taken.
     pub fn is_exists(&self) -> bool {
         self.kind == FsErrorKind::Exists

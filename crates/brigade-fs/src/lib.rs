@@ -47,7 +47,7 @@ pub use beneath::{EntryMetadata, Folder, OpenFile};
 pub use disk::{DiskFs, by_words};
 pub use error::{FsError, FsErrorKind};
 pub use faulty::{Crash, Fault, FaultyFs};
-pub use fingerprint::{BoundFileLimit, bound_fingerprint, fingerprint};
+pub use fingerprint::{BoundFileLimit, CancelReading, ReadTimer, bound_fingerprint, fingerprint};
 pub use fs::{DirEntry, FileId, FileKind, FileMode, Fs, Location, Metadata, Owner, ReadFile, WriteFile};
 pub use late::DeferredFs;
 pub use lines::{Line, Lines};

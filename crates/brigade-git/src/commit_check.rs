@@ -39,6 +39,12 @@ pub enum CommitRefusal {
         /// The line.
         line: u64,
     },
+    /// It adds a file whose name holds a secret.
+    #[error("the name of `{}`, which the commit adds, holds a bound value or a token; rename it", escape_terminal(.path))]
+    SecretName {
+        /// The file, masked.
+        path: String,
+    },
 }
 
 /// Checks commits.
@@ -96,6 +102,7 @@ impl CommitCheck<'_> {
             check: self,
             refusal: None,
             secret: self.redactor.map(|redactor| FirstSecret::new(redactor, 1)),
+            names: self.redactor.map(Redactor::for_refusals),
             file: None,
             next: 0,
             target: Vec::new(),
@@ -120,6 +127,8 @@ struct Search<'c> {
     check: &'c CommitCheck<'c>,
     refusal: Option<CommitRefusal>,
     secret: Option<FirstSecret>,
+    /// Finds secrets in names of files.
+    names: Option<Redactor>,
     /// The file whose text is searched.
     file: Option<Vec<u8>>,
     /// The number of the line that would continue the text.
@@ -141,7 +150,12 @@ impl Search<'_> {
 impl PatchSink for Search<'_> {
     fn file(&mut self, file: &PatchFile) {
         if self.refusal.is_none() {
-            self.refusal = self.check.closes(&String::from_utf8_lossy(&file.path));
+            let path = String::from_utf8_lossy(&file.path);
+            self.refusal = self.check.closes(&path);
+            let names = self.names.as_ref().filter(|_| self.refusal.is_none() && file.status != b'D');
+            if names.is_some_and(|names| names.redact_str(&path) != path) {
+                self.refusal = Some(CommitRefusal::SecretName { path: self.check.shown(&path) });
+            }
         }
     }
 

@@ -258,6 +258,8 @@ impl SkillDirectory {
 
 #[cfg(test)]
 mod tests {
+    use brigade_core::{AgentFiles, ClosedPlace, closed_place};
+
     use super::*;
 
     #[test]
@@ -311,6 +313,20 @@ mod tests {
             for shelf in harness.shelves {
                 let is_of_user = shelf.path.starts_with('~') || shelf.path.is_empty();
                 assert_eq!(is_of_user, shelf.extent == Extent::User, "{}", shelf.path);
+            }
+        }
+    }
+
+    /// Issue 42: an agent that writes there has a program started at the next start of the agent program.
+    #[test]
+    fn project_files_are_closed_to_agents() {
+        for harness in harnesses() {
+            let of_project = |config: &Config| config.extent == Extent::Project;
+            for config in harness.configs().into_iter().filter(of_project) {
+                for path in config.files.linux.iter().chain(config.files.macos) {
+                    let closed = closed_place(path, AgentFiles::Closed);
+                    assert_eq!(closed, Some(ClosedPlace::AgentFile), "{} {path}", harness.label());
+                }
             }
         }
     }

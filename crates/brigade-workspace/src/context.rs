@@ -12,7 +12,7 @@ use brigade_call::{Caller, Paths};
 use brigade_catalog::edit::OnExisting;
 use brigade_core::{Clock, ErrorKind, NeutralWords, StepFormatter, SystemClock, Timestamp, codes};
 use brigade_exec::HostEnvironment;
-use brigade_fs::{Fs, WorkspaceKey};
+use brigade_fs::{CancelReading, Fs, WorkspaceKey};
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
 use brigade_queue::{JournalStore, LocalHost, Queue, Store};
@@ -112,6 +112,12 @@ impl WorkspaceContext {
             clock: &*self.clock,
             names: self.names.as_deref(),
         }
+    }
+
+    /// Ends reading of bound files in this thread when the operation is cancelled, while the guard exists.
+    pub fn cancels_reading(&self) -> Option<CancelReading> {
+        let token = self.cancel.clone()?;
+        Some(CancelReading::when(move || token.is_cancelled()))
     }
 
     /// Opens the queue. Reads and writes nothing.

@@ -33,6 +33,8 @@ pub(crate) enum NotBound {
     Unreadable(String),
     /// A path with another meaning in each process, such as `/proc/self/cwd/x.py`.
     OfProcess(String),
+    /// A script that is a pipe, socket or device, which gives other bytes each time.
+    Special(String),
     /// A file that is too large, and why.
     TooLarge(String, String),
 }
@@ -90,6 +92,13 @@ impl NamedFiles {
                 NotBound::TooLarge(path, why) => (
                     format!("`{}` is not bound: {why}", escape_terminal(path)),
                     "name a smaller file, or raise `max_bound_file` in the policy",
+                ),
+                NotBound::Special(path) => (
+                    format!(
+                        "`{}` is not a regular file, so an approval cannot bind it",
+                        escape_terminal(path)
+                    ),
+                    "name the file to run in `command`",
                 ),
                 NotBound::OfProcess(word) => (
                     format!("`{}` names another file in each process", escape_terminal(word)),
@@ -160,12 +169,13 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
             Err(error) if is_too_large(&error) => {
                 let _ = named.not_bound.insert(NotBound::too_large(name, &error));
             }
+            Err(error) if error.is_cancelled() => return Err(error),
             // An unreadable file cannot be run, or only the system reads it.
             Err(_) => {}
         }
     }
     for path in &reads.executed {
-        named.bind_links(fs, path);
+        named.bind_links(fs, path)?;
     }
     let installation = reader.host.installation(&reads);
     named.program_paths = installation.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
@@ -175,6 +185,7 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
         named.program_paths.extend(bridge.map(|path| path.to_string_lossy().into_owned()));
     }
     named.not_bound.extend(reads.of_process.map(NotBound::OfProcess));
+    named.not_bound.extend(reads.special.map(NotBound::Special));
     named.near =
         reads.missing.as_deref().and_then(|script| near_path(script.as_ref(), &directory.join(script)));
     named.missing = reads.missing;
@@ -288,15 +299,17 @@ impl NamedFiles {
     }
 
     /// Binds the targets of all links of the workspace on a path.
-    fn bind_links(&mut self, fs: &dyn Fs, path: &Path) {
+    fn bind_links(&mut self, fs: &dyn Fs, path: &Path) -> Result<(), FsError> {
         for link in links_on(fs, path) {
             // Many paths may use the same link.
-            if let Entry::Vacant(place) = self.files.entry(link.as_str().to_owned())
-                && let Ok(fingerprint) = file_fingerprint(fs, link.as_str())
-            {
-                place.insert(fingerprint);
+            let Entry::Vacant(place) = self.files.entry(link.as_str().to_owned()) else { continue };
+            match file_fingerprint(fs, link.as_str()) {
+                Ok(fingerprint) => drop(place.insert(fingerprint)),
+                Err(error) if error.is_cancelled() => return Err(error),
+                Err(_) => {}
             }
         }
+        Ok(())
     }
 
     /// Binds the links of the workspace on a path, and its target if that is a file.
@@ -320,7 +333,7 @@ impl NamedFiles {
             }
         };
         let Ok(metadata) = metadata else { return Ok(()) };
-        self.bind_links(fs, spelled);
+        self.bind_links(fs, spelled)?;
         if metadata.kind != FileKind::File { Ok(()) } else { self.bind(fs, name) }
     }
 
@@ -332,6 +345,7 @@ impl NamedFiles {
             Err(error) if is_too_large(&error) => {
                 let _ = self.not_bound.insert(NotBound::too_large(place.into_key(), &error));
             }
+            Err(error) if error.is_cancelled() => return Err(error),
             // Interpreters cannot run files that may not be read.
             Err(_) if place.key().starts_with('/') => {}
             Err(error) if error.kind == FsErrorKind::Permission => {
@@ -373,10 +387,10 @@ mod tests {
         std::os::unix::fs::symlink("code.py", fs.root().join("link.py")).unwrap();
         let mut named = NamedFiles::default();
         let link = fs.root().join("link.py");
-        named.bind_links(&fs, &link);
+        named.bind_links(&fs, &link).unwrap();
         let first = named.files.clone();
         std::fs::write(fs.root().join("code.py"), "second").unwrap();
-        named.bind_links(&fs, &link);
+        named.bind_links(&fs, &link).unwrap();
         assert_eq!((named.files == first, first.contains_key("link.py")), (true, true));
     }
 

@@ -179,6 +179,7 @@ impl AgentCalls {
         then: &PlannedFn<'_, T>,
     ) -> Result<T, Error> {
         check_offer(shown, tool, &args)?;
+        let _reading = self.room.cancels_reading();
         if let Some(row) = definition(tool) {
             check_arguments(row, &args)?;
         }

@@ -1,6 +1,6 @@
 //! A workspace: the directory that holds `.brigade`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brigade_access::LANES;
@@ -12,7 +12,7 @@ use brigade_fs::{DiskFs, Fs, RelPath};
 use brigade_ops::{
     Calls, Checkpoints, Daily, Error, ErrorKind, MARKER, Pins, Runs, Runtimes, marked_workspace,
 };
-use brigade_workspace::{SourceFiles, did_you_mean, near_path, no_home};
+use brigade_workspace::{SourceFiles, did_you_mean, near_path, no_home, own_programs, policy_on_disk};
 
 use crate::agent_calls::AgentCalls;
 use crate::agents::Agents;
@@ -148,6 +148,12 @@ impl Workspace {
             )
         })?;
         Workspace::discover(&start, Env::of_process())
+    }
+
+    /// Finds a program for Brigade's own use on `PATH`, never in a directory that agents can write.
+    pub fn own_program(&self, name: &str) -> Option<PathBuf> {
+        let policy = policy_on_disk(&*self.room.fs);
+        own_programs(self.root(), &self.room.environment, &policy).find(name).found()
     }
 
     /// Ends the tasks of agents that run in this process, and waits for their workers. Nothing begins after that.

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests change the files that an approval binds")]
 
 use std::fs;
+use std::process::Command;
 
 use brigade_tests::Site;
 
@@ -80,4 +81,19 @@ fn commands_allowed_by_an_entry_are_still_judged() {
     site.workspace.write(".brigade/tools.toml", Site::entry("tool", "tar -xf a.tar", lines));
     let answer = site.json(["call", "plan", "tool", "--args", r#"{"a": "--to-comm=sh -c x"}"#]).expect(1);
     assert_eq!(answer["blocker_details"][0]["code"], "high_risk_command", "{answer:#}");
+}
+
+/// Issue 42: a pipe gives other bytes each time, so approving it would approve any code.
+#[test]
+fn a_pipe_is_not_bound_as_a_script() {
+    let site = Site::script("");
+    let made = Command::new("mkfifo").arg(site.workspace.join("bin/pipe.py")).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    for (command, code) in
+        [("python3 bin/pipe.py", 1), ("env -C bin python3 pipe.py", 1), ("cat bin/pipe.py", 0)]
+    {
+        site.workspace.write(".brigade/tools.toml", Site::entry("tool", command, ""));
+        let plan = site.json(["call", "plan", "tool"]).expect(code);
+        assert_eq!(plan.to_string().contains("code_not_bound"), code == 1, "{command}: {plan:#}");
+    }
 }

@@ -180,6 +180,11 @@ fn commits_take_no_closed_place_and_no_secret() {
     let refused = client.call("git.commit", commit(&[]));
     assert_eq!(about(&refused)["code"], "secret_in_commit", "{refused:#}");
     assert!(refused.to_string().contains("`token.txt` line 2"), "{refused:#}");
+    let named = site.workspace.join("AKIAIOSFODNN7EXAMPLE.txt");
+    std::fs::rename(site.workspace.join("token.txt"), &named).unwrap();
+    std::fs::write(&named, "").unwrap();
+    fails(&mut client, "git.commit", commit(&[]), "secret_in_commit");
+    std::fs::remove_file(named).unwrap();
     site.workspace.write("token.txt", "this.token = reply.accessToken\n");
     done(&mut client, "git.commit", commit(&[]));
 

@@ -4,6 +4,7 @@
 
 use std::fs::OpenOptions;
 use std::io::pipe;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use brigade_testkit::{Brigade, Run, TempWorkspace};
@@ -313,4 +314,23 @@ fn doctor_groups_equal_projection_issues() {
     assert_eq!(entries("warning[unmanaged_projection]: frontend/claude: "), 1, "{text}");
     let report = brigade.run(["tools", "doctor", "--json", "--tool", "frontend"]).json();
     assert_eq!(report["issue_count"], 21, "{report}");
+}
+
+/// Issue 42: `.venv/bin` of the workspace is on `PATH`, and a run could have written a pager there.
+#[test]
+fn no_pager_comes_from_the_workspace() {
+    let workspace = TempWorkspace::fixture("repo-tools");
+    workspace.write(".venv/bin/less", "#!/bin/sh\necho from the workspace\n");
+    let bin = workspace.path().join(".venv/bin");
+    std::fs::set_permissions(bin.join("less"), std::fs::Permissions::from_mode(0o755)).expect("it is there");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    for words in
+        [&["--help"][..], &["tools", "--help"], &["tools", "list"], &["tools", "show", "always-fails"]]
+    {
+        let shown = on_a_terminal(&workspace, 60, &[("PATH", &path), ("PAGER", "less")], words);
+        assert!(!shown.contains("from the workspace"), "{words:?}: {shown}");
+    }
+    let own = bin.join("less").display().to_string();
+    let shown = on_a_terminal(&workspace, 60, &[("PAGER", &own)], &["--help"]);
+    assert_eq!(shown.trim_start_matches('\0'), "from the workspace\n", "a path is the person's choice");
 }

@@ -330,7 +330,8 @@ impl GitPlace {
         if order.ask()?.code != Some(0) {
             return Ok(CommitsOutcome::Refused("objects of them are missing"));
         }
-        let order = git.order("log").seeing(sight).words(["-z", "--format=%P%n%B", head.as_str()]);
+        let order =
+            git.order("log").seeing(sight).words(["-z", "--format=%P%n%an %ae %cn %ce%n%B", head.as_str()]);
         let answer = order.words(["--not", base.as_str(), "--"]).run()?;
         let commits: Vec<&[u8]> = answer.parts().collect();
         if MAX_COMMITS < commits.len() {
@@ -359,7 +360,7 @@ impl GitPlace {
                 return Ok(CommitsOutcome::Refused("one of them is a merge"));
             }
             if refusals.redact_str(message) != message {
-                return Ok(CommitsOutcome::Refused("the message of one of them holds a secret"));
+                return Ok(CommitsOutcome::Refused("the message or author of one of them holds a secret"));
             }
             // Otherwise a worker could claim that a task is integrated.
             let is_ours = |line: &str| {

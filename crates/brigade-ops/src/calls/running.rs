@@ -146,6 +146,7 @@ fn verified(
     checkpoints: &[Checkpoint],
 ) -> Result<Attempt, Error> {
     let StoredCall { call, revision, .. } = stored;
+    let _reading = context.cancels_reading();
     let (config, mut planned) = match calls::plan_again(context, &call) {
         Ok(planned) => planned,
         Err(error) if !error.is_about_request() => return Err(error),

@@ -4,12 +4,10 @@
 //! to the same URL use them.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use brigade_catalog::{RemoteServer, Runtime};
-use brigade_cmdline::find_program;
 use brigade_core::text::escape_terminal;
 use brigade_core::web_url::WebUrl;
 use brigade_core::{NextStep, Timestamp, codes, reasons};
@@ -17,7 +15,7 @@ use brigade_process::{CancelToken, Control, Program, Spec, Stream, run};
 use brigade_remote::oauth::{Callback, LoginChoice, PendingLogin, REQUEST_TIMEOUT, revoke};
 use brigade_remote::tokens::{TokenStore, Tokens};
 use brigade_remote::{Client, RemoteError};
-use brigade_workspace::{WorkspaceContext, load};
+use brigade_workspace::{WorkspaceContext, load, own_programs, policy_on_disk};
 
 use crate::error::{Error, ErrorKind};
 use crate::find_runtime;
@@ -168,15 +166,16 @@ fn seconds(now: Timestamp) -> i64 {
 
 /// Opens a page in the browser of the person, if this system knows how.
 fn open_browser(context: &WorkspaceContext, url: &str) {
-    let path = context.environment.get("PATH");
     let root = context.fs.root();
-    let is_there = |path: &Path| brigade_workspace::is_program(&*context.fs, path);
-    let found = OPENERS.iter().find_map(|name| find_program(name, root, path, is_there));
-    let Some(program) = found else { return };
+    let programs = own_programs(root, &context.environment, &policy_on_disk(&*context.fs));
+    let Some(program) = OPENERS.iter().find_map(|name| programs.find(name).found()) else { return };
     let mut spec = Spec::new(Program::at(&program), root);
     spec.argv = vec![program.into_os_string(), OsString::from(url)];
     let variables = context.environment.variables();
     spec.environment = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
+    // A desktop's opener starts others by name.
+    let path = spec.environment.iter_mut().filter(|(name, _)| name == "PATH");
+    path.for_each(|(_, value)| *value = programs.path_variable().to_owned());
     // The person may also open the URL that is shown, so nothing waits for this program.
     thread::spawn(move || run(&spec, &mut |_: Stream, _: &[u8]| Ok(()), &Control::default()).map(drop));
 }

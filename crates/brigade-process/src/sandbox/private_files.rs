@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use super::SandboxProfile;
 
 /// The directories with settings of the machine among the paths that every run may read. What the system installs in
-/// others, such as `/usr`, is the same on every machine.
-const SETTINGS: [&str; 2] = ["/etc", "/opt"];
+/// others, such as `/usr/lib`, is the same on every machine.
+const SETTINGS: [&str; 3] = ["/etc", "/opt", "/usr/local/etc"];
 
 /// The maximum number of entries that are looked at.
 const MAX_ENTRIES: usize = 50_000;

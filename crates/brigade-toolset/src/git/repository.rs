@@ -99,7 +99,9 @@ impl From<CommitRefusal> for Failure {
     fn from(refusal: CommitRefusal) -> Failure {
         let message = refusal.to_string();
         match refusal {
-            CommitRefusal::Secret { .. } => Failure::new(codes::SECRET_IN_COMMIT, message),
+            CommitRefusal::Secret { .. } | CommitRefusal::SecretName { .. } => {
+                Failure::new(codes::SECRET_IN_COMMIT, message)
+            }
             _ => Failure::new(reasons::PROTECTED_PATH, message),
         }
     }

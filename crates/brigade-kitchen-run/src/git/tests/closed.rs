@@ -137,3 +137,19 @@ fn merges_at_closed_places_are_refused() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn kept_commits_tell_no_secret_in_their_author() {
+    let mut bench = Bench::new();
+    bench.options.commits = Commits::Keep;
+    bench.options.redactor = Redactor::new(&[SecretValue::from("blue-whale-77")]);
+    let place = bench.open();
+    let (at, _) = place.begin(&name("US-001")).unwrap();
+    let guard = place.guard(&at).unwrap();
+    write(&at.folder.join("src/conf.txt"), "fine\n");
+    git(&at.folder, &["add", "-A"]);
+    git(&at.folder, &["commit", "-q", "-m", "one", "--author=blue-whale-77 <a@b>"]);
+    let changes = place.look(&at, &guard).unwrap();
+    let made = place.commit(&at, &changes, &run_id()).unwrap();
+    assert_eq!(made.squashed, Some("the message or author of one of them holds a secret"));
+}
