@@ -7,8 +7,11 @@ pub(crate) mod choosing;
 pub(crate) mod daily;
 pub(crate) mod history;
 pub(crate) mod life;
+pub(crate) mod marks;
 pub(crate) mod numbers;
+pub(crate) mod parts;
 pub(crate) mod pending;
+pub(crate) mod review;
 pub(crate) mod statistics;
 pub(crate) mod things;
 

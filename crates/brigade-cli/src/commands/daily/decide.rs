@@ -15,7 +15,7 @@ use crate::session::Session;
 pub(super) const DECLINED: &str = "declined";
 
 /// Why a call is held when a person gives no reason.
-pub(super) const HELD: &str = "held for later";
+pub(crate) const HELD: &str = "held for later";
 
 #[derive(Args, Debug)]
 struct ChoiceArgs {
