@@ -8,7 +8,9 @@ pub(crate) mod daily;
 pub(crate) mod history;
 pub(crate) mod life;
 pub(crate) mod numbers;
+pub(crate) mod pages;
 pub(crate) mod pending;
+pub(crate) mod series;
 pub(crate) mod statistics;
 pub(crate) mod things;
 

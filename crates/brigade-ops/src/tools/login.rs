@@ -167,7 +167,7 @@ fn seconds(now: Timestamp) -> i64 {
 }
 
 /// Opens a page in the browser of the person, if this system knows how.
-fn open_browser(context: &WorkspaceContext, url: &str) {
+pub(crate) fn open_browser(context: &WorkspaceContext, url: &str) {
     let path = context.environment.get("PATH");
     let root = context.fs.root();
     let is_there = |path: &Path| brigade_workspace::is_program(&*context.fs, path);
