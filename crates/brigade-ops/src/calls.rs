@@ -21,7 +21,7 @@ use brigade_call::{
     shown_projections,
 };
 use brigade_catalog::Reads;
-use brigade_core::{Hint, IdPrefix, NextStep, Severity, codes};
+use brigade_core::{Fingerprint, Hint, IdPrefix, NextStep, Severity, codes};
 use brigade_policy::{BlockerDetail, Failure, invalid};
 use brigade_projection::blocking;
 use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, View, check_status};
@@ -44,6 +44,7 @@ use crate::report::{
 use crate::tools::installing::auto_install;
 use crate::trust::note_approved;
 use crate::views::numbers::ShownThing;
+use crate::views::review;
 
 pub use brigade_queue::CallFilter;
 
@@ -160,53 +161,14 @@ impl Calls {
         self.show_revision(call).map(|(report, _)| report)
     }
 
-    /// Shows one call, and returns the revision that was shown, for [`Calls::approve_shown`].
+    /// Shows one call, and returns the revision that was shown, for [`ChosenCall::Shown`](crate::ChosenCall::Shown).
     ///
     /// # Errors
     /// As [`Calls::show`].
     pub fn show_revision(&self, call: impl Into<IdPrefix>) -> Result<(CallReport, u64), Error> {
-        let context = &*self.context;
-        let stored = find_call(context, &call.into(), None)
-            .map_err(|error| error.missing(context, Refusal::Call { call: None }))?;
-        let (call, revision) = (stored.call, stored.revision);
-        let planned = if call.is_open() { ok_if_found(plan_again(context, &call))? } else { None };
-        if let Some((config, _)) = &planned
-            && let Some(error) = invalid_policy(config)
-        {
-            return Err(error.refusing(context, Refusal::Call { call: Some(Box::new(call.shown(context))) }));
-        }
-        let (plan, now) = (planned.as_ref().map(|(_, planned)| &planned.plan), context.now());
-        let moved = call.moved_program(plan, now).as_ref().map(BlockerDetail::from);
-        let waits = matches!(call.status, CallStatus::Pending | CallStatus::Held);
-        let mut blocker_details = match plan {
-            // The blockers of an approval.
-            Some(plan) if waits => match plan.approvable(&call) {
-                Ok(_) => plan.reason_details(),
-                Err(blockers) => blockers.iter().map(BlockerDetail::from).collect(),
-            },
-            Some(plan) => plan.reason_details(),
-            None => Vec::new(),
-        };
-        blocker_details.retain(|detail| moved.as_ref().is_none_or(|moved| moved.code != detail.code));
-        blocker_details.extend(moved);
-        let report = CallReport {
-            schema: CallReport::SCHEMA,
-            target: self.context.target(),
-            calls_path: calls_path(&self.context),
-            pin: pins::pin_beside(context, &call)?.map(|pin| pins::pin_summary(context, &pin)),
-            changed: call.changes_since_approved(plan, now),
-            next: next_of(context, &call, plan)?,
-            blocker_details,
-            preview: planned
-                .as_ref()
-                .map(|(config, planned)| preview(context, config, &call, &planned.plan))
-                .transpose()?
-                .map(Box::new),
-            call: call.shown(context),
-            error: RefusalMember::default(),
-            candidates: RefusalMember::default(),
-        };
-        Ok((report, revision))
+        let stored = find_shown(&self.context, &call.into())?;
+        let revision = stored.revision;
+        show_stored(&self.context, stored).map(|(report, _)| (report, revision))
     }
 
     /// Queues the installations of tools. Runs nothing: neither a check nor a command.
@@ -232,18 +194,10 @@ impl Calls {
         self.approve_call(&CallChoice::Named(call.into()))
     }
 
-    /// Like [`Calls::approve`], for a call that was shown before.
-    ///
-    /// # Errors
-    /// Like [`Calls::approve`], and if the call changed since it was shown.
-    pub fn approve_shown(&self, shown: &ShownThing) -> Result<ReviewReport, Error> {
-        self.approve_call(&CallChoice::Shown(shown))
-    }
-
-    fn approve_call(&self, choice: &CallChoice<'_>) -> Result<ReviewReport, Error> {
+    pub(crate) fn approve_call(&self, choice: &CallChoice<'_>) -> Result<ReviewReport, Error> {
         let context = &*self.context;
         context.require_outside_run()?;
-        let stored = find_call_to_review(context, choice, Step::Approve)?;
+        let (stored, reviewed) = find_call_to_review(context, choice, Step::Approve)?;
         let call = &stored.call;
         let refused = |error| review_refused(context, Some(call), error);
         if let Err(wrong) = call.status.check(Step::Approve) {
@@ -257,6 +211,9 @@ impl Calls {
                 .coded(codes::CALL_BLOCKED);
             refused(error.because(blockers))
         })?;
+        if reviewed.is_some_and(|reviewed| reviewed != binding.fingerprint()) {
+            return Err(refused(QueueError::Changed { id: call.id.clone() }.into()));
+        }
         if !planned.plan.to_be_told(call).is_empty() {
             return Err(tell_changes(context, &stored, &planned.plan)?);
         }
@@ -279,15 +236,7 @@ impl Calls {
         self.reject_call(&CallChoice::Named(call.into()), reason)
     }
 
-    /// Like [`Calls::reject`], for a call that was shown before.
-    ///
-    /// # Errors
-    /// Like [`Calls::reject`], and if the call changed since it was shown.
-    pub fn reject_shown(&self, shown: &ShownThing, reason: &str) -> Result<ReviewReport, Error> {
-        self.reject_call(&CallChoice::Shown(shown), reason)
-    }
-
-    fn reject_call(&self, choice: &CallChoice<'_>, reason: &str) -> Result<ReviewReport, Error> {
+    pub(crate) fn reject_call(&self, choice: &CallChoice<'_>, reason: &str) -> Result<ReviewReport, Error> {
         let review = Review::Reject(gather::clean_reason(&self.context, reason)?);
         decline(&self.context, choice, Step::Reject, review)
     }
@@ -300,15 +249,7 @@ impl Calls {
         self.hold_call(&CallChoice::Named(call.into()), reason)
     }
 
-    /// Like [`Calls::hold`], for a call that was shown before.
-    ///
-    /// # Errors
-    /// Like [`Calls::hold`], and if the call changed since it was shown.
-    pub fn hold_shown(&self, shown: &ShownThing, reason: &str) -> Result<ReviewReport, Error> {
-        self.hold_call(&CallChoice::Shown(shown), reason)
-    }
-
-    fn hold_call(&self, choice: &CallChoice<'_>, reason: &str) -> Result<ReviewReport, Error> {
+    pub(crate) fn hold_call(&self, choice: &CallChoice<'_>, reason: &str) -> Result<ReviewReport, Error> {
         let review = Review::Hold(gather::clean_reason(&self.context, reason)?);
         decline(&self.context, choice, Step::Hold, review)
     }
@@ -395,26 +336,31 @@ fn decline(
     review: Review,
 ) -> Result<ReviewReport, Error> {
     context.require_outside_run()?;
-    let stored = find_call_to_review(context, choice, step)?;
+    let (stored, _) = find_call_to_review(context, choice, step)?;
     record_review(context, &stored, review)
 }
 
 /// How a person names a call.
-enum CallChoice<'a> {
+pub(crate) enum CallChoice<'a> {
     /// By its id or a prefix.
     Named(IdPrefix),
     /// By what was shown. The decision counts only for this revision.
     Shown(&'a ShownThing),
+    /// By its id, and the fingerprint of its review.
+    Reviewed(&'a str, &'a str),
 }
 
+/// Finds the call of a decision. Of a reviewed call, also returns the fingerprint of what an approval would bind, for
+/// comparison with what is bound.
 fn find_call_to_review(
     context: &WorkspaceContext,
     choice: &CallChoice<'_>,
     step: Step,
-) -> Result<StoredCall, Error> {
+) -> Result<(StoredCall, Option<Fingerprint>), Error> {
     let (prefix, revision) = match choice {
         CallChoice::Named(prefix) => (prefix.clone(), None),
         CallChoice::Shown(shown) => (IdPrefix::new(&shown.id), Some(shown.revision)),
+        CallChoice::Reviewed(id, _) => (IdPrefix::new(id), None),
     };
     let found = find_call_to_change(context, &prefix, step);
     let stored = found.map_err(|error| error.missing(context, Refusal::Review { call: None, pin: None }))?;
@@ -422,7 +368,60 @@ fn find_call_to_review(
         let changed = QueueError::Changed { id: stored.call.id.clone() };
         return Err(review_refused(context, Some(&stored.call), changed.into()));
     }
-    Ok(stored)
+    let CallChoice::Reviewed(_, shown) = choice else { return Ok((stored, None)) };
+    let review = review::review_stored(context, stored.clone())?;
+    review.check(shown).map_err(|error| review_refused(context, Some(&stored.call), error))?;
+    Ok((stored, review.preview.map(|preview| preview.binding.fingerprint())))
+}
+
+fn find_shown(context: &WorkspaceContext, call: &IdPrefix) -> Result<StoredCall, Error> {
+    find_call(context, call, None).map_err(|error| error.missing(context, Refusal::Call { call: None }))
+}
+
+/// Shows a stored call. Also returns the configuration under which an open call was planned.
+pub(crate) fn show_stored(
+    context: &WorkspaceContext,
+    stored: StoredCall,
+) -> Result<(CallReport, Option<Arc<Config>>), Error> {
+    let call = stored.call;
+    let planned = if call.is_open() { ok_if_found(plan_again(context, &call))? } else { None };
+    if let Some((config, _)) = &planned
+        && let Some(error) = invalid_policy(config)
+    {
+        return Err(error.refusing(context, Refusal::Call { call: Some(Box::new(call.shown(context))) }));
+    }
+    let (plan, now) = (planned.as_ref().map(|(_, planned)| &planned.plan), context.now());
+    let moved = call.moved_program(plan, now).as_ref().map(BlockerDetail::from);
+    let waits = matches!(call.status, CallStatus::Pending | CallStatus::Held);
+    let mut blocker_details = match plan {
+        // The blockers of an approval.
+        Some(plan) if waits => match plan.approvable(&call) {
+            Ok(_) => plan.reason_details(),
+            Err(blockers) => blockers.iter().map(BlockerDetail::from).collect(),
+        },
+        Some(plan) => plan.reason_details(),
+        None => Vec::new(),
+    };
+    blocker_details.retain(|detail| moved.as_ref().is_none_or(|moved| moved.code != detail.code));
+    blocker_details.extend(moved);
+    let report = CallReport {
+        schema: CallReport::SCHEMA,
+        target: context.target(),
+        calls_path: calls_path(context),
+        pin: pins::pin_beside(context, &call)?.map(|pin| pins::pin_summary(context, &pin)),
+        changed: call.changes_since_approved(plan, now),
+        next: next_of(context, &call, plan)?,
+        blocker_details,
+        preview: planned
+            .as_ref()
+            .map(|(config, planned)| preview(context, config, &call, &planned.plan))
+            .transpose()?
+            .map(Box::new),
+        call: call.shown(context),
+        error: RefusalMember::default(),
+        candidates: RefusalMember::default(),
+    };
+    Ok((report, planned.map(|(config, _)| config)))
 }
 
 /// Adds the next step that is possible for a call.

@@ -13,5 +13,6 @@ pub(crate) mod login;
 pub(crate) mod policy_tests;
 pub(crate) mod register;
 pub(crate) mod registries;
+pub(crate) mod rulings;
 pub(crate) mod sarif;
 pub(crate) mod update;

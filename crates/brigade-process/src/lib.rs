@@ -103,4 +103,6 @@ pub use sandbox::{
     json_files_in, shared_git, system_read_paths, without_links, without_links_below,
 };
 pub use spec::{Input, Limits, Program, Spec};
-pub use typed::{TypedLine, read_typed_line};
+pub use typed::{
+    TypedKeys, TypedLine, discard_typed, read_typed_keys, read_typed_line, stop_until_continued,
+};

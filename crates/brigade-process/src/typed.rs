@@ -1,4 +1,4 @@
-//! Reads a line from the terminal, with cancellation.
+//! Reads what is typed on the terminal, with cancellation.
 
 use std::io;
 use std::time::Duration;
@@ -10,6 +10,9 @@ use crate::cancel::CancelToken;
 
 /// The longest line that is read.
 const MAX_LINE_BYTES: usize = 64 << 10;
+
+/// The maximum number of bytes of keys that are read at once.
+const MAX_KEY_BYTES: usize = 4 << 10;
 
 /// How long a process in the background waits before it checks again whether it may read.
 const BACKGROUND: Duration = Duration::from_secs(1);
@@ -63,6 +66,65 @@ pub fn read_typed_line(withdrawn: &CancelToken) -> io::Result<TypedLine> {
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// The result of waiting for keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TypedKeys {
+    /// The bytes of keys.
+    Bytes(Vec<u8>),
+    /// Nothing was typed in time.
+    Nothing,
+    /// The terminal is closed.
+    End,
+    /// The token was triggered.
+    Withdrawn,
+}
+
+/// Waits for keys on standard input, a terminal in raw mode, until the timeout or until the token is triggered.
+///
+/// # Errors
+/// Fails if standard input cannot be read.
+pub fn read_typed_keys(withdrawn: &CancelToken, timeout: Duration) -> io::Result<TypedKeys> {
+    let input = io::stdin();
+    let wait = rustix::time::Timespec::try_from(timeout).ok();
+    let mut descriptors = [PollFd::new(withdrawn, PollFlags::IN), PollFd::new(&input, PollFlags::IN)];
+    match poll(&mut descriptors, wait.as_ref()) {
+        // A resized window interrupts the wait.
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let typed = descriptors[1].revents();
+    if withdrawn.is_cancelled() {
+        return Ok(TypedKeys::Withdrawn);
+    }
+    if typed.is_empty() {
+        return Ok(TypedKeys::Nothing);
+    }
+    if is_in_background() {
+        withdrawn.wait(timeout);
+        return Ok(TypedKeys::Nothing);
+    }
+    let mut bytes = vec![0; MAX_KEY_BYTES];
+    match rustix::io::read(&input, &mut bytes) {
+        Ok(0) | Err(Errno::IO) => Ok(TypedKeys::End),
+        Ok(count) => {
+            bytes.truncate(count);
+            Ok(TypedKeys::Bytes(bytes))
+        }
+        Err(Errno::INTR | Errno::AGAIN) => Ok(TypedKeys::Nothing),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Discards what was typed on the terminal and not read yet.
+pub fn discard_typed() {
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
+/// Stops the process group of this process, as Ctrl-Z does, until it is continued.
+pub fn stop_until_continued() {
+    let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
 }
 
 fn text(line: &[u8]) -> String {

@@ -50,13 +50,13 @@ pub(crate) fn document<T: Serialize>(value: &T) -> Response {
 
 /// Answers with an error of an operation.
 pub(crate) fn failed(page: &Page, error: &Error) -> Response {
-    let is_code = |code: brigade::core::codes::ErrorCode| error.code() == Some(code);
     let status = match error.kind() {
         ErrorKind::NotFound => StatusCode::NOT_FOUND,
-        ErrorKind::Refused if is_code(codes::INSIDE_A_RUN) => StatusCode::FORBIDDEN,
+        ErrorKind::Refused if error.code() == codes::INSIDE_A_RUN.as_str() => StatusCode::FORBIDDEN,
         ErrorKind::Refused | ErrorKind::Ambiguous | ErrorKind::InvalidConfig => StatusCode::CONFLICT,
         ErrorKind::Usage => StatusCode::UNPROCESSABLE_ENTITY,
-        ErrorKind::Environment => StatusCode::INTERNAL_SERVER_ERROR,
+        // The environment or the disk.
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
     refused_as(page, status, error)
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use brigade::core::IdPrefix;
 use brigade::paths::{RUNS, RUNTIMES};
 use brigade::{
-    CallFilter, CallStatus, CancelToken, Error, RunFilter, RunSummary, RuntimeStatus, WaitingKind, WaitingRow,
-    Workspace,
+    CallFilter, CallStatus, CancelToken, Error, RunFilter, RunSummary, RuntimeStatus, WaitingKind,
+    WaitingRow, Workspace,
 };
 
 use crate::events::{Change, ChangeKind, Events};
@@ -94,9 +94,8 @@ impl Watch<'_> {
         let filter = RunFilter { limit: Some(RUNS_COMPARED), ..RunFilter::default() };
         let list = self.workspace.runs().list(&filter)?;
         let rows = (0..list.runs.len()).filter_map(|place| list.runs.get(place));
-        let row = |run: RunSummary| {
-            ((ChangeKind::Run, run.id().to_owned()), (run.status().as_str().to_owned(), 0))
-        };
+        let row =
+            |run: RunSummary| ((ChangeKind::Run, run.id().to_owned()), (run.status().as_str().to_owned(), 0));
         Ok(rows.map(row).collect())
     }
 
@@ -117,9 +116,8 @@ impl Watch<'_> {
     /// Returns the local runtimes, and the services and tasks of the kitchen.
     fn work(&self) -> Result<Known, Error> {
         let list = self.workspace.runtimes().list()?;
-        let row = |runtime: &RuntimeStatus| {
-            ((ChangeKind::Runner, runtime.id.clone()), (runtime.state.clone(), 0))
-        };
+        let row =
+            |runtime: &RuntimeStatus| ((ChangeKind::Runner, runtime.id.clone()), (runtime.state.clone(), 0));
         let mut known: Known = list.summary.runtimes.iter().map(row).collect();
         let kitchen = self.workspace.kitchen();
         let names = if kitchen.is_there()? { kitchen.names()? } else { Vec::new() };

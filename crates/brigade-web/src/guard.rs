@@ -32,8 +32,8 @@ pub(crate) async fn check(page: &Page, request: Request<Incoming>) -> Result<Req
     let headers = &parts.headers;
     let host = only(headers, HOST).ok_or_else(|| refuse(StatusCode::MISDIRECTED_REQUEST, NOT_OUR_HOST))?;
     // A target may be a whole URL. Its host then replaces that of the header.
-    let mut hosts = parts.uri.authority().map(Authority::as_str).into_iter().chain([host]);
-    if !hosts.all(|host| page.site.is_host(host)) {
+    let target = parts.uri.authority().map_or(host, Authority::as_str);
+    if !page.site.is_host(host) || !page.site.is_host(target) {
         return Err(refuse(StatusCode::MISDIRECTED_REQUEST, NOT_OUR_HOST));
     }
     let is_change = !matches!(parts.method, Method::GET | Method::HEAD);

@@ -244,3 +244,6 @@ async fn answer(page: &Page, router: &mut Router, request: Request<Incoming>) ->
     document.headers_mut().remove(axum::http::header::CONTENT_LENGTH);
     document
 }
+
+#[cfg(test)]
+mod tests;

@@ -162,8 +162,8 @@ pub use brigade_policy::{
 };
 pub use brigade_process::{
     CancelSignal, CancelToken, NamedPipes, OwnSocket, PeerAddress, ProcessIdentity, Stream as OutputStream,
-    TypedLine, leave_no_core_file, listener_of, local_offset_minutes, random_bytes, read_typed_line,
-    survive_file_size_limit,
+    TypedKeys, TypedLine, discard_typed, leave_no_core_file, listener_of, local_offset_minutes, random_bytes,
+    read_typed_keys, read_typed_line, stop_until_continued, survive_file_size_limit,
 };
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
 pub use brigade_redact as redact;
@@ -183,8 +183,8 @@ pub use brigade_ops::{
     Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes, ShownThing, UpdateRequest, WaitingGroup,
 };
 pub use brigade_ops::{
-    CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, PendingChoice, RuleProposal, WebLogins,
-    arguments_line, upstreams::Upstreams,
+    CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, PendingChoice, ReviewDifference,
+    ReviewPart, RuleProposal, WebLogins, arguments_line, upstreams::Upstreams, visible_word,
 };
 pub use brigade_workspace::TaskSessions;
 pub use builtin_call::{DirectCallResult, documentation};

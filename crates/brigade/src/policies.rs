@@ -3,21 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_access::builtin::{Fact, SCREENSHOT};
 use brigade_access::{ControlTool, control_tool};
-use brigade_call::{declare_code, is_open, undeclared_code};
-use brigade_catalog::{Tool, starter};
+use brigade_catalog::starter;
 use brigade_core::{ConfigIssue, NextStep, Severity, codes};
-use brigade_ops::{Error, InitReport, OnExisting, invalid_policy, write_starter};
-use brigade_policy::{
-    CallFacts, Diagnosis, ErrorLine, Failure, Policy, PolicyDecision, PolicyState, Rule, SandboxMode,
-    explain, step_to_correct,
-};
-use brigade_redact::Redactor;
-use brigade_workspace::{Config, FactReader, gather, load, masks};
+use brigade_ops::{Error, InitReport, OnExisting, RulingReport, invalid_policy, tool_rulings, write_starter};
+use brigade_policy::{Diagnosis, ErrorLine, Failure, Policy, PolicyDecision, PolicyState, step_to_correct};
+use brigade_workspace::{Config, gather, load, masks};
 
 use crate::agents;
-use crate::report::{ExplainReport, PolicyReport, PolicyTestReport, Report as _, RulingReport};
+use crate::report::{ExplainReport, PolicyReport, PolicyTestReport, Report as _};
 use crate::workspace_inner::{CATALOG, POLICY, WorkspaceInner};
 
 /// Operations on the policy.
@@ -87,32 +81,8 @@ impl Policies {
             return Err(Failure::invalid_config(codes::CONFIG_INVALID, CATALOG, &issues).into());
         }
         let state = &config.policy;
-        let is_set = |name: &str| self.room.env.environment.is_set(name);
-        let mut explanation = explain(state, &CallFacts::from_tool(tool), &is_set);
-        if state.policy().is_some() && explanation.decision.sandbox.mode != SandboxMode::Off {
-            explanation.open(FactReader::new(self.room.host(), &config).program_paths(tool)?);
-        }
-        let (root, home) = (self.room.fs.root(), self.room.host().home());
-        if state.policy().is_some()
-            && is_open(&explanation.decision, root, home)
-            && let Some(chosen) = FactReader::new(self.room.host(), &config).chosen_code(tool)?
-        {
-            explanation.choose(state, &undeclared_code(&chosen), &declare_code(&chosen));
-        }
+        let (explanation, rulings) = tool_rulings(&self.room, &config, tool)?;
         let masks = masks(&self.room.env.environment, state);
-        let ruling = |ruling: &brigade_policy::Ruling| RulingReport {
-            topic: ruling.topic.as_str().to_owned(),
-            subject: Some(masks.shown(&ruling.subject)).filter(|subject| !subject.is_empty()),
-            allowed: ruling.blocker.is_none(),
-            message: masks.shown(&ruling.reason),
-            file: ruling.place.as_ref().map(|place| place.file.clone()),
-            line: ruling.place.as_ref().and_then(|place| place.line),
-            hint: ruling
-                .blocker
-                .as_ref()
-                .and_then(|blocker| blocker.hint.as_ref())
-                .map(|hint| masks.shown(&hint.to_string())),
-        };
         Ok(ExplainReport {
             schema: ExplainReport::SCHEMA,
             target: self.room.target(),
@@ -121,7 +91,7 @@ impl Policies {
             errors: if state.is_enabled() { errors(state) } else { Vec::new() },
             warnings: warnings(state),
             allowed: explanation.decision.is_allowed(),
-            rulings: explanation.rulings.iter().map(ruling).chain(reach(state, tool)).collect(),
+            rulings,
             policy: explanation
                 .decision
                 .to_document(state, &tool.env_labels)
@@ -141,15 +111,8 @@ impl Policies {
         let state = &config.policy;
         let agent =
             agent.map(|agent| agents::approval_of_control(&self.room, config, own, agent)).transpose()?;
-        let ruling = RulingReport {
-            topic: "tool".to_owned(),
-            subject: Some(own.id.clone()),
-            allowed: true,
-            message: "the gateway has it for every agent while there is a valid policy".to_owned(),
-            file: None,
-            line: None,
-            hint: None,
-        };
+        let message = "the gateway has it for every agent while there is a valid policy";
+        let ruling = RulingReport::allowing("tool", &own.id, message);
         let mut policy = PolicyDecision::default();
         (policy.enabled, policy.allowed) = (state.is_enabled(), state.policy().is_some());
         policy.policy_path = state.file().to_owned();
@@ -167,51 +130,6 @@ impl Policies {
             diagnosis: if state.is_enabled() { diagnosis(&self.room, state) } else { None },
         })
     }
-}
-
-/// Returns what a built-in tool may reach or start by the policy: hosts, repositories, or a program.
-fn reach(state: &PolicyState, tool: &Tool) -> Option<RulingReport> {
-    let policy = state.policy().filter(|_| tool.is_built_in())?;
-    let list = |topic: &str, rule: &Rule<String>, what: &str, fact: Option<Fact>| {
-        let named: Vec<&str> = rule.values().map(String::as_str).collect();
-        let message = match named.as_slice() {
-            [] => format!("no {what} is named, so none is reached"),
-            named => format!("{what} that may be reached: {}", named.join(", ")),
-        };
-        let place = rule.place.as_ref();
-        RulingReport {
-            topic: topic.to_owned(),
-            subject: None,
-            allowed: !named.is_empty(),
-            message,
-            file: place.map(|place| place.file.clone()),
-            line: place.and_then(|place| place.line),
-            hint: fact.filter(|_| named.is_empty()).map(|fact| fact.remedy().to_owned()),
-        }
-    };
-    Some(match tool.id.as_str() {
-        "web.fetch" => list("web_domains", &policy.web_domains, "host", Some(Fact::WebDomains)),
-        "git.clone" | "git.refresh" | "git.push" => list("git_urls", &policy.git_urls, "repository", None),
-        SCREENSHOT => {
-            let place = policy.capture.as_ref().map(|program| &program.place);
-            let program = policy.capture.as_ref().map(|program| program.value.to_string());
-            RulingReport {
-                topic: "program".to_owned(),
-                subject: None,
-                allowed: program.is_some(),
-                message: match &program {
-                    Some(program) => {
-                        format!("`{}` captures the screen", Redactor::new(&[]).redact_str(program))
-                    }
-                    None => "no program is named that captures the screen".to_owned(),
-                },
-                file: place.map(|place| place.file.clone()),
-                line: place.and_then(|place| place.line),
-                hint: program.is_none().then(|| Fact::Screenshot.remedy().to_owned()),
-            }
-        }
-        _ => return None,
-    })
 }
 
 /// Returns what of the policy has no effect, such as an unknown key.

@@ -22,9 +22,10 @@ pub use brigade_ops::{
     CloseoutReport, CompactReport, ConnectStatus, DamageReport, DefaultConflict, DefaultSource, Defaults,
     DefaultsReport, HarnessListReport, HarnessReport, HistoryReport, HistoryRow, HistoryStatistics,
     ImportReport, InboxItemReport, InboxReport, InitReport, LifeEvent, LifeReport, ParityReport,
-    ParitySection, PendingReport, PendingRow, PolicySection, ProjectionPlanReport, Quarantine, RunSection,
-    RuntimeSection, SourceAction, StateReport, StatisticsRow, SyncPlanReport, TrustPart, TrustReport,
-    TrustRow, TrustState, UpstreamStart, WaitingKind, WaitingRow, WorkAnswerReport, WorkspaceAbove,
+    ParitySection, PendingReport, PendingRow, PolicySection, ProjectionPlanReport, Quarantine, ReviewCall,
+    ReviewOffer, ReviewQuestion, RulingReport, RunSection, RuntimeSection, SourceAction, StateReport,
+    StatisticsRow, SyncPlanReport, TrustPart, TrustReport, TrustRow, TrustState, UpstreamStart, WaitingItem,
+    WaitingKind, WaitingReport, WaitingRow, WorkAnswerReport, WorkspaceAbove,
 };
 pub use brigade_ops::{
     BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallListReport, CallReport,

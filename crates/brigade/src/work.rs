@@ -6,7 +6,7 @@ use brigade_core::{Hint, IdPrefix, NextStep, codes};
 use brigade_kitchen::show::DecisionRow;
 use brigade_kitchen_run::{AnswerRequest, DecisionFilter};
 use brigade_ops::{
-    AnswerOutcome, Error, ErrorKind, WaitingKind, WaitingRow, WaitingSource, WorkAnswerReport,
+    AnswerOutcome, Daily, Error, ErrorKind, WaitingKind, WaitingRow, WaitingSource, WorkAnswerReport,
 };
 use brigade_policy::Failure;
 
@@ -25,6 +25,10 @@ pub struct Work {
 impl WaitingSource for Work {
     fn others(&self) -> Result<(Vec<DecisionRow>, Vec<WaitingRow>), Error> {
         Ok((self.kitchen().decisions(None, DecisionFilter::Waiting)?.decisions, self.questions()?))
+    }
+
+    fn question_text(&self, id: &str) -> Result<Option<String>, Error> {
+        self.whole_question(id)
     }
 }
 
@@ -68,6 +72,21 @@ impl Work {
         };
         let next = self.room.spelled(next);
         Ok(WorkAnswerReport::new(self.room.target(), &row, outcome, next))
+    }
+
+    /// Answers what a review showed. The answer counts only for this fingerprint of the review.
+    ///
+    /// # Errors
+    /// As [`Work::answer`], and if what is asked changed since it was shown.
+    pub fn answer_reviewed(
+        &self,
+        id: &str,
+        fingerprint: &str,
+        answer: &WorkAnswer,
+    ) -> Result<WorkAnswerReport, Error> {
+        let daily = Daily::new(self.room.context.clone(), self.room.calls(), Arc::new(self.clone()));
+        daily.review_question(id)?.check(fingerprint)?;
+        self.answer(&IdPrefix::new(id), answer)
     }
 
     fn find(&self, id: &IdPrefix) -> Result<WaitingRow, Error> {
@@ -168,6 +187,10 @@ impl Work {
         Ok(Vec::new())
     }
 
+    fn whole_question(&self, _: &str) -> Result<Option<String>, Error> {
+        Ok(None)
+    }
+
     fn gone(&self, _: &str) -> Result<(), Error> {
         Ok(())
     }
@@ -197,6 +220,12 @@ mod questions {
                 Some(store) => Ok(store.waiting_questions()?.iter().map(row).collect()),
                 None => Ok(Vec::new()),
             }
+        }
+
+        pub(super) fn whole_question(&self, id: &str) -> Result<Option<String>, Error> {
+            let Some(store) = self.room.stores.reading(&*self.room.fs)? else { return Ok(None) };
+            let waiting = store.waiting_questions()?;
+            Ok(waiting.iter().find(|question| question.id == id).map(|question| text_and_choices(question).0))
         }
 
         /// Says why a question no longer waits.
@@ -236,8 +265,15 @@ mod questions {
         }
     }
 
-    /// Writes a question as a row. Several questions are shown by their ids.
+    /// Writes a question as a row.
     fn row(question: &Question) -> WaitingRow {
+        let (text, choices) = text_and_choices(question);
+        let asker = (question.agent.as_str(), question.session.as_str());
+        WaitingRow::question(question.id.clone(), asker, &text, choices, question.created_at)
+    }
+
+    /// Returns the text and the choices. Several questions are shown by their ids.
+    fn text_and_choices(question: &Question) -> (String, Vec<String>) {
         let asked = &question.asked;
         let heads = [&asked.title, &asked.body].into_iter().flatten().cloned();
         let (texts, choices): (Vec<String>, Vec<String>) = match asked.questions.as_slice() {
@@ -254,7 +290,6 @@ mod questions {
             }
         };
         let text: Vec<String> = heads.chain(texts).collect();
-        let asker = (question.agent.as_str(), question.session.as_str());
-        WaitingRow::question(question.id.clone(), asker, &text.join(" — "), choices, question.created_at)
+        (text.join(" — "), choices)
     }
 }

@@ -338,7 +338,10 @@ const UNSHOWN: &[&str] = &[
     "brigade.prd.v1",
     "brigade.registry-info.v1",
     "brigade.registry-search.v1",
+    "brigade.review-call.v1",
+    "brigade.review-question.v1",
     "brigade.tool-lines.v1",
     "brigade.upstream-start.v1",
+    "brigade.waiting.v1",
     "brigade.worker-result.v1",
 ];

@@ -7,6 +7,7 @@ use brigade_policy::Failure;
 use super::daily::Daily;
 use super::numbers::{ShownNumbers, ShownThing};
 use super::pending::WaitingGroup;
+use crate::calls::CallChoice;
 use crate::error::{Error, ErrorKind};
 use crate::report::{PendingRow, ReviewReport, WaitingKind};
 
@@ -30,6 +31,13 @@ pub enum ChosenCall {
     Shown(ShownThing),
     /// By its id or a prefix.
     Named(IdPrefix),
+    /// As a review showed it. The decision counts only for this fingerprint of the review.
+    Reviewed {
+        /// Its id.
+        id: String,
+        /// The fingerprint.
+        fingerprint: String,
+    },
 }
 
 impl ChosenCall {
@@ -38,6 +46,7 @@ impl ChosenCall {
         match self {
             ChosenCall::Shown(shown) => IdPrefix::new(&shown.id),
             ChosenCall::Named(prefix) => prefix.clone(),
+            ChosenCall::Reviewed { id, .. } => IdPrefix::new(id),
         }
     }
 }
@@ -99,14 +108,15 @@ impl Daily {
     /// # Errors
     /// As the decision by its id, and if the call changed since it was shown.
     pub fn decide(&self, chosen: &ChosenCall, decision: &CallDecision) -> Result<ReviewReport, Error> {
-        let calls = &self.calls;
-        match (decision, chosen) {
-            (CallDecision::Approve, ChosenCall::Shown(shown)) => calls.approve_shown(shown),
-            (CallDecision::Approve, ChosenCall::Named(call)) => calls.approve(call),
-            (CallDecision::Reject(reason), ChosenCall::Shown(shown)) => calls.reject_shown(shown, reason),
-            (CallDecision::Reject(reason), ChosenCall::Named(call)) => calls.reject(call, reason),
-            (CallDecision::Hold(reason), ChosenCall::Shown(shown)) => calls.hold_shown(shown, reason),
-            (CallDecision::Hold(reason), ChosenCall::Named(call)) => calls.hold(call, reason),
+        let choice = match chosen {
+            ChosenCall::Shown(shown) => CallChoice::Shown(shown),
+            ChosenCall::Named(call) => CallChoice::Named(call.clone()),
+            ChosenCall::Reviewed { id, fingerprint } => CallChoice::Reviewed(id, fingerprint),
+        };
+        match decision {
+            CallDecision::Approve => self.calls.approve_call(&choice),
+            CallDecision::Reject(reason) => self.calls.reject_call(&choice, reason),
+            CallDecision::Hold(reason) => self.calls.hold_call(&choice, reason),
         }
     }
 }

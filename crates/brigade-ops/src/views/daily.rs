@@ -9,11 +9,13 @@ use brigade_workspace::WorkspaceContext;
 use super::history::{HistoryFilter, history};
 use super::numbers::ShownNumbers;
 use super::pages::{CallPage, page};
-use super::pending::{WaitingGroup, pending, waiting_groups};
+use super::pending::{Grouping, WaitingGroup, pending, waiting_groups, waiting_items};
 use super::series::series;
 use crate::calls::Calls;
 use crate::error::Error;
-use crate::report::{CallListReport, HistoryReport, LifeReport, PendingReport, SeriesReport, WaitingRow};
+use crate::report::{
+    CallListReport, HistoryReport, LifeReport, PendingReport, SeriesReport, WaitingReport, WaitingRow,
+};
 
 /// Lists what waits outside of the queue of calls.
 pub trait WaitingSource: Send + Sync {
@@ -22,6 +24,12 @@ pub trait WaitingSource: Send + Sync {
     /// # Errors
     /// Returns file errors.
     fn others(&self) -> Result<(Vec<DecisionRow>, Vec<WaitingRow>), Error>;
+
+    /// Returns the whole text of a question of an agent; `None` if no such question waits.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    fn question_text(&self, id: &str) -> Result<Option<String>, Error>;
 }
 
 /// Shows and decides what waits, and shows what ran.
@@ -29,7 +37,7 @@ pub trait WaitingSource: Send + Sync {
 pub struct Daily {
     pub(crate) context: Arc<WorkspaceContext>,
     pub(crate) calls: Calls,
-    source: Arc<dyn WaitingSource>,
+    pub(crate) source: Arc<dyn WaitingSource>,
 }
 
 impl Daily {
@@ -44,7 +52,17 @@ impl Daily {
     /// Returns file errors.
     pub fn groups(&self) -> Result<Vec<WaitingGroup>, Error> {
         let (decisions, questions) = self.source.others()?;
-        Ok(waiting_groups(&self.context, &decisions, questions)?)
+        Ok(waiting_groups(&self.context, Grouping::Equal, &decisions, questions)?)
+    }
+
+    /// Lists what waits for a person, riskiest first, then oldest first. Equal requests are not grouped. Stores nothing.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn waiting(&self) -> Result<WaitingReport, Error> {
+        let (decisions, questions) = self.source.others()?;
+        let groups = waiting_groups(&self.context, Grouping::None, &decisions, questions)?;
+        Ok(waiting_items(&self.context, groups)?)
     }
 
     /// Lists what waits for a person, numbered, and remembers the numbers.

@@ -112,6 +112,13 @@ pub fn history(context: &WorkspaceContext, filter: &HistoryFilter) -> Result<His
     })
 }
 
+/// Lists the last runs of a tool among the newest runs, newest first.
+pub(crate) fn last_runs(view: &View<'_>, tool: &str, limit: usize) -> Result<Vec<HistoryRow>, Failure> {
+    let list = view.receipts(FIRST_PART)?;
+    let of_tool = list.receipts.iter().filter(|stored| stored.receipt.tool_id() == tool);
+    of_tool.take(limit).map(|stored| row(view, &stored.receipt)).collect()
+}
+
 fn row(view: &View<'_>, receipt: &Receipt) -> Result<HistoryRow, Failure> {
     Ok(HistoryRow {
         started_at: receipt.started_at(),

@@ -20,26 +20,7 @@ pub fn life(context: &WorkspaceContext, calls: &Calls, prefix: &IdPrefix) -> Res
     let shown = calls.show(prefix)?;
     let view = context.queue().read()?;
     let call = &shown.call;
-    let mut events = vec![asked(call), planned(call)];
-    events.extend(judged(call));
-    if let Some(approval) = &call.approval {
-        events.push(approved(call, &approval.by));
-        events.push(bound(call, call.reviewed_at));
-    } else if call.reviewed_at.is_some() {
-        events.push(declined(call));
-    }
-    for receipt in receipts(&view, call)?.iter().rev() {
-        events.push(started(receipt));
-        events.push(ended(receipt));
-    }
-    if call.status == CallStatus::Running {
-        let run = call.claim.as_ref().map_or("", |claim| claim.run_id.as_str());
-        events.push(event(call.started_at, "started", format!("runs as {run}"), Vec::new()));
-    }
-    // A review after a run, such as the answer to a checkpoint, keeps its place. Other events have a fixed order.
-    events.sort_by_key(|event| event.at.map_or(i64::MIN, Timestamp::unix_micros));
-    let first = events.iter().position(|event| event.at.is_some()).unwrap_or(0);
-    events.rotate_left(first);
+    let events = events(&view, call)?;
     Ok(LifeReport {
         schema: LifeReport::SCHEMA,
         target: context.target(),
@@ -51,6 +32,31 @@ pub fn life(context: &WorkspaceContext, calls: &Calls, prefix: &IdPrefix) -> Res
         now: now(&shown),
         next: shown.next.clone().map(|step| context.spelled(step)),
     })
+}
+
+/// Lists what happened to a call, oldest first.
+pub(crate) fn events(view: &View<'_>, call: &Call) -> Result<Vec<LifeEvent>, Error> {
+    let mut events = vec![asked(call), planned(call)];
+    events.extend(judged(call));
+    if let Some(approval) = &call.approval {
+        events.push(approved(call, &approval.by));
+        events.push(bound(call, call.reviewed_at));
+    } else if call.reviewed_at.is_some() {
+        events.push(declined(call));
+    }
+    for receipt in receipts(view, call)?.iter().rev() {
+        events.push(started(receipt));
+        events.push(ended(receipt));
+    }
+    if call.status == CallStatus::Running {
+        let run = call.claim.as_ref().map_or("", |claim| claim.run_id.as_str());
+        events.push(event(call.started_at, "started", format!("runs as {run}"), Vec::new()));
+    }
+    // A review after a run, such as the answer to a checkpoint, keeps its place. Other events have a fixed order.
+    events.sort_by_key(|event| event.at.map_or(i64::MIN, Timestamp::unix_micros));
+    let first = events.iter().position(|event| event.at.is_some()).unwrap_or(0);
+    events.rotate_left(first);
+    Ok(events)
 }
 
 fn event(at: Option<Timestamp>, kind: &str, text: String, details: Vec<String>) -> LifeEvent {

@@ -5,16 +5,16 @@ use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus};
 use brigade_core::text::short;
-use brigade_core::{Json, Report as _};
+use brigade_core::{CallId, IdPrefix, Json, Report as _};
 use brigade_kitchen::show::DecisionRow;
-use brigade_policy::Failure;
-use brigade_queue::Calls;
-use brigade_workspace::WorkspaceContext;
+use brigade_policy::{Failure, RiskLevel, risk_of};
+use brigade_queue::{Calls, View};
+use brigade_workspace::{WorkspaceContext, load};
 
 use super::numbers::{ShownThing, number_rows};
 use super::{arguments_line, who};
 use crate::calls::waiting::{of_call, waiting_rows};
-use crate::report::{PendingReport, PendingRow, WaitingKind, WaitingRow};
+use crate::report::{PendingReport, PendingRow, WaitingItem, WaitingKind, WaitingReport, WaitingRow};
 
 /// A row that is not numbered yet, with its calls or other things as they are now.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,12 +26,22 @@ pub struct WaitingGroup {
     request: Option<String>,
 }
 
+/// Whether equal requests of a caller are one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grouping {
+    /// Equal requests are one group.
+    Equal,
+    /// Each request is a group.
+    None,
+}
+
 /// Lists everything that waits, oldest first: calls that are pending or held, checkpoints, decisions of the kitchen and
-/// questions of agents. Equal requests of a caller are one group.
+/// questions of agents.
 ///
 /// Reads only what waits, however long the history is. Stores nothing.
-pub fn waiting_groups(
+pub(crate) fn waiting_groups(
     context: &WorkspaceContext,
+    grouping: Grouping,
     decisions: &[DecisionRow],
     questions: Vec<WaitingRow>,
 ) -> Result<Vec<WaitingGroup>, Failure> {
@@ -42,7 +52,7 @@ pub fn waiting_groups(
         view.for_each_call(&Calls::Of(status), &mut |stored| {
             let request = request_of(&stored.call);
             let thing = ShownThing { id: stored.call.id.to_string(), revision: stored.revision };
-            if let Some(place) = known.get(&request) {
+            if let Some(place) = known.get(&request).filter(|_| grouping == Grouping::Equal) {
                 groups[*place].row.ids.push(thing.id.clone());
                 groups[*place].things.push(thing);
             } else {
@@ -73,6 +83,68 @@ pub fn waiting_groups(
 
 fn is_of_call(kind: WaitingKind) -> bool {
     matches!(kind, WaitingKind::Approval | WaitingKind::Plan)
+}
+
+/// Lists what waits with its risk: riskiest first, then oldest.
+pub(crate) fn waiting_items(
+    context: &WorkspaceContext,
+    groups: Vec<WaitingGroup>,
+) -> Result<WaitingReport, Failure> {
+    let catalog = load::catalog(context)?;
+    let risk = |tool: &str, effects: &[String]| {
+        risk_of(load::named(&catalog, tool).and_then(|tool| tool.risk_class), effects)
+    };
+    let view = context.queue().read()?;
+    let mut report = WaitingReport {
+        schema: WaitingReport::SCHEMA,
+        target: context.target(),
+        waiting_count: groups.len(),
+        calls: Vec::new(),
+        checkpoints: Vec::new(),
+        decisions: Vec::new(),
+        questions: Vec::new(),
+        approved: Vec::new(),
+    };
+    view.for_each_call(&Calls::Of(CallStatus::Approved), &mut |stored| {
+        if stored.call.caller.agent().is_none() {
+            let row = row_of_call(context, &stored.call);
+            let risk = risk(&row.subject, &row.effects);
+            report.approved.push(WaitingItem { row, risk, revision: stored.revision });
+        }
+        ControlFlow::Continue(())
+    })?;
+    for item in &mut report.approved {
+        item.row.short_id = view.short_call_id(item.id())?;
+    }
+    for WaitingGroup { row, things, .. } in groups {
+        let revision = things.first().map_or(0, |thing| thing.revision);
+        let (list, risk) = match row.kind {
+            WaitingKind::Approval | WaitingKind::Plan => {
+                (&mut report.calls, risk(&row.subject, &row.effects))
+            }
+            // Its answer continues a call.
+            WaitingKind::Checkpoint => {
+                let call = row.ids.first().and_then(|id| of_checkpoint(&view, id).transpose());
+                let effects = call.transpose()?.map(|call| call.contract.effects).unwrap_or_default();
+                (&mut report.checkpoints, risk(&row.who, &effects))
+            }
+            WaitingKind::Decision => (&mut report.decisions, RiskLevel::Low),
+            WaitingKind::Question => (&mut report.questions, RiskLevel::Low),
+        };
+        list.push(WaitingItem { row, risk, revision });
+    }
+    for list in [&mut report.calls, &mut report.checkpoints, &mut report.decisions, &mut report.questions] {
+        list.sort_by(|left, right| left.order().cmp(&right.order()));
+    }
+    Ok(report)
+}
+
+/// Returns the call of a checkpoint.
+fn of_checkpoint(view: &View<'_>, id: &str) -> Result<Option<Call>, Failure> {
+    let checkpoint = view.the_checkpoint(&IdPrefix::new(id))?.checkpoint;
+    let call: Option<CallId> = checkpoint.call_id.parse().ok();
+    let stored = call.map(|id| view.call(&id)).transpose()?.flatten();
+    Ok(stored.map(|stored| stored.call))
 }
 
 /// Lists what waits, by number, and remembers the numbers.

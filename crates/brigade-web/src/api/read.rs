@@ -1,7 +1,6 @@
 //! What the page shows.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -9,11 +8,11 @@ use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::get;
-use brigade::core::{IdPrefix, Timestamp, codes};
+use brigade::core::{IdPrefix, InvalidTimestamp, codes};
 use brigade::kitchen::PrdNames;
 use brigade::{
-    CallPage, DoctorRequest, Error, ErrorKind, KitchenCostReport, KitchenReceiptsReport, LogStream,
-    RunFilter, StatusReport, Workspace,
+    CallPage, CallStatus, DoctorRequest, Error, ErrorKind, KitchenCostReport, KitchenReceiptsReport,
+    LogStream, RunFilter, RunStatus, StatusReport, Workspace,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -68,12 +67,6 @@ fn query<T: DeserializeOwned>(page: &Page, uri: &Uri) -> Result<T, Box<Response>
     })
 }
 
-/// Parses a value of a query.
-fn parsed<T: FromStr>(text: Option<String>, what: &str) -> Result<Option<T>, Error> {
-    let wrong = |_| Error::new(ErrorKind::Usage, format!("`{what}` is not valid"));
-    text.filter(|text| !text.is_empty()).map(|text| text.parse().map_err(wrong)).transpose()
-}
-
 async fn waiting(State(page): Here) -> Response {
     show(page, |workspace| workspace.daily().waiting()).await
 }
@@ -95,6 +88,10 @@ fn named(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
+fn not_a_time(_: InvalidTimestamp) -> Error {
+    Error::new(ErrorKind::Usage, "`since` is not a time such as 2026-01-31T10:00:00Z")
+}
+
 async fn calls(State(page): Here, uri: Uri) -> Response {
     let query: ListQuery = match query(&page, &uri) {
         Ok(query) => query,
@@ -102,10 +99,10 @@ async fn calls(State(page): Here, uri: Uri) -> Response {
     };
     let list = move |workspace: &Workspace| {
         workspace.daily().calls(&CallPage {
-            status: parsed(query.status, "status")?,
+            status: named(query.status).map(|word| CallStatus::from_word(&word)),
             tool: named(query.tool),
             agent: named(query.agent),
-            since: parsed::<Timestamp>(query.since, "since")?,
+            since: named(query.since).map(|since| since.parse().map_err(not_a_time)).transpose()?,
             before: named(query.before).map(|id| IdPrefix::new(&id)),
             limit: query.limit,
         })
@@ -128,7 +125,7 @@ async fn runs(State(page): Here, uri: Uri) -> Response {
     };
     let list = move |workspace: &Workspace| {
         workspace.runs().list(&RunFilter {
-            status: parsed(query.status, "status")?,
+            status: named(query.status).map(|word| RunStatus::from_word(&word)),
             tool: named(query.tool),
             limit: Some(query.limit.unwrap_or(RUNS).clamp(1, MAX_RUNS)),
             before: named(query.before).map(|id| IdPrefix::new(&id)),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AgentApproval, IssueReport, Report, SchemaId};
 use brigade_core::Exit;
+use brigade_ops::RulingReport;
 
 /// `policy show`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -125,25 +126,4 @@ impl Report for ExplainReport {
     fn exit(&self) -> Exit {
         if self.errors.is_empty() { Exit::Done } else { Exit::Refused }
     }
-}
-
-/// The ruling of one rule.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct RulingReport {
-    /// The subject: `family`, `effect`, `environment`, `files`, `network`, `limits` and so on.
-    pub topic: String,
-    /// The particular effect, label or limit.
-    pub subject: Option<String>,
-    /// Whether the ruling allows the call.
-    pub allowed: bool,
-    /// The ruling, as one sentence.
-    pub message: String,
-    /// The file of the rule that decided.
-    pub file: Option<String>,
-    /// The line of the rule, from 1.
-    pub line: Option<usize>,
-    /// How to change the ruling.
-    pub hint: Option<String>,
 }

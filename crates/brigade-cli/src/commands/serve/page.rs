@@ -85,7 +85,11 @@ pub(super) fn bind(
 /// Gives the person the link to the page: on standard error, and in the browser if that is wanted.
 pub(super) fn tell(arguments: &PageArgs, served: &ServedPage, is_shown: bool, workspace: &Workspace) {
     if is_shown {
-        drop(writeln!(std::io::stderr(), "open {}\nthe link logs in once, within five minutes", served.link()));
+        drop(writeln!(
+            std::io::stderr(),
+            "open {}\nthe link logs in once, within five minutes",
+            served.link()
+        ));
     }
     if arguments.open {
         workspace.web_logins().open(&served.link());
@@ -95,7 +99,8 @@ pub(super) fn tell(arguments: &PageArgs, served: &ServedPage, is_shown: bool, wo
 /// Makes another login token for the page that is served.
 pub(super) fn another(workspace: &Workspace) -> Result<ServeReport, Error> {
     let (url, token) = workspace.web_logins().another().map_err(|error| {
-        let error = if error.kind() == ErrorKind::NotFound { error.hint("brigade serve --web") } else { error };
+        let error =
+            if error.kind() == ErrorKind::NotFound { error.hint("brigade serve --web") } else { error };
         error
     })?;
     let mut report = ServeReport::new(None, None, 0);

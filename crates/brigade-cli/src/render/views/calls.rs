@@ -10,6 +10,7 @@ use brigade::core::{Fingerprint, Json, NextStep, Number};
 use brigade::{
     Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, CodeNote,
     ContractLabels, MayLoad, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport,
+    visible_word,
 };
 
 use super::runs;
@@ -206,27 +207,13 @@ fn next_step(call: &Call, page: &mut Page) {
 /// The maximum number of bound files that are shown.
 const MAX_SHOWN_FILES: usize = 8;
 
-/// Formats a word so that different words look different. Empty words, and words with control or invisible characters
-/// or unusual blanks, are quoted for a shell.
-fn shown_word(word: &str) -> Cow<'_, str> {
-    let is_plain = escape_blanks(word) == word && !word.is_empty() && !word.starts_with("$'") && word != "''";
-    if is_plain {
-        return Cow::Borrowed(word);
-    }
-    if word.is_empty() {
-        return Cow::Borrowed("''");
-    }
-    let doubled = word.replace('\\', "\\\\").replace('\'', "\\'");
-    Cow::Owned(format!("$'{}'", escape_blanks(&doubled)))
-}
-
 /// Shows the words of the command line, each on a line if quotes would hide where one ends.
 fn show_runs(preview: &Preview, sheet: &mut Sheet) {
-    let is_quoted = |word: &String| word.contains(char::is_whitespace) || shown_word(word) != *word;
+    let is_quoted = |word: &String| word.contains(char::is_whitespace) || visible_word(word) != *word;
     if preview.argv.iter().any(is_quoted) {
         sheet.line(Text::new(Tone::Faint, "runs:"));
         for word in &preview.argv {
-            sheet.indented(2, whole(Tone::Accent, word, shown_word));
+            sheet.indented(2, whole(Tone::Accent, word, visible_word));
         }
     } else {
         sheet.field_if("runs", command_line(&preview.argv));
