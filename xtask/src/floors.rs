@@ -42,7 +42,7 @@ const FLOORS: &[Floor] = &[
         "brigade-remote",
     ]),
     Floor::Apart(&["brigade"]),
-    Floor::Ordered(&["brigade-cli", "brigade-gateway"]),
+    Floor::Ordered(&["brigade-cli", "brigade-gateway", "brigade-web"]),
 ];
 
 /// Dependencies that the order of the floors would allow but that are refused, with the reason.
@@ -60,10 +60,11 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
 const ONLY: &[(&str, &[&str], &str)] = &[
     (
         "brigade-cli",
-        &["brigade", "brigade-gateway"],
-        "a frontend uses only the façade, and starts the gateway",
+        &["brigade", "brigade-gateway", "brigade-web"],
+        "a frontend uses only the façade, and starts the gateway and the page",
     ),
     ("brigade-gateway", &["brigade"], "a frontend uses only the façade"),
+    ("brigade-web", &["brigade"], "a frontend uses only the façade"),
     ("brigade-testkit", &["brigade-core", "brigade-fs"], "test helpers do not depend on the code under test"),
 ];
 

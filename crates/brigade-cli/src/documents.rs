@@ -11,7 +11,6 @@ use crate::commands::completions::CompletionsReport;
 use crate::commands::daily::explain::CodeReport;
 use crate::commands::demo::stage::DemoReport;
 use crate::render::batch::BatchDocument;
-use crate::render::calls::CallListReport;
 use crate::render::export::ExportReport;
 use crate::render::failure::ErrorReport;
 use crate::render::refusals::forms::*;
@@ -209,6 +208,7 @@ documents! {
     RuntimeStatusReport,
     RuntimeStopReport or RuntimeStopRefused,
     SearchReport,
+    SeriesReport,
     SetupReport,
     ServeReport,
     ServiceReport,

@@ -31,6 +31,7 @@ mod id;
 mod issue;
 mod issue_type;
 pub mod json;
+mod loopback_host;
 mod next;
 pub mod parallel;
 mod recorded;
@@ -57,6 +58,7 @@ pub use id::{AgentName, CallId, CheckpointId, IdPrefix, InvalidId, Label, Prefix
 pub use issue::{ConfigIssue, Place, Severity, TRACKED, closest};
 pub use issue_type::{Area, IssueType, Remedy};
 pub use json::{Dialect, Extra, Json, JsonError, JsonErrorKind, Number, Object};
+pub use loopback_host::LoopbackHost;
 pub use next::{Hint, NeutralWords, NextStep, StepFormatter};
 pub use recorded::{RecordedWord, Word};
 pub use report::{Exit, RefusalMember, Report, SchemaId};

@@ -57,6 +57,7 @@ mod tools;
 mod trust;
 pub mod upstreams;
 mod views;
+mod web_logins;
 pub mod work;
 
 pub use brigade_workspace::RUNTIMES;
@@ -141,7 +142,9 @@ pub use views::choosing::{CallDecision, ChosenCall, PendingChoice};
 pub use views::daily::{Daily, WaitingSource};
 pub use views::history::HistoryFilter;
 pub use views::numbers::ShownThing;
+pub use views::pages::CallPage;
 pub use views::parts::{ReviewDifference, ReviewPart, visible_word};
 pub use views::pending::WaitingGroup;
 pub use views::things::NamedThing;
+pub use web_logins::WebLogins;
 pub use work::brief::brief;

@@ -9,9 +9,11 @@ pub(crate) mod history;
 pub(crate) mod life;
 pub(crate) mod marks;
 pub(crate) mod numbers;
+pub(crate) mod pages;
 pub(crate) mod parts;
 pub(crate) mod pending;
 pub(crate) mod review;
+pub(crate) mod series;
 pub(crate) mod statistics;
 pub(crate) mod things;
 

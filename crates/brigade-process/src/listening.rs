@@ -161,12 +161,21 @@ impl PeerAddress {
     /// Returns whether a program of a run or runtime made the connection, unless `workspace` is in that run's private
     /// directory. A connection of this machine whose process cannot be found counts as made by a run. Linux only;
     /// elsewhere the answer is always no.
-    #[cfg(target_os = "linux")]
     pub fn is_of_a_run(self, workspace: &Path) -> bool {
-        use crate::ancestry::is_of_a_run;
+        self.maker().is_none_or(|maker| maker.is_of_a_run(workspace))
+    }
 
+    /// Like [`PeerAddress::is_of_a_run`], but a process that cannot be found is none of a run. Such are the processes of
+    /// an ssh tunnel. For connections that also need a secret.
+    pub fn is_known_of_a_run(self, workspace: &Path) -> bool {
+        self.maker().is_some_and(|maker| maker.is_of_a_run(workspace))
+    }
+
+    /// Returns who made the connection. `None` if it was a process of this machine that cannot be found.
+    #[cfg(target_os = "linux")]
+    fn maker(self) -> Option<Maker> {
         let (own, peer) = match self {
-            PeerAddress::Unix(pid) => return pid.is_none_or(|pid| is_of_a_run(pid, workspace)),
+            PeerAddress::Unix(pid) => return pid.map(Maker::Process),
             PeerAddress::Tcp { own, peer } => (own, peer),
         };
         let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
@@ -175,17 +184,38 @@ impl PeerAddress {
         let me = rustix::process::geteuid();
         match row {
             // Runs have the user of their caller, who cannot look into processes of others.
-            Some(row) if !me.is_root() && row.user != me.as_raw() => false,
+            Some(row) if !me.is_root() && row.user != me.as_raw() => Some(Maker::Other),
             // A closed socket has the inode 0.
-            Some(row) => holder_of(&row.inode).is_none_or(|pid| is_of_a_run(pid, workspace)),
-            None => is_of_this_machine(peer.ip()),
+            Some(row) => holder_of(&row.inode).map(Maker::Process),
+            None => (!is_of_this_machine(peer.ip())).then_some(Maker::Other),
         }
     }
 
-    /// Always returns false: this system has no way to find out.
+    /// This system has no way to find out.
     #[cfg(not(target_os = "linux"))]
-    pub fn is_of_a_run(self, _: &Path) -> bool {
-        false
+    fn maker(self) -> Option<Maker> {
+        Some(Maker::Other)
+    }
+}
+
+/// Who made a connection.
+enum Maker {
+    #[cfg(target_os = "linux")]
+    Process(u32),
+    /// Another user, or another machine.
+    Other,
+}
+
+impl Maker {
+    fn is_of_a_run(&self, workspace: &Path) -> bool {
+        match self {
+            #[cfg(target_os = "linux")]
+            Maker::Process(pid) => crate::ancestry::is_of_a_run(*pid, workspace),
+            Maker::Other => {
+                let _ = workspace;
+                false
+            }
+        }
     }
 }
 

@@ -28,6 +28,7 @@
 //! | `policy`, `projections`, `parity` | what may run, the files written for agent programs, how those differ |
 //! | `agents`, `agent_calls`, `clients` | agents of the gateway, their calls, the programs that are connected |
 //! | `work`, `inbox`, `doctor`, `state`, `sources` | what waits for a person, problems, the stored files, lines for messages |
+//! | `web_logins` | one-time tokens of the page |
 //! | `kitchen` | several workers on a list of tasks |
 //! | `memories`, `pull_requests` | what built-in tools stored; only with the feature `builtin` |
 //!
@@ -161,7 +162,7 @@ pub use brigade_policy::{
 };
 pub use brigade_process::{
     CancelSignal, CancelToken, NamedPipes, OwnSocket, PeerAddress, ProcessIdentity, Stream as OutputStream,
-    TypedKeys, TypedLine, discard_typed, leave_no_core_file, listener_of, local_offset_minutes,
+    TypedKeys, TypedLine, discard_typed, leave_no_core_file, listener_of, local_offset_minutes, random_bytes,
     read_typed_keys, read_typed_line, stop_until_continued, survive_file_size_limit,
 };
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
@@ -177,13 +178,13 @@ pub use agent_calls::{AgentCall, AgentCalls, Output, RequestOutcome, RunRequestO
 pub use agents::Agents;
 pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
 pub use brigade_ops::{
-    ArgsSource, CallFilter, CallList, Calls, Checkpoints, Declare, EnableChange, EnableRequest, Error,
-    ErrorKind, HistoryFilter, ImportMcpRequest, LogReach, LoginRequest, OnBlocked, Pins, Refusal, Request,
-    RunFilter, RunRefusal, RunTarget, Runs, Runtimes, ShownThing, UpdateRequest, WaitingGroup,
+    ArgsSource, CallFilter, CallList, CallPage, Calls, Checkpoints, Declare, EnableChange, EnableRequest,
+    Error, ErrorKind, HistoryFilter, ImportMcpRequest, LogReach, LoginRequest, OnBlocked, Pins, Refusal,
+    Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes, ShownThing, UpdateRequest, WaitingGroup,
 };
 pub use brigade_ops::{
     CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, PendingChoice, ReviewDifference,
-    ReviewPart, RuleProposal, arguments_line, upstreams::Upstreams, visible_word,
+    ReviewPart, RuleProposal, WebLogins, arguments_line, upstreams::Upstreams, visible_word,
 };
 pub use brigade_workspace::TaskSessions;
 pub use builtin_call::{DirectCallResult, documentation};

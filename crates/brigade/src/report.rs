@@ -28,16 +28,17 @@ pub use brigade_ops::{
     WaitingKind, WaitingReport, WaitingRow, WorkAnswerReport, WorkspaceAbove,
 };
 pub use brigade_ops::{
-    BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallReport, CheckpointListReport,
-    CheckpointReport, CheckpointReviewReport, EnableReport, EnabledTool, Envelope, EnvelopeReport,
-    EnvelopeSignature, ImportAction, ImportMcpReport, ImportedServer, ImportedTool, KeyReport, LedgerFinding,
-    LedgerReport, ListState, LiveIssue, LiveReport, LiveServerReport, LiveToolReport, LoginReport,
-    LogoutReport, ObserveReport, OfferedTool, PassedOver, PinCheck, PinListReport, PinReport, PinState,
-    PinSummary, PlanReport, QueueReport, ReadinessFailure, ReplayReport, ResumeReport, ReviewReport,
-    RunInputsReport, RunListReport, RunLogReport, RunReport, RunShowReport, RunSummary, RuntimeHealthReport,
-    RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport, RuntimeStartReport,
-    RuntimeStatusReport, RuntimeStopReport, RuntimesSummary, ServerSummary, StartState, Statement,
-    Strictness, Subject, Tampering, UpdateAction, UpdateReport, UpdatedServer, UpdatedTool,
+    BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallListReport, CallReport,
+    CheckpointListReport, CheckpointReport, CheckpointReviewReport, DecisionCount, DurationRow, EnableReport,
+    EnabledTool, Envelope, EnvelopeReport, EnvelopeSignature, ImportAction, ImportMcpReport, ImportedServer,
+    ImportedTool, KeyReport, LedgerFinding, LedgerReport, ListState, LiveIssue, LiveReport, LiveServerReport,
+    LiveToolReport, LoginReport, LogoutReport, ObserveReport, OfferedTool, PassedOver, PinCheck,
+    PinListReport, PinReport, PinState, PinSummary, PlanReport, QueueReport, ReadinessFailure, ReplayReport,
+    ResumeReport, ReviewReport, RunInputsReport, RunListReport, RunLogReport, RunReport, RunShowReport,
+    RunSummary, RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport,
+    RuntimeRestartReport, RuntimeStartReport, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary,
+    SeriesReport, SeriesRow, ServerSummary, StartState, Statement, Strictness, Subject, Tampering,
+    UpdateAction, UpdateReport, UpdatedServer, UpdatedTool, WaitedRow,
 };
 pub use brigade_ops::{
     BlockedInstall, CatalogReport, CheckCounts, CheckReport, CheckedTool, ContractsReport, CostRow,

@@ -10,7 +10,7 @@ use brigade_core::text::escape_terminal;
 use brigade_db::records::Lane;
 use brigade_fs::{DiskFs, Fs, RelPath};
 use brigade_ops::{
-    Calls, Checkpoints, Daily, Error, ErrorKind, MARKER, Pins, Runs, Runtimes, marked_workspace,
+    Calls, Checkpoints, Daily, Error, ErrorKind, MARKER, Pins, Runs, Runtimes, WebLogins, marked_workspace,
 };
 use brigade_workspace::{SourceFiles, did_you_mean, near_path, no_home, own_programs, policy_on_disk};
 
@@ -382,6 +382,11 @@ impl Workspace {
     /// Returns the operations on the inbox.
     pub fn inbox(&self) -> Inbox {
         Inbox { room: self.room.clone() }
+    }
+
+    /// Returns the one-time tokens of the page.
+    pub fn web_logins(&self) -> WebLogins {
+        WebLogins::new(self.room.context.clone())
     }
 
     /// Returns the operations on the kitchen.

@@ -6,40 +6,13 @@ use std::ops::ControlFlow;
 
 use brigade::core::json::DocumentWriter;
 use brigade::core::{CallId, NextStep};
-use brigade::{Call, CallList, CallStatus, Error, Report, SchemaId};
-use serde::{Deserialize, Serialize};
+use brigade::{Call, CallList, CallListReport, CallStatus, Error, Report as _};
 
 use super::page::Page;
 use super::table::{Fit, Table};
 use super::text::{Text, Tone};
 use super::when::{self, Now};
 use super::words;
-
-/// `call list`: the calls, written while they are read.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub(crate) struct CallListReport {
-    /// The queue's file.
-    calls_path: String,
-    /// How many calls of each status the queue has, listed or not.
-    counts: BTreeMap<String, u64>,
-    #[serde(deserialize_with = "CallListReport::read_schema")]
-    schema: SchemaId,
-    /// The workspace.
-    target: String,
-    /// The calls, oldest first.
-    calls: Vec<Call>,
-    /// Why nothing may be listed, such as a tool that is not there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notes: Option<Vec<String>>,
-    /// Why reading stopped early.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
-
-impl Report for CallListReport {
-    const SCHEMA: SchemaId = "brigade.call-list.v1";
-}
 
 /// Writes the document of `call list` while the calls are read. Returns why reading stopped early.
 pub(crate) fn write_list(list: &CallList, out: &mut dyn Write) -> io::Result<Option<Error>> {

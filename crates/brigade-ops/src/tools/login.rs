@@ -165,7 +165,7 @@ fn seconds(now: Timestamp) -> i64 {
 }
 
 /// Opens a page in the browser of the person, if this system knows how.
-fn open_browser(context: &WorkspaceContext, url: &str) {
+pub(crate) fn open_browser(context: &WorkspaceContext, url: &str) {
     let root = context.fs.root();
     let programs = own_programs(root, &context.environment, &policy_on_disk(&*context.fs));
     let Some(program) = OPENERS.iter().find_map(|name| programs.find(name).found()) else { return };

@@ -8,10 +8,14 @@ use brigade_workspace::WorkspaceContext;
 
 use super::history::{HistoryFilter, history};
 use super::numbers::ShownNumbers;
+use super::pages::{CallPage, page};
 use super::pending::{Grouping, WaitingGroup, pending, waiting_groups, waiting_items};
+use super::series::series;
 use crate::calls::Calls;
 use crate::error::Error;
-use crate::report::{HistoryReport, LifeReport, PendingReport, WaitingReport, WaitingRow};
+use crate::report::{
+    CallListReport, HistoryReport, LifeReport, PendingReport, SeriesReport, WaitingReport, WaitingRow,
+};
 
 /// Lists what waits outside of the queue of calls.
 pub trait WaitingSource: Send + Sync {
@@ -81,6 +85,22 @@ impl Daily {
     /// Fails if the tool does not exist, and on file errors.
     pub fn history(&self, filter: &HistoryFilter) -> Result<HistoryReport, Error> {
         Ok(history(&self.context, filter)?)
+    }
+
+    /// Lists a page of calls, oldest first.
+    ///
+    /// # Errors
+    /// Fails if the status, the tool or the call to list before does not exist, and on file errors.
+    pub fn calls(&self, filter: &CallPage) -> Result<CallListReport, Error> {
+        Ok(page(&self.context, filter)?)
+    }
+
+    /// Sums up the calls of the last days for charts, today included.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn series(&self, days: u32) -> Result<SeriesReport, Error> {
+        Ok(series(&self.context, days)?)
     }
 
     /// Ends the notes on what behaves differently in v0.30.

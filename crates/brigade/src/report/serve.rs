@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
 
-/// `brigade serve` over HTTP: where it listens, in one line.
+/// `brigade serve` over HTTP, or with a page: where it listens, in one line.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -20,12 +20,45 @@ pub struct ServeReport {
     pub pid: u32,
     /// How many tools the agent is shown; of several agents, how many the first is shown.
     pub tools: usize,
+    /// The page of `--web`; absent without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub web: Option<ServedPage>,
+}
+
+/// The page that a server serves.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ServedPage {
+    /// Its address.
+    pub url: String,
+    /// A token that logs in once, within five minutes. The link to open is `URL/login#TOKEN`.
+    pub login_token: String,
+}
+
+impl ServedPage {
+    /// Describes a page.
+    pub fn new(url: String, login_token: String) -> ServedPage {
+        ServedPage { url, login_token }
+    }
+
+    /// Returns the link that logs in.
+    pub fn link(&self) -> String {
+        format!("{}/login#{}", self.url, self.login_token)
+    }
 }
 
 impl ServeReport {
     /// Says where this process listens.
     pub fn new(address: Option<String>, socket: Option<String>, tools: usize) -> ServeReport {
-        ServeReport { schema: ServeReport::SCHEMA, address, socket, pid: std::process::id(), tools }
+        ServeReport {
+            schema: ServeReport::SCHEMA,
+            address,
+            socket,
+            pid: std::process::id(),
+            tools,
+            web: None,
+        }
     }
 }
 

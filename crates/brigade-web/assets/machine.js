@@ -1,0 +1,80 @@
+// Agents, servers, issues, and the check of receipts.
+
+import { read } from "./api.js";
+import { chip, empty, h, head, section, shown, table, when } from "./dom.js";
+
+export const agentsView = {
+  title: "Agents",
+  topics: [],
+  load: (_, signal) => read("/api/agents", signal),
+  draw(doc) {
+    const limits = (agent) => Object.entries(agent.limits).filter(([, value]) => value !== null && value !== undefined)
+      .map(([name, value]) => h("li", {}, `${name.replaceAll("_", " ")}: `, shown(typeof value === "object" ? JSON.stringify(value) : String(value))));
+    const card = (agent) => h("li", { class: "card" }, h("h2", {}, shown(agent.name)),
+      h("p", {}, agent.has_token ? chip("has a token", "ok") : chip("no token", "plain"),
+        chip(agent.confirm === "none" ? "you decide" : `its client asks, up to ${agent.confirm_risk} risk`, agent.confirm === "none" ? "plain" : "held")),
+      agent.profiles.length > 0 && h("p", { class: "note" }, "Profiles: ", shown(agent.profiles.join(", "))),
+      h("h3", {}, "Limits"), limits(agent).length ? h("ul", { class: "lines" }, limits(agent)) : h("p", { class: "note" }, "none"));
+    return [head("Agents", h("span", { class: "count" }, String(doc.agent_count))),
+      !doc.exists && h("p", { class: "note" }, "Without gateway.toml there is only the agent ", h("code", {}, "local"), ". ",
+        "Add others with ", h("code", {}, "brigade tools agent add NAME"), "."),
+      h("ul", { class: "cards" }, doc.agents.map(card))];
+  },
+};
+
+export const serversView = {
+  title: "Servers",
+  topics: ["runner"],
+  async load(_, signal) {
+    const [servers, runtimes] = await Promise.all([read("/api/servers", signal), read("/api/runtimes", signal)]);
+    return { servers, runtimes };
+  },
+  draw({ servers, runtimes }) {
+    const pins = servers.pins.map((pin) => [chip(pin.state), shown(pin.server), h("code", {}, shown(pin.tool)),
+      pin.changes.length ? h("ul", { class: "lines" }, pin.changes.map((text) => h("li", {}, shown(text)))) : h("span", { class: "note" }, "as pinned"),
+      when(pin.pinned_at)]);
+    const rows = servers.servers.map((server) => [shown(server.server), chip(server.state), String(server.tool_count),
+      shown([...server.appeared.map((name) => `+ ${name}`), ...server.vanished.map((name) => `- ${name}`)].join(", ")), when(server.listed_at)]);
+    const running = runtimes.runtimes.map((runtime) => [chip(runtime.state), shown(runtime.id),
+      h("code", { class: "wrap" }, shown(runtime.command)), runtime.port ? String(runtime.port) : "", when(runtime.started_at)]);
+    const nothing = rows.length + pins.length + running.length === 0;
+    return [head("Servers"),
+      nothing && empty("No server is known yet", "MCP servers appear here with their tools, and with each change of a tool since you pinned it.", "brigade discover"),
+      rows.length > 0 && section("MCP servers", table("MCP servers", ["Server", "List", { name: "Tools", number: true }, "Changes", "Listed"], rows)),
+      pins.length > 0 && section("Pins", servers.changed_count > 0 && h("p", { class: "warn" }, `${servers.changed_count} tools differ from their pins. Look at each with brigade tools pins show.`),
+        table("Pins", ["State", "Server", "Tool", "Changes", "Pinned"], pins)),
+      running.length > 0 && section("Local runtimes", table("Local runtimes", ["State", "Runtime", "Command", { name: "Port", number: true }, "Started"], running))];
+  },
+};
+
+export const issuesView = {
+  title: "Issues",
+  topics: [],
+  load: (_, signal) => read("/api/issues", signal),
+  draw(doc) {
+    const issue = (row) => h("li", { class: "notice", "data-state": row.severity === "error" ? "bad" : "waiting" },
+      h("p", { class: "notice-title" }, shown(row.detail)),
+      h("p", { class: "note" }, shown(row.issue_type), row.tool_id && [" · ", shown(row.tool_id)],
+        row.file && [" · ", h("span", { class: "mono" }, shown(`${row.file}${row.line ? `:${row.line}` : ""}`))]),
+      row.fix && h("p", {}, h("code", { class: "wrap" }, shown(row.fix))));
+    return [head("Issues", h("span", { class: "count" }, String(doc.issue_count))),
+      doc.issues.length ? h("ul", { class: "stack" }, doc.issues.map(issue))
+        : empty("No issues", "Brigade checks tools, policy, projections, calls, runs and the kitchen each time you open this view.", "brigade doctor"),
+      doc.raw_issue_count > doc.issue_count && h("p", { class: "note" }, `${doc.raw_issue_count - doc.issue_count} more were accepted.`)];
+  },
+};
+
+export const verifyView = {
+  title: "Verification",
+  topics: [],
+  load: (_, signal) => read("/api/verify", signal),
+  draw(doc) {
+    const words = doc.checked === 0 ? "There is no receipt to check yet." : `All ${doc.checked} receipts are in the chain, unchanged.`;
+    return [head("Verification"),
+      doc.valid ? h("div", { class: "notice", "data-state": "good" }, h("p", { class: "notice-title" }, "The receipts are whole"), h("p", {}, words))
+        : h("div", { class: "notice", "data-state": "bad" }, h("p", { class: "notice-title" }, "Receipts were changed, removed or added"),
+          h("ul", { class: "lines" }, doc.findings.map((finding) => h("li", {}, shown(finding.message ?? finding.detail ?? JSON.stringify(finding)))))),
+      h("p", { class: "note" }, "Each receipt names the sha256 of the one before it, so nobody changes the past without a trace. ",
+        h("code", {}, "brigade tools run verify"), " checks the same.")];
+  },
+};

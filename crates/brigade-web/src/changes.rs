@@ -1,0 +1,171 @@
+//! Finds what any process changed in the workspace.
+//!
+//! Looks at the marks of a few files ten times a second. Only when one of them differs, reads what is open now, and
+//! compares it with what was open before.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use brigade::core::IdPrefix;
+use brigade::paths::{RUNS, RUNTIMES};
+use brigade::{
+    CallFilter, CallStatus, CancelToken, Error, RunFilter, RunSummary, RuntimeStatus, WaitingKind,
+    WaitingRow, Workspace,
+};
+
+use crate::events::{Change, ChangeKind, Events};
+
+/// How often files are looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How many of the newest runs are compared.
+const RUNS_COMPARED: usize = 50;
+
+/// Of how many calls that are no longer open the end is looked up.
+const MAX_ENDS: usize = 50;
+
+/// The files that change with runs and runtimes, beside those of what waits.
+const FILES: [&str; 3] = [RUNS, RUNTIMES, ".brigade/tools/runtime"];
+
+/// The state of a thing: its status and revision.
+type Known = BTreeMap<(ChangeKind, String), (String, u64)>;
+
+/// Tells of changes until `stop` is cancelled.
+pub(crate) fn follow(workspace: &Workspace, events: &Events, stop: &CancelToken) {
+    let (watch, daily) = (Watch { workspace }, workspace.daily());
+    let mut marks = daily.marks(FILES);
+    let mut known = Known::new();
+    watch.update(&mut known);
+    while !stop.wait(LOOK_INTERVAL) {
+        let now = daily.marks(FILES);
+        if now == marks {
+            continue;
+        }
+        marks = now;
+        let before = known.clone();
+        watch.update(&mut known);
+        events.add(watch.changes(&before, &known));
+    }
+}
+
+struct Watch<'w> {
+    workspace: &'w Workspace,
+}
+
+impl Watch<'_> {
+    /// Reads everything that is open. What cannot be read stays as it was.
+    fn update(&self, known: &mut Known) {
+        let mut read = |kinds: &[ChangeKind], found: Result<Known, Error>| match found {
+            Ok(found) => {
+                known.retain(|(kind, _), _| !kinds.contains(kind));
+                known.extend(found);
+            }
+            Err(error) => tracing::debug!(%error, "changes cannot be read"),
+        };
+        read(&[ChangeKind::Call], self.calls());
+        read(&[ChangeKind::Run], self.runs());
+        read(&[ChangeKind::Checkpoint, ChangeKind::Decision], self.questions());
+        read(&[ChangeKind::Runner, ChangeKind::Task], self.work());
+    }
+
+    /// Returns the open calls.
+    fn calls(&self) -> Result<Known, Error> {
+        let mut known = Known::new();
+        for group in self.workspace.daily().groups()? {
+            let is_held = if group.row.held { CallStatus::Held } else { CallStatus::Pending };
+            for thing in group.things.iter().filter(|thing| thing.revision != 0) {
+                let key = (ChangeKind::Call, thing.id.clone());
+                known.insert(key, (is_held.as_str().to_owned(), thing.revision));
+            }
+        }
+        for status in [CallStatus::Approved, CallStatus::Running, CallStatus::Waiting] {
+            let filter = CallFilter { status: Some(status.clone()), ..CallFilter::default() };
+            self.workspace.calls().list(filter)?.for_each(&mut |call| {
+                let key = (ChangeKind::Call, call.id.to_string());
+                known.insert(key, (status.as_str().to_owned(), 0));
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(known)
+    }
+
+    fn runs(&self) -> Result<Known, Error> {
+        let filter = RunFilter { limit: Some(RUNS_COMPARED), ..RunFilter::default() };
+        let list = self.workspace.runs().list(&filter)?;
+        let rows = (0..list.runs.len()).filter_map(|place| list.runs.get(place));
+        let row =
+            |run: RunSummary| ((ChangeKind::Run, run.id().to_owned()), (run.status().as_str().to_owned(), 0));
+        Ok(rows.map(row).collect())
+    }
+
+    /// Returns what waits and is not a call.
+    fn questions(&self) -> Result<Known, Error> {
+        let rows = self.workspace.work().waiting()?.into_iter();
+        let row = |row: WaitingRow| {
+            let kind = match row.kind {
+                WaitingKind::Approval | WaitingKind::Plan => return None,
+                WaitingKind::Checkpoint => ChangeKind::Checkpoint,
+                WaitingKind::Decision | WaitingKind::Question => ChangeKind::Decision,
+            };
+            Some(((kind, row.id), ("waiting".to_owned(), 0)))
+        };
+        Ok(rows.filter_map(row).collect())
+    }
+
+    /// Returns the local runtimes, and the services and tasks of the kitchen.
+    fn work(&self) -> Result<Known, Error> {
+        let list = self.workspace.runtimes().list()?;
+        let row =
+            |runtime: &RuntimeStatus| ((ChangeKind::Runner, runtime.id.clone()), (runtime.state.clone(), 0));
+        let mut known: Known = list.summary.runtimes.iter().map(row).collect();
+        let kitchen = self.workspace.kitchen();
+        let names = if kitchen.is_there()? { kitchen.names()? } else { Vec::new() };
+        for prd in names {
+            // A PRD with errors has no tasks.
+            let Ok(status) = kitchen.status(Some(&self.workspace.root().join(&prd.path))) else { continue };
+            for task in status.tasks {
+                let key = (ChangeKind::Task, format!("{}/{}", prd.name, task.id));
+                known.insert(key, (task.status.as_str().to_owned(), task.attempts));
+            }
+            let service = if status.running { "running" } else { "stopped" };
+            known.insert((ChangeKind::Runner, format!("kitchen/{}", prd.name)), (service.to_owned(), 0));
+        }
+        Ok(known)
+    }
+
+    /// Compares what was known with what is known now.
+    fn changes(&self, before: &Known, now: &Known) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for ((kind, id), state) in now {
+            if before.get(&(*kind, id.clone())) != Some(state) {
+                let (status, revision) = state.clone();
+                changes.push(Change { kind: *kind, id: id.clone(), status, revision });
+            }
+        }
+        let mut looked_up = 0;
+        for (kind, id) in before.keys().filter(|key| !now.contains_key(*key)) {
+            let (status, revision) = match kind {
+                ChangeKind::Call if looked_up < MAX_ENDS => {
+                    looked_up += 1;
+                    self.end_of(id)
+                }
+                // Older runs are only no longer among the newest.
+                ChangeKind::Run => continue,
+                ChangeKind::Call => ("ended".to_owned(), 0),
+                ChangeKind::Checkpoint | ChangeKind::Decision => ("answered".to_owned(), 0),
+                ChangeKind::Runner | ChangeKind::Task => ("gone".to_owned(), 0),
+            };
+            changes.push(Change { kind: *kind, id: id.clone(), status, revision });
+        }
+        changes
+    }
+
+    /// Returns the status and revision of a call that is no longer open.
+    fn end_of(&self, id: &str) -> (String, u64) {
+        match self.workspace.calls().show_revision(IdPrefix::new(id)) {
+            Ok((report, revision)) => (report.call.status.as_str().to_owned(), revision),
+            Err(_) => ("ended".to_owned(), 0),
+        }
+    }
+}
