@@ -32,7 +32,17 @@ const PICTURES: &[Picture] = &[Picture {
     path: "docs/pictures/demo.svg",
     command: "demo --color=always",
     left_out: ("# Demo workspace", "# One command"),
-    hidden: &["call: ", "runs: ", "may", "stays closed", "binds", "contract", "last approved"],
+    hidden: &[
+        "note",
+        "call: ",
+        "runs: ",
+        "may",
+        "stays closed",
+        "binds",
+        "contract",
+        "last approved",
+        "help: wait",
+    ],
 }];
 
 /// Width of a letter and height of a line, in pixels.
@@ -90,8 +100,7 @@ fn align(mut lines: Vec<String>) -> Vec<String> {
         for (line, row) in block.iter_mut().zip(&rows) {
             line.clear();
             for (column, cell) in row.iter().enumerate() {
-                let width =
-                    rows.iter().filter(|row| column + 1 < row.len()).map(|row| wide(&row[column])).max();
+                let width = rows.iter().filter_map(|row| row.get(column)).map(wide).max();
                 let blanks =
                     width.filter(|_| column + 1 < row.len()).map_or(0, |width| width + 2 - wide(cell));
                 line.push_str(cell);
@@ -117,22 +126,29 @@ fn cells(line: &str, gap: &Regex) -> Vec<String> {
 
 /// Replaces what differs in each run: temporary directories, times, durations and random ids.
 fn without_chance(text: &str) -> String {
-    let replace = |text: &str, pattern: &str, by: &str| {
-        Regex::new(pattern).expect("the pattern is valid").replace_all(text, by).into_owned()
+    // A word may follow an escape sequence, which ends with a letter.
+    let pattern = |pattern: &str| {
+        Regex::new(&format!("(\u{1b}\\[[0-9;]*m|\\b){pattern}")).expect("the pattern is valid")
     };
-    let text = replace(text, r"/[^\s'\x1b]*/brigade-[A-Za-z]+-?[A-Za-z0-9]{6,}", "/work");
-    let text = replace(&text, r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2026-01-05 09:30:12");
-    let text = replace(&text, r"\b\d\d:\d\d:\d\d\b", "09:30:12");
-    let text = replace(&text, r"\b\d+(\.\d+)? (ms|s)\b", "42 ms");
-    let text = replace(&text, r"\b\d+s\b", "2s");
-    let ids = Regex::new(r"\b(run|call)-([0-9a-f]{4})[0-9a-f]*").expect("the pattern is valid");
+    let directory =
+        Regex::new(r"/[^\s'\x1b]*/brigade-[A-Za-z]+[-A-Za-z0-9]{6,}").expect("the pattern is valid");
+    let mut text = directory.replace_all(text, "/work").into_owned();
+    for (found, by) in [
+        (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b", "2026-01-05 09:30:12"),
+        (r"\d\d:\d\d:\d\d\b", "09:30:12"),
+        (r"\d+(\.\d+)? (ms|s)\b", "42 ms"),
+        (r"\d+s\b", "2s"),
+    ] {
+        text = pattern(found).replace_all(&text, format!("${{1}}{by}")).into_owned();
+    }
     let mut known = BTreeMap::new();
+    let ids = pattern("(run|call)-([0-9a-f]{4})[0-9a-f]*");
     ids.replace_all(&text, |found: &Captures<'_>| {
         let count = known.len() as u64;
-        let number = *known.entry(found[2].to_owned()).or_insert(count);
-        let digits = found[0].len() - found[1].len() - 1;
+        let number = *known.entry(found[3].to_owned()).or_insert(count);
+        let digits = found[0].len() - found[1].len() - found[2].len() - 1;
         let id = format!("{:x}", 0x7c1e_42a9_06d3_5b80_u64 + number * 0x0301_0000_0000_0000);
-        format!("{}-{id:.digits$}", &found[1])
+        format!("{}{}-{id:.digits$}", &found[1], &found[2])
     })
     .into_owned()
 }
@@ -230,8 +246,8 @@ mod tests {
 
     #[test]
     fn pictures_do_not_differ_by_chance() {
-        let text = "run-0123456789abcdef 2025-03-04 05:06:07 133 ms run-0123456789abcdef call-1111";
-        let other = "run-fedcba9876543210 2026-03-04 05:06:08 1.5 s run-fedcba9876543210 call-2222";
+        let text = "run-0123456789abcdef 2025-03-04 05:06:07 133 ms \u{1b}[1mrun-0123\u{1b}[0m call-1111";
+        let other = "run-fedcba9876543210 2026-03-04 05:06:08 1.5 s \u{1b}[1mrun-fedc\u{1b}[0m call-2222";
         assert_eq!(without_chance(text), without_chance(other));
     }
 
