@@ -8,6 +8,7 @@ use crate::docs::{self, DocsArguments};
 use crate::features::{self, FeaturesArguments};
 use crate::fixtures::{self, FixturesArguments};
 use crate::interop;
+use crate::pictures::{self, PicturesArguments};
 use crate::repository::{Failure, Repository};
 use crate::schemas::{self, SchemasArguments};
 use crate::skills;
@@ -28,7 +29,7 @@ type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Failure> + 'a>);
 
 pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
     let start = |arguments: &'static str| move || start_cargo(repository, arguments);
-    let steps: [Step<'_>; 11] = [
+    let steps: [Step<'_>; 12] = [
         ("formatting", Box::new(start("fmt --all --check"))),
         ("lints", Box::new(start(LINTS))),
         ("docs", Box::new(start("doc --workspace --no-deps --locked --quiet"))),
@@ -40,6 +41,7 @@ pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
         ("skills", Box::new(|| skills::run_if_installable(repository))),
         ("real MCP servers", Box::new(|| interop::run_if_installable(repository))),
         ("manual and issues", Box::new(|| docs::run(repository, &DocsArguments { check: true }))),
+        ("pictures", Box::new(|| pictures::run(repository, &PicturesArguments { check: true }))),
     ];
     let (began, count) = (Instant::now(), steps.len());
     let mut failed = Vec::new();

@@ -11,6 +11,7 @@ mod cargo;
 mod ci;
 mod conformance;
 mod dependencies;
+mod dist;
 mod docs;
 mod features;
 mod fixtures;
@@ -48,6 +49,7 @@ enum Task {
     Builtins(builtins::BuiltinsArguments),
     Ci(ci::CiArguments),
     Conformance(conformance::ConformanceArguments),
+    Dist(dist::DistArguments),
     Docs(docs::DocsArguments),
     Features(features::FeaturesArguments),
     Fixtures(fixtures::FixturesArguments),
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         Task::Builtins(arguments) => builtins::run(&repository, &arguments),
         Task::Ci(arguments) => ci::run(&repository, &arguments),
         Task::Conformance(arguments) => conformance::run(&repository, &arguments),
+        Task::Dist(arguments) => dist::run(&repository, &arguments),
         Task::Docs(arguments) => docs::run(&repository, &arguments),
         Task::Features(arguments) => features::run(&repository, &arguments),
         Task::Fixtures(arguments) => fixtures::run(&repository, &arguments),

@@ -17,8 +17,33 @@ pub struct PicturesArguments {
     pub check: bool,
 }
 
-/// What is drawn: the file, and the command with its arguments.
-const PICTURES: &[(&str, &str)] = &[("docs/pictures/demo.svg", "demo --color=always")];
+/// A picture of what a command prints.
+struct Picture {
+    path: &'static str,
+    /// The command with its arguments.
+    command: &'static str,
+    /// The beginnings of the first line that is not drawn and of the next one that is, if a part is left out.
+    left_out: (&'static str, &'static str),
+    /// The beginnings of lines that are not drawn, because they are long or differ between machines.
+    hidden: &'static [&'static str],
+}
+
+const PICTURES: &[Picture] = &[Picture {
+    path: "docs/pictures/demo.svg",
+    command: "demo --color=always",
+    left_out: ("# Demo workspace", "# One command"),
+    hidden: &[
+        "note",
+        "call: ",
+        "runs: ",
+        "may",
+        "stays closed",
+        "binds",
+        "contract",
+        "last approved",
+        "help: wait",
+    ],
+}];
 
 /// Width of a letter and height of a line, in pixels.
 const LETTER: (f64, usize) = (8.4, 20);
@@ -34,40 +59,103 @@ text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#1f2328
 pub fn run(repository: &Repository, arguments: &PicturesArguments) -> Result<(), Failure> {
     let settle = OutdatedAction::from_check(arguments.check);
     let mut differing = 0;
-    for (path, command) in PICTURES {
-        let words = "run --quiet --locked --package brigade-cli --".split(' ').chain(command.split(' '));
+    for picture in PICTURES {
+        let words =
+            "run --quiet --locked --package brigade-cli --".split(' ').chain(picture.command.split(' '));
         let text = without_chance(&output(&mut cargo(repository, words))?);
-        differing += generated::settle_file(repository, path, &draw(&text), settle)?;
+        let lines = align(picture.lines(&text));
+        differing += generated::settle_file(repository, picture.path, &draw(&lines), settle)?;
     }
     generated::verdict(differing, settle, "pictures")
 }
 
+impl Picture {
+    /// Returns the lines that are drawn.
+    fn lines(&self, text: &str) -> Vec<String> {
+        let (first, next) = self.left_out;
+        let mut is_left_out = false;
+        let is_drawn = |line: &&str| {
+            let bare = bare(line);
+            is_left_out = (is_left_out || bare.starts_with(first)) && !bare.starts_with(next);
+            !is_left_out && !self.hidden.iter().any(|start| bare.starts_with(start))
+        };
+        text.lines().filter(is_drawn).map(str::to_owned).collect()
+    }
+}
+
+/// Returns a line without escape sequences.
+fn bare(line: &str) -> String {
+    spans(line).into_iter().map(|span| span.text).collect()
+}
+
+/// Pads the columns of tables again, because what was replaced may have another width.
+fn align(mut lines: Vec<String>) -> Vec<String> {
+    let gap = Regex::new("(?:\u{1b}\\[[0-9;]*m)* {2,}").expect("the pattern is valid");
+    let is_table = |line: &String| gap.is_match(line) && !line.starts_with(' ');
+    for block in
+        lines.chunk_by_mut(|one, other| is_table(one) && is_table(other)).filter(|block| is_table(&block[0]))
+    {
+        let rows: Vec<Vec<String>> = block.iter().map(|line| cells(line.trim_end(), &gap)).collect();
+        let wide = |cell: &String| bare(cell).chars().count();
+        for (line, row) in block.iter_mut().zip(&rows) {
+            line.clear();
+            for (column, cell) in row.iter().enumerate() {
+                let width = rows.iter().filter_map(|row| row.get(column)).map(wide).max();
+                let blanks =
+                    width.filter(|_| column + 1 < row.len()).map_or(0, |width| width + 2 - wide(cell));
+                line.push_str(cell);
+                line.push_str(&" ".repeat(blanks));
+            }
+        }
+    }
+    lines
+}
+
+/// Splits a line at its gaps. Escape sequences before a gap stay with its cell.
+fn cells(line: &str, gap: &Regex) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    for gap in gap.find_iter(line) {
+        let cell = line[at..gap.end()].trim_end_matches(' ');
+        found.push(cell.to_owned());
+        at = gap.end();
+    }
+    found.push(line[at..].to_owned());
+    found
+}
+
 /// Replaces what differs in each run: temporary directories, times, durations and random ids.
 fn without_chance(text: &str) -> String {
-    let replace = |text: &str, pattern: &str, by: &str| {
-        Regex::new(pattern).expect("the pattern is valid").replace_all(text, by).into_owned()
+    // A word may follow an escape sequence, which ends with a letter.
+    let pattern = |pattern: &str| {
+        Regex::new(&format!("(\u{1b}\\[[0-9;]*m|\\b){pattern}")).expect("the pattern is valid")
     };
-    let text = replace(text, r"/[^\s'\x1b]*/brigade-[A-Za-z]+-?[A-Za-z0-9]{6,}", "/work");
-    let text = replace(&text, r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2026-01-05 09:30:12");
-    let text = replace(&text, r"\b\d\d:\d\d:\d\d\b", "09:30:12");
-    let text = replace(&text, r"\b\d+(\.\d+)? (ms|s)\b", "42 ms");
-    let ids = Regex::new(r"\brun-[0-9a-f]{4,16}").expect("the pattern is valid");
+    let directory =
+        Regex::new(r"/[^\s'\x1b]*/brigade-[A-Za-z]+[-A-Za-z0-9]{6,}").expect("the pattern is valid");
+    let mut text = directory.replace_all(text, "/work").into_owned();
+    for (found, by) in [
+        (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b", "2026-01-05 09:30:12"),
+        (r"\d\d:\d\d:\d\d\b", "09:30:12"),
+        (r"\d+(\.\d+)? (ms|s)\b", "42 ms"),
+        (r"\d+s\b", "2s"),
+    ] {
+        text = pattern(found).replace_all(&text, format!("${{1}}{by}")).into_owned();
+    }
     let mut known = BTreeMap::new();
+    let ids = pattern("(run|call)-([0-9a-f]{4})[0-9a-f]*");
     ids.replace_all(&text, |found: &Captures<'_>| {
-        let count = known.len();
-        let number = *known.entry(found[0].to_owned()).or_insert(count);
-        let digits = found[0].len() - "run-".len();
-        format!(
-            "run-{:.digits$}",
-            format!("{:x}", 0x7c1e_42a9_06d3_5b80_u64 + number as u64 * 0x0301_0000_0000_0000)
-        )
+        let count = known.len() as u64;
+        let number = *known.entry(found[3].to_owned()).or_insert(count);
+        let digits = found[0].len() - found[1].len() - found[2].len() - 1;
+        let id = format!("{:x}", 0x7c1e_42a9_06d3_5b80_u64 + number * 0x0301_0000_0000_0000);
+        format!("{}{}-{id:.digits$}", &found[1], &found[2])
     })
     .into_owned()
 }
 
 /// Draws text with colours of the terminal.
-fn draw(text: &str) -> String {
-    let lines: Vec<Vec<Span>> = text.lines().map(spans).collect();
+fn draw(lines: &[String]) -> String {
+    let lines: Vec<Vec<Span>> = lines.iter().map(|line| spans(line)).collect();
     let letters = |line: &Vec<Span>| line.iter().map(|span| span.text.chars().count()).sum::<usize>();
     let columns = lines.iter().map(letters).max().unwrap_or_default();
     let width = (columns as f64 * LETTER.0).ceil() as usize + 2 * MARGIN;
@@ -158,8 +246,14 @@ mod tests {
 
     #[test]
     fn pictures_do_not_differ_by_chance() {
-        let text = "run-0123456789abcdef 2025-03-04 05:06:07 133 ms run-0123456789abcdef run-1111";
-        let other = "run-fedcba9876543210 2026-03-04 05:06:08 1.5 s run-fedcba9876543210 run-2222";
+        let text = "run-0123456789abcdef 2025-03-04 05:06:07 133 ms \u{1b}[1mrun-0123\u{1b}[0m call-1111";
+        let other = "run-fedcba9876543210 2026-03-04 05:06:08 1.5 s \u{1b}[1mrun-fedc\u{1b}[0m call-2222";
         assert_eq!(without_chance(text), without_chance(other));
+    }
+
+    #[test]
+    fn columns_are_padded_again() {
+        let lines = ["a  b   c", "\u{1b}[1mlong\u{1b}[0m   x  y", "alone"].map(str::to_owned).to_vec();
+        assert_eq!(align(lines), ["a     b  c", "\u{1b}[1mlong\u{1b}[0m  x  y", "alone"]);
     }
 }

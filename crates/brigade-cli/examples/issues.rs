@@ -21,20 +21,21 @@ fn page() -> String {
         "# Issues\n\n\
          The issues that `brigade tools doctor`, `list`, `runtime …`, `describe --live`, `contracts --live`, `pins list`,\n\
          `discover` and `sync` report. The code is in `issue_type` or `code`, the command to run in `fix` or `hint`. Words in\n\
-         capitals below are names. Where no fix is given, edit the file at the line of the issue.\n\n\
+         capitals below are names. Where no fix is given, edit the file at the line of the issue. `brigade explain CODE` says\n\
+         what follows from an issue.\n\n\
          `cargo xtask docs` generates this page.\n",
     );
     let mut area: Option<Area> = None;
     for kind in IssueType::all() {
         if area != Some(kind.area()) {
             area = Some(kind.area());
-            page.push_str(&format!("\n## {}\n", heading(kind.area().as_str())));
+            page.push_str(&format!("\n## {}\n\n", heading(kind.area().as_str())));
         }
-        let mut text = format!("{}: {}. {}", kind.severity().as_str(), kind.title(), kind.explanation());
+        let mut text = format!("- `{}` ({}): {}.", kind.code(), kind.severity().as_str(), kind.title());
         if let Some(fix) = fix(kind.fix()) {
-            text.push_str(&format!(" Fix: {fix}."));
+            text.push_str(&format!(" Fix: {fix}"));
         }
-        page.push_str(&format!("\n### `{}`\n\n{}", kind.code(), page::wrap(&text, "")));
+        page.push_str(&page::wrap(&text, "  "));
     }
     page
 }

@@ -72,23 +72,33 @@ pub(crate) enum Command {
     /// Let a crew of coding agents work through a list of tasks
     #[command(subcommand)]
     Kitchen(Lazy<kitchen::Kitchen>),
+    // Help shows the commands of the kitchen under `kitchen` only.
     /// Let the executive plan a feature as a PRD
+    #[command(hide = true)]
     Plan(Lazy<kitchen::plan::PlanArgs>),
     /// Work through a PRD until all tasks are done or none can continue
+    #[command(hide = true)]
     Service(Lazy<kitchen::service::ServiceArgs>),
     /// Work on one task until it ends or cannot continue
+    #[command(hide = true)]
     Ticket(Lazy<kitchen::ticket::TicketArgs>),
     /// Continue a PRD after an interruption or a failure
+    #[command(hide = true)]
     Resume(Lazy<kitchen::resume::ResumeArgs>),
     /// Show the progress of a PRD
+    #[command(hide = true)]
     Status(Lazy<kitchen::status::StatusArgs>),
     /// Check a PRD, and show the first tier of each task
+    #[command(hide = true)]
     Validate(Lazy<kitchen::validate::ValidateArgs>),
     /// Write a report of a PRD in Markdown
+    #[command(hide = true)]
     Summary(Lazy<kitchen::summary::SummaryArgs>),
     /// Write the map of the code base, which the prompts of workers quote
+    #[command(hide = true)]
     Map(Lazy<kitchen::map::MapArgs>),
     /// Show attempts, minutes and money of a PRD by tier and task
+    #[command(hide = true)]
     Cost(Lazy<kitchen::cost::CostArgs>),
     /// Check, compact, export and adopt the state
     #[command(subcommand, hide = true)]

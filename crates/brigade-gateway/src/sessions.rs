@@ -202,7 +202,7 @@ pub(crate) fn requested_answer(call: &brigade::Call) -> Answer {
         call_id: Some(call.id.to_string()),
     });
     let text = format!(
-        "another mode needs a person's approval: `brigade tools call approve {id}`. Then `call.wait` with call_id \
+        "another mode needs a person's approval: `brigade approve {id}`. Then `call.wait` with call_id \
          `{id}` changes the mode of this session. Nothing has changed",
         id = call.id
     );

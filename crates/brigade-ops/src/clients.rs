@@ -1,6 +1,7 @@
 //! Connects clients: writes and removes our entry in their files, and records the file of each entry.
 
 pub(crate) mod agents;
+pub(crate) mod connect;
 mod file;
 mod states;
 
@@ -19,10 +20,11 @@ use brigade_harness::{
 use brigade_policy::Failure;
 use brigade_projection::unified;
 use brigade_redact::Redactor;
-use brigade_workspace::{TrustStore, is_program, no_home};
+use brigade_workspace::{TrustStore, WorkspaceContext, is_program, no_home};
 
 use file::ClientFile;
 
+pub use connect::{Clients, ConnectRequest};
 pub(crate) use states::client_states;
 
 /// The list of written entries.
@@ -42,7 +44,7 @@ const MAX_ATTEMPTS: usize = 5;
 
 /// The files of clients, seen from a workspace.
 #[derive(Clone, Copy)]
-pub struct Clients<'a> {
+pub(crate) struct ClientFiles<'a> {
     /// The workspace.
     pub fs: &'a dyn Fs,
     /// What a person has reviewed.
@@ -67,7 +69,7 @@ pub enum ConnectStep {
 }
 
 /// An entry for a client.
-pub struct ClientEntry<'w> {
+pub(crate) struct ClientEntry<'w> {
     /// The client.
     pub client: &'static Client,
     /// Whether the file belongs to the project or the user.
@@ -96,7 +98,7 @@ words! {
 
 /// The result for an entry; in a dry run, the expected one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ConnectOutcome {
+pub(crate) struct ConnectOutcome {
     /// The file, absolute.
     pub path: String,
     /// The entry; for a removal, the one that was there.
@@ -109,13 +111,26 @@ pub struct ConnectOutcome {
     pub notes: Vec<String>,
 }
 
-impl Clients<'_> {
+impl<'a> ClientFiles<'a> {
+    /// Takes the files, the variables and the clock of a context.
+    pub(crate) fn new(context: &'a WorkspaceContext) -> ClientFiles<'a> {
+        ClientFiles {
+            fs: &*context.fs,
+            trust: &context.trust,
+            environment: &context.environment,
+            clock: &*context.clock,
+            timeout: context.timeout,
+        }
+    }
+}
+
+impl ClientFiles<'_> {
     /// Shows, writes or removes an entry.
     ///
     /// # Errors
     /// Fails if the client cannot be connected this way, its file cannot be edited or has another entry of our name, or
     /// on a disk error. The file is then as it was.
-    pub fn connect(
+    pub(crate) fn connect(
         &self,
         wanted: &ClientEntry<'_>,
         step: ConnectStep,
@@ -155,7 +170,7 @@ impl Clients<'_> {
     }
 
     /// Returns the command that starts this program: its name if `PATH` finds this program under it, else its path.
-    pub fn own_program(&self) -> String {
+    pub(crate) fn own_program(&self) -> String {
         let Ok(own) = brigade_process::current_program() else { return NAME.to_owned() };
         let is_program = |path: &Path| is_program(self.fs, path);
         let named = find_program(NAME, self.fs.root(), self.environment.get("PATH"), is_program);
@@ -244,7 +259,7 @@ impl Clients<'_> {
 
 /// The work of adding or removing one entry.
 struct Task<'t> {
-    clients: &'t Clients<'t>,
+    clients: &'t ClientFiles<'t>,
     wanted: &'t ClientEntry<'t>,
     entry: Entry,
     file: ClientFile,

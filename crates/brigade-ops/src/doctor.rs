@@ -34,7 +34,7 @@ use brigade_workspace::{
     CATALOG, Config, Host, POLICY, Places, SummaryFacts, masks, policy_on_disk, read_agents, tracked_state,
 };
 
-use crate::clients::{Clients, client_states};
+use crate::clients::{ClientFiles, client_states};
 use crate::doctor::error::UpkeepError;
 use crate::doctor::examine::{FactRetention, ToolExamination, examine};
 use crate::doctor::history::{HistoryFacts, history_facts};
@@ -207,7 +207,7 @@ impl<'c> Survey<'c> {
         } else {
             (Vec::new(), Vec::new())
         };
-        let clients = Clients {
+        let clients = ClientFiles {
             fs,
             trust: host.trust,
             environment: host.environment,

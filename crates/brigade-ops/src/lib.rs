@@ -42,6 +42,7 @@ mod discovery;
 mod doctor;
 mod error;
 mod inbox;
+mod onboarding;
 pub mod packs;
 pub mod parity;
 mod pins;
@@ -73,7 +74,8 @@ pub use calls::{
     record_approval, record_interrupted, record_review,
 };
 pub use checkpoints::Checkpoints;
-pub use clients::{ClientEntry, Clients, ConnectOutcome, ConnectStatus, ConnectStep};
+pub use clients::agents::{agent_config, agent_profiles, find_agent};
+pub use clients::{Clients, ConnectRequest, ConnectStatus, ConnectStep};
 pub use closeouts::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
 pub use defaults::starters::add_default_tools;
 pub use defaults::{DefaultConflict, DefaultSource, Defaults, DefaultsRequest, SourceAction};
@@ -97,6 +99,7 @@ pub use doctor::temporary::left_temporary;
 pub use doctor::{LedgerCheck, Parts, Survey};
 pub use error::{Error, ErrorKind};
 pub use inbox::{INBOX, InboxFile, InboxStore, QuarantinedLines};
+pub use onboarding::{Onboarding, SetupChoice, SetupGrant, SetupUndo, StagedSetup};
 pub use packs::files::{
     FoundPacks, NewPack, OpenPack, OpenPackError, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs,
     store_pack,

@@ -1,9 +1,9 @@
 //! Adds to a policy.toml, and keeps its comments, order and all other text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
-use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
 /// What a policy should also allow. A list that the policy leaves out restricts nothing, so it stays left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,11 +21,11 @@ pub struct PolicyAdditions {
 }
 
 /// A rule of `[[auto_approve]]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleText {
     /// Its name. A rule that has it gets the tools and agents in addition.
     pub name: String,
-    /// What it does, for a comment above it.
+    /// What it does, for a comment above it; empty for none.
     pub comment: String,
     /// Patterns for ids of tools.
     pub tools: BTreeSet<String>,
@@ -33,6 +33,10 @@ pub struct RuleText {
     pub effects: Vec<String>,
     /// The agents.
     pub agents: BTreeSet<String>,
+    /// The exact texts of arguments, by name.
+    pub arguments: BTreeMap<String, String>,
+    /// The tool of a call that the rule approves, for a `[[test]]` which says so.
+    pub tested: Option<String>,
 }
 
 /// Why a policy was not changed.
@@ -72,19 +76,15 @@ pub fn add_permissions(text: &str, additions: &PolicyAdditions) -> Result<String
     Ok(written(text, &document))
 }
 
-/// Adds a rule at the end, or extends the rule of its name.
+/// Adds a rule at the end, with its test, or extends the rule of its name.
 ///
 /// # Errors
 /// Fails if the text cannot be edited.
 pub fn add_rule(text: &str, rule: &RuleText) -> Result<String, PolicyEditError> {
-    const KEY: &str = "auto_approve";
     let mut document = parse(text)?;
-    let is_new = document.get(KEY).is_none();
-    let item = document.entry(KEY).or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
-    let rules = item.as_array_of_tables_mut().ok_or(PolicyEditError::WrongType(KEY))?;
     let has_name = |table: &&mut Table| table.get("name").and_then(Item::as_str) == Some(&rule.name);
-    let known = rules.iter_mut().find(has_name);
-    if let Some(known) = known {
+    let known = document.get_mut(RULES).and_then(Item::as_array_of_tables_mut);
+    if let Some(known) = known.and_then(|rules| rules.iter_mut().find(has_name)) {
         extend(known, "tools", &rule.tools, Absent::Refuses)?;
         extend(known, "agents", &rule.agents, Absent::Allows)?;
         return Ok(written(text, &document));
@@ -94,18 +94,60 @@ pub fn add_rule(text: &str, rule: &RuleText) -> Result<String, PolicyEditError> 
     table.insert("tools", value(rule.tools.iter().collect::<Array>()));
     table.insert("effects", value(rule.effects.iter().collect::<Array>()));
     table.insert("agents", value(rule.agents.iter().collect::<Array>()));
-    let gap = if text.trim().is_empty() { "" } else { "\n" };
-    table.decor_mut().set_prefix(format!("{gap}# {}\n", rule.comment));
-    if is_new {
-        // Comments at the end of the file stay above the first rule.
-        let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
-        document.set_trailing("");
-        table.decor_mut().set_prefix(format!("{trailing}{gap}# {}\n", rule.comment));
-        document.insert(KEY, Item::ArrayOfTables([table].into_iter().collect()));
-    } else if let Some(rules) = document.get_mut(KEY).and_then(Item::as_array_of_tables_mut) {
-        rules.push(table);
+    if !rule.arguments.is_empty() {
+        let patterns = rule.arguments.iter().map(|(name, text)| (name, literal(text)));
+        table.insert("arguments", value(patterns.collect::<InlineTable>()));
+    }
+    append(&mut document, RULES, table, &rule.comment)?;
+    if let Some((tool, agent)) = rule.tested.as_ref().zip(rule.agents.first()) {
+        let mut test = Table::new();
+        test.insert("tool", value(tool));
+        test.insert("agent", value(agent));
+        if !rule.arguments.is_empty() {
+            test.insert("args", value(rule.arguments.iter().collect::<InlineTable>()));
+        }
+        test.insert("expect", value(format!("rule:{}", rule.name)));
+        append(&mut document, "test", test, "")?;
     }
     Ok(written(text, &document))
+}
+
+/// The key of the rules.
+const RULES: &str = "auto_approve";
+
+/// Appends a table to an array of tables, which is made if it is missing.
+fn append(
+    document: &mut DocumentMut,
+    key: &'static str,
+    mut table: Table,
+    comment: &str,
+) -> Result<(), PolicyEditError> {
+    let gap = if document.to_string().trim().is_empty() { "" } else { "\n" };
+    let comment = if comment.is_empty() { String::new() } else { format!("# {comment}\n") };
+    if document.get(key).is_none() {
+        // Comments at the end of the file stay above the first table.
+        let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
+        document.set_trailing("");
+        table.decor_mut().set_prefix(format!("{trailing}{gap}{comment}"));
+        document.insert(key, Item::ArrayOfTables([table].into_iter().collect()));
+        return Ok(());
+    }
+    table.decor_mut().set_prefix(format!("{gap}{comment}"));
+    let tables = document.get_mut(key).and_then(Item::as_array_of_tables_mut);
+    tables.ok_or(PolicyEditError::WrongType(key))?.push(table);
+    Ok(())
+}
+
+/// Returns the pattern that matches only this text.
+pub fn literal(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '*' | '?' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
 }
 
 /// What a missing list means.
@@ -181,6 +223,7 @@ mod tests {
             tools: set(tools),
             effects: vec!["local-read".to_owned()],
             agents: set(agents),
+            ..RuleText::default()
         }
     }
 
@@ -225,6 +268,33 @@ mod tests {
             "tools = [\"git-*\", \"time-*\"]\neffects = [\"local-read\"]\nagents = [\"claude\", \"codex\"]\n"
         ));
         assert!(PolicyState::parse("policy.toml", Some(more.as_bytes())).policy().is_some(), "{more}");
+    }
+
+    #[test]
+    fn a_rule_with_a_test_matches_only_its_arguments() {
+        let arguments = [("path", "a*\\\"b\n?"), ("ключ", "é")];
+        let arguments = arguments.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+        let tested = Some("t".to_owned());
+        let new = RuleText { arguments, tested, comment: String::new(), ..rule(&["t"], &["codex"]) };
+        for text in ["", "# mine\n", "[[test]]\ntool = \"x\"\nexpect = \"asks\"\n\n[mcp]\n"] {
+            let added = add_rule(text, &new).unwrap();
+            let state = PolicyState::parse("policy.toml", Some(added.as_bytes()));
+            let policy = state.policy().unwrap_or_else(|| panic!("{added}\n{:?}", state.issues()));
+            let [rule] = policy.auto_approve.as_slice() else { panic!("{added}") };
+            assert!(
+                rule.covers_text("path", "a*\\\"b\n?") && !rule.covers_text("path", "axx\\\"b\n?"),
+                "{added}"
+            );
+            let test = policy.tests.last().unwrap();
+            assert_eq!(
+                (test.expect.to_string().as_str(), test.args["path"].as_str()),
+                ("rule:reads", Some("a*\\\"b\n?"))
+            );
+        }
+        assert_eq!(
+            add_rule("", &rule(&["t"], &["codex"])).unwrap().lines().next(),
+            Some("# Reads run without asking.")
+        );
     }
 
     #[test]

@@ -108,7 +108,7 @@ pub use decision::{
     SandboxRequest, TimeoutSource, decide, decide_health, explain, invalid, refusals, step_to_correct,
 };
 pub use document::LocatedValue;
-pub use edit::{PolicyAdditions, PolicyEditError, RuleText, add_permissions, add_rule};
+pub use edit::{PolicyAdditions, PolicyEditError, RuleText, add_permissions, add_rule, literal};
 pub use effects::{
     Changes, EFFECTS, Effect, GIT_EFFECT, NETWORK_EFFECTS, READ_EFFECT, RiskLevel, SandboxOpening,
     WRITE_EFFECT, effect_of, risk_of,

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use brigade_access::gateway::{EditError, NewAgent, TOKEN_BYTES, add_agent, remove_agent, rotate_token};
 use brigade_access::{
-    Agent, AgentRow, ControlTool, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Profiles, Rights,
-    SessionProfiles, Token, control_tool,
+    AgentRow, ControlTool, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Rights, SessionProfiles, Token,
+    control_tool,
 };
 use brigade_catalog::Tool;
-use brigade_core::{AgentName, ConfigIssue, Fingerprint, NextStep, codes};
-use brigade_ops::{Error, ErrorKind, Setup};
+use brigade_core::{AgentName, Fingerprint};
+use brigade_ops::{Error, ErrorKind, Setup, agent_config, agent_profiles, find_agent};
+use brigade_policy::Standing;
 use brigade_policy::approval::{ApprovalNeed, ToolApproval};
-use brigade_policy::{Failure, Standing};
 use brigade_workspace::{
     AgentConfig, AgentLook, AgentTools, Config, FactReader, GATEWAY, PROFILES, ToolRequest, ToolVisibility,
-    agent_tools, agents_error_code, explain_approval, gather, load, masks, read_agents, read_profiles,
+    agent_tools, explain_approval, gather, load, masks,
 };
 
 use crate::agent_calls::approved_last_hour;
@@ -36,7 +36,7 @@ impl Agents {
     /// # Errors
     /// Fails with [`codes::GATEWAY_CONFIG_INVALID`] and the place of each error of gateway.toml or profiles.toml.
     pub fn config(&self) -> Result<GatewayConfig, Error> {
-        Ok(config(&self.room)?.gateway)
+        Ok(agent_config(&self.room)?.gateway)
     }
 
     /// Reads what an agent is shown: catalog, policy, profiles and gateway.toml once, and the schemas of its tools.
@@ -48,7 +48,7 @@ impl Agents {
     /// Fails if the agent or profile does not exist, a file has an error, or a file cannot be read.
     pub fn tools(&self, agent: &str, overlays: &[String], names: NameStyle) -> Result<AgentTools, Error> {
         let session = SessionProfiles::default();
-        self.tools_with(Arc::new(config(&self.room)?), agent, &session, overlays, names)
+        self.tools_with(Arc::new(agent_config(&self.room)?), agent, &session, overlays, names)
     }
 
     /// Reads profiles.toml and gateway.toml.
@@ -56,7 +56,7 @@ impl Agents {
     /// # Errors
     /// As [`Agents::config`].
     pub fn read(&self) -> Result<AgentConfig, Error> {
-        config(&self.room)
+        Ok(agent_config(&self.room)?)
     }
 
     /// Reads what an agent is shown in a session, with profiles and agents that were read before.
@@ -71,7 +71,7 @@ impl Agents {
         overlays: &[String],
         names: NameStyle,
     ) -> Result<AgentTools, Error> {
-        let agent = find(&agents.gateway, agent)?.clone();
+        let agent = find_agent(&agents.gateway, agent)?.clone();
         let rights = Rights::of_session(&agents.profiles, &agent, session, overlays)?;
         let config = gather::config(&self.room)?;
         let host = self.room.host();
@@ -121,7 +121,7 @@ impl Agents {
     /// # Errors
     /// As [`Agents::config`].
     pub fn list(&self) -> Result<AgentListReport, Error> {
-        let AgentConfig { profiles, gateway } = config(&self.room)?;
+        let AgentConfig { profiles, gateway } = agent_config(&self.room)?;
         let rows = gateway.agents.iter().map(|agent| AgentRow::new(agent, &profiles));
         let agents = rows.collect::<Result<Vec<_>, _>>()?;
         Ok(AgentListReport {
@@ -205,7 +205,7 @@ impl Agents {
     /// # Errors
     /// Fails if profiles.toml has an error.
     pub fn profiles(&self) -> Result<ProfileListReport, Error> {
-        let profiles = profiles(&self.room)?;
+        let profiles = agent_profiles(&self.room)?;
         let rows: Vec<ProfileRow> = profiles.all().map(|profile| ProfileRow::new(profile)).collect();
         Ok(ProfileListReport {
             schema: ProfileListReport::SCHEMA,
@@ -221,7 +221,7 @@ impl Agents {
     /// # Errors
     /// Fails if the profile does not exist, or profiles.toml has an error.
     pub fn profile(&self, name: &str) -> Result<ProfileReport, Error> {
-        let profile = ProfileRow::new(&*profiles(&self.room)?.find(name)?);
+        let profile = ProfileRow::new(&*agent_profiles(&self.room)?.find(name)?);
         Ok(ProfileReport { schema: ProfileReport::SCHEMA, target: self.room.target(), profile })
     }
 
@@ -231,8 +231,8 @@ impl Agents {
     /// Fails if the tool or agent does not exist, or a file has an error.
     pub fn explain(&self, tool: &str, agent: &str) -> Result<ProfileExplainReport, Error> {
         let config = gather::config(&self.room)?;
-        let agents = self::config(&self.room)?;
-        let agent = find(&agents.gateway, agent)?;
+        let agents = agent_config(&self.room)?;
+        let agent = find_agent(&agents.gateway, agent)?;
         let rights = Rights::new(&agents.profiles, agent, &[])?;
         let (tool_id, sight) = match control_tool(tool.trim()) {
             Some(own) => (own.id.clone(), ToolVisibility::of_control(&config, &rights, own)),
@@ -265,8 +265,8 @@ pub(crate) fn approval_of_control(
     own: &ControlTool,
     agent: &str,
 ) -> Result<AgentApproval, Error> {
-    let agents = self::config(room)?;
-    let agent = find(&agents.gateway, agent)?;
+    let agents = agent_config(room)?;
+    let agent = find_agent(&agents.gateway, agent)?;
     let sight = ToolVisibility::of_control(config, &Rights::new(&agents.profiles, agent, &[])?, own);
     Ok(AgentApproval {
         agent: agent.name.clone(),
@@ -285,8 +285,8 @@ pub(crate) fn approval(
     tool: &Tool,
     agent: &str,
 ) -> Result<AgentApproval, Error> {
-    let agents = self::config(room)?;
-    let agent = find(&agents.gateway, agent)?;
+    let agents = agent_config(room)?;
+    let agent = find_agent(&agents.gateway, agent)?;
     let rights = Rights::new(&agents.profiles, agent, &[])?;
     let host = room.host();
     let sight = AgentLook::new(host, config, agent, &rights).look(tool);
@@ -312,36 +312,6 @@ pub(crate) fn approval(
         risk: sight.risk,
         rule,
         rules,
-    })
-}
-
-fn profiles(room: &WorkspaceInner) -> Result<Profiles, Error> {
-    read_profiles(&*room.fs, &room.trust).map_err(|issues| invalid(&issues))
-}
-
-fn invalid(issues: &[ConfigIssue]) -> Error {
-    let file = issues.first().map_or(GATEWAY, |issue| issue.place.file.as_str());
-    Failure::invalid_config(agents_error_code(issues), file, issues).into()
-}
-
-/// Reads profiles.toml and gateway.toml.
-pub(crate) fn config(room: &WorkspaceInner) -> Result<AgentConfig, Error> {
-    read_agents(&*room.fs, &room.trust).map_err(|issues| invalid(&issues))
-}
-
-/// Finds an agent by its name.
-pub(crate) fn find<'a>(config: &'a GatewayConfig, name: &str) -> Result<&'a Agent, Error> {
-    config.agent(name).ok_or_else(|| {
-        let shown = brigade_core::text::escape_terminal(name).into_owned();
-        let names = config.agents.iter().map(|agent| agent.name.as_str());
-        Failure::new(ErrorKind::NotFound, format!("there is no agent `{shown}` in {}", config.file))
-            .coded(codes::AGENT_MISSING)
-            .near(name, names)
-            .hint(match name.parse::<AgentName>() {
-                Ok(name) => NextStep::AddAgent(name.to_string()),
-                Err(_) => NextStep::ListAgents,
-            })
-            .into()
     })
 }
 

@@ -53,7 +53,6 @@ mod agents;
 mod brief;
 mod builtin_call;
 mod catalog;
-mod clients;
 mod defaults;
 #[cfg(feature = "builtin")]
 mod delegated_calls;
@@ -67,7 +66,6 @@ mod memories;
 mod memory_guard;
 mod memory_rules;
 mod offers;
-mod onboarding;
 mod packs;
 mod parity;
 mod policies;
@@ -177,21 +175,23 @@ pub use brigade_workspace::{
 pub use agent_calls::{AgentCall, AgentCalls, Output, RequestOutcome, RunRequestOutcome};
 pub use agents::Agents;
 pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
+pub use brigade_harness::{Scope, Transport};
 pub use brigade_ops::{
-    ArgsSource, CallFilter, CallList, CallPage, Calls, Checkpoints, Declare, EnableChange, EnableRequest,
-    Error, ErrorKind, HistoryFilter, ImportMcpRequest, LogReach, LoginRequest, OnBlocked, Pins, Refusal,
-    Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes, ShownThing, UpdateRequest, WaitingGroup,
+    ArgsSource, CallFilter, CallList, CallPage, Calls, Checkpoints, Clients, ConnectRequest, ConnectStep,
+    Declare, EnableChange, EnableRequest, Error, ErrorKind, HistoryFilter, ImportMcpRequest, LogReach,
+    LoginRequest, OnBlocked, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
+    ShownThing, UpdateRequest, WaitingGroup,
 };
 pub use brigade_ops::{
-    CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, PendingChoice, ReviewDifference,
-    ReviewPart, RuleProposal, WebLogins, arguments_line, upstreams::Upstreams, visible_word,
+    CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, Onboarding, PendingChoice,
+    ReviewDifference, ReviewPart, RuleProposal, SetupChoice, SetupGrant, SetupUndo, StagedSetup, WebLogins,
+    arguments_line, upstreams::Upstreams, visible_word,
 };
 pub use brigade_workspace::TaskSessions;
 pub use builtin_call::{DirectCallResult, documentation};
 pub use catalog::{
     CheckSelection, InstallRequest, InstallSelection, ListFilter, RegisterRequest, RegisterSource, RunChecks,
 };
-pub use clients::{ConnectRequest, ConnectStep, Scope, Transport};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;
 pub use env::{CallEnder, DEFAULT_LOCK_TIMEOUT, Env};
@@ -200,7 +200,6 @@ pub use kitchens::{Kitchen, KitchenLogReach, PlanOptions};
 #[cfg(feature = "builtin")]
 pub use memories::{Memories, MemoryFilter, MemoryListReport, MemoryReport, WorkTurnReport};
 pub use offers::ServerOffers;
-pub use onboarding::{Onboarding, SetupChoice, SetupGrant, SetupUndo, StagedSetup};
 pub use projections::{ApplyRequest, Selection, SyncRequest};
 #[cfg(feature = "builtin")]
 pub use pull_requests::{

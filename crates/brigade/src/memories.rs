@@ -6,13 +6,12 @@ use brigade_core::json::{from_json, to_json};
 use brigade_core::{AgentName, NextStep, Report, SchemaId, codes};
 use brigade_db::StoreError;
 use brigade_db::memory::{AgentCore, Memory, Owners, Scope, StoredCore};
-use brigade_ops::{Error, ErrorKind};
+use brigade_ops::{Error, ErrorKind, agent_config, find_agent};
 use brigade_redact::Redactor;
 use brigade_workspace::gather;
 use serde::{Deserialize, Serialize};
 
 use crate::agent_calls::AgentCalls;
-use crate::agents;
 use crate::work::Work;
 use crate::workspace_inner::WorkspaceInner;
 
@@ -193,8 +192,8 @@ impl Work {
     /// Fails if gateway.toml has no such agent, or on a file error.
     pub fn begin_turn(&self, agent: &AgentName, text: &str) -> Result<WorkTurnReport, Error> {
         self.room.require_outside_run()?;
-        let agents = agents::config(&self.room)?;
-        agents::find(&agents.gateway, agent.as_str())?;
+        let agents = agent_config(&self.room)?;
+        find_agent(&agents.gateway, agent.as_str())?;
         let store = self.room.stores.writing(&*self.room.fs)?;
         let turn = store.begin_turn(agent.as_str(), text, self.room.now())?;
         Ok(WorkTurnReport {

@@ -4,11 +4,9 @@
 //! Paths are absolute. Fields are public, because a report has no invariants.
 
 mod agents;
-mod clients;
 mod doctor;
 mod policy;
 mod serve;
-mod setup;
 
 pub use agents::*;
 pub use brigade_catalog::pack::{
@@ -19,13 +17,14 @@ pub use brigade_core::{Report, SchemaId};
 pub use brigade_doctor::{IssueReport, ProjectionMarks};
 pub use brigade_ops::{
     AdoptReport, AdoptRow, AnswerOutcome, ApplyReport, BriefReport, CallSection, CheckpointSection,
-    CloseoutReport, CompactReport, ConnectStatus, DamageReport, DefaultConflict, DefaultSource, Defaults,
-    DefaultsReport, HarnessListReport, HarnessReport, HistoryReport, HistoryRow, HistoryStatistics,
-    ImportReport, InboxItemReport, InboxReport, InitReport, LifeEvent, LifeReport, ParityReport,
-    ParitySection, PendingReport, PendingRow, PolicySection, ProjectionPlanReport, Quarantine, ReviewCall,
-    ReviewOffer, ReviewQuestion, RulingReport, RunSection, RuntimeSection, SourceAction, StateReport,
-    StatisticsRow, SyncPlanReport, TrustPart, TrustReport, TrustRow, TrustState, UpstreamStart, WaitingItem,
-    WaitingKind, WaitingReport, WaitingRow, WorkAnswerReport, WorkspaceAbove,
+    CloseoutReport, CompactReport, ConnectReport, ConnectStatus, DamageReport, DefaultConflict,
+    DefaultSource, Defaults, DefaultsReport, HarnessListReport, HarnessReport, HistoryReport, HistoryRow,
+    HistoryStatistics, ImportReport, InboxItemReport, InboxReport, InitReport, LifeEvent, LifeReport,
+    ParityReport, ParitySection, PendingReport, PendingRow, PolicySection, ProjectionPlanReport, Quarantine,
+    ReviewCall, ReviewOffer, ReviewQuestion, RulingReport, RunSection, RuntimeSection, SetupAction,
+    SetupChange, SetupLevel, SetupProgram, SetupReport, SetupRule, SetupServer, SetupState, SourceAction,
+    StateReport, StatisticsRow, SyncPlanReport, TrustPart, TrustReport, TrustRow, TrustState, UpstreamStart,
+    WaitingItem, WaitingKind, WaitingReport, WaitingRow, WorkAnswerReport, WorkspaceAbove,
 };
 pub use brigade_ops::{
     BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallListReport, CallReport,
@@ -58,8 +57,6 @@ pub use brigade_projection::{
 pub use brigade_workspace::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
-pub use clients::*;
 pub use doctor::*;
 pub use policy::*;
 pub use serve::*;
-pub use setup::*;

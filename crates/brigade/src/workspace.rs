@@ -10,21 +10,20 @@ use brigade_core::text::escape_terminal;
 use brigade_db::records::Lane;
 use brigade_fs::{DiskFs, Fs, RelPath};
 use brigade_ops::{
-    Calls, Checkpoints, Daily, Error, ErrorKind, MARKER, Pins, Runs, Runtimes, WebLogins, marked_workspace,
+    Calls, Checkpoints, Clients, Daily, Error, ErrorKind, MARKER, Onboarding, Pins, Runs, Runtimes,
+    SetupLevel, WebLogins, marked_workspace,
 };
 use brigade_workspace::{SourceFiles, did_you_mean, near_path, no_home, own_programs, policy_on_disk};
 
 use crate::agent_calls::AgentCalls;
 use crate::agents::Agents;
 use crate::catalog::Tools;
-use crate::clients::Clients;
 use crate::doctor::Doctor;
 use crate::env::Env;
 use crate::inbox::Inbox;
 use crate::kitchens::Kitchen;
 #[cfg(feature = "builtin")]
 use crate::memories::Memories;
-use crate::onboarding::Onboarding;
 use crate::packs::Packs;
 use crate::parity::Parity;
 use crate::policies::Policies;
@@ -32,7 +31,6 @@ use crate::projections::Projections;
 #[cfg(feature = "builtin")]
 use crate::pull_requests::PullRequests;
 use crate::registry::Registry;
-use crate::report::SetupLevel;
 use crate::sample::{NewFile, make_folder, write_files};
 use crate::state::State;
 use crate::work::Work;
@@ -314,12 +312,12 @@ impl Workspace {
 
     /// Returns the operations on agent programs that use the workspace.
     pub fn clients(&self) -> Clients {
-        Clients { room: self.room.clone() }
+        Clients::new(self.room.context.clone())
     }
 
     /// Returns the operations that put programs and servers behind the gateway of this workspace.
     pub fn onboarding(&self, level: SetupLevel) -> Onboarding {
-        Onboarding { room: self.room.clone(), level }
+        Onboarding::new(self.room.context.clone(), level)
     }
 
     /// Returns the operations on the tools of other agent programs.

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use brigade_call::Paths;
-use brigade_fs::{Fs, WorkspaceKey};
+use brigade_fs::Fs;
 use brigade_ops::{Calls, Checkpoints};
 use brigade_queue::JournalStore;
 use brigade_workspace::{DeferredSync, Digests, Memory, TrustStore, WorkspaceContext, workspace_key};
@@ -81,28 +81,6 @@ impl WorkspaceInner {
             #[cfg(feature = "builtin")]
             running: self.running.clone(),
             late: self.late.clone(),
-        }
-    }
-
-    /// Returns the same workspace over other files, with a key that nothing else knows. What it signs counts nowhere
-    /// else.
-    pub(crate) fn over(&self, fs: Arc<dyn Fs>) -> WorkspaceInner {
-        let key = Arc::new(WorkspaceKey::temporary());
-        let holder = format!("process {}", std::process::id());
-        let files_of_calls = JournalStore::new(fs.clone(), key.clone(), holder, self.env.lock_timeout);
-        let trust = Arc::new(TrustStore::new(key));
-        let memory = Arc::default();
-        let files_of_calls = Arc::new(files_of_calls);
-        let context = context(fs.clone(), &self.env, &memory, (Arc::default(), trust), files_of_calls);
-        WorkspaceInner {
-            context: Arc::new(context),
-            env: self.env.clone(),
-            memory,
-            #[cfg(feature = "builtin")]
-            stores: self.stores.clone(),
-            #[cfg(feature = "builtin")]
-            running: self.running.clone(),
-            late: Arc::new(DeferredSync::new(fs)),
         }
     }
 

@@ -199,7 +199,7 @@ fn a_command_of_high_risk() {
 fn a_call_runs_only_when_it_is_approved() {
     let site = Site::script(MARK);
     let id = site.queue("tool", "{}");
-    let hint = format!("brigade tools call approve {id}");
+    let hint = format!("brigade approve {id}");
     site.run_call(&id).refused(&hint);
     site.json(["call", "hold", &id, "--reason", "later"]).expect(0);
     site.run_call(&id).refused(&hint);

@@ -42,7 +42,9 @@ fn the_demo_tells_the_story_of_the_first_minutes() {
         "waits for a person (call-",
         "completed: added",
         "brigade tools trust notes-find",
-        "$ brigade tools run list",
+        "$ brigade pending",
+        "$ brigade approve 1",
+        "$ brigade log",
     ] {
         assert!(text.contains(expect), "no `{expect}`\n{run}");
     }

@@ -306,7 +306,7 @@ fn a_rejected_installation_is_not_queued_again() {
     assert_eq!((&document["queued_count"], &document["blocked_count"]), (&json!(0), &json!(1)));
     let detail = &document["blocked"][0]["blocker_details"][0];
     assert!(detail["message"].as_str().unwrap().contains(&id), "{document:#}");
-    assert!(detail["hint"].as_str().unwrap().contains(&format!("call show {id}")), "{document:#}");
+    assert!(detail["hint"].as_str().unwrap().contains(&format!("brigade show {id}")), "{document:#}");
 }
 
 #[test]

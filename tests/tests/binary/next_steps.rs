@@ -128,13 +128,13 @@ fn no_approval_is_suggested_after_a_source_change() {
     let site = Site::script_with("echo ran\n", "source_path = \"docs/tool.md\"\n");
     site.workspace.write("docs/tool.md", "Says ran.\n");
     let id = site.queue("tool", "{}");
-    assert_eq!(next(&site.tools(["call", "show", &id])), format!("brigade tools call approve {id}"));
+    assert_eq!(next(&site.tools(["call", "show", &id])), format!("brigade approve {id}"));
     site.workspace.write("docs/tool.md", "Says something else.\n");
     let command = next(&site.tools(["call", "show", &id]));
     assert_eq!(command, format!("brigade tools call reject {id} --reason WHY"));
     site.json(["call", "approve", &id]).expect(1);
     // In a list, the suggestion is to look at the call.
-    assert_eq!(next(&site.tools(["call", "list"])), format!("brigade tools call show {id}"));
+    assert_eq!(next(&site.tools(["call", "list"])), format!("brigade show {id}"));
 }
 
 #[test]

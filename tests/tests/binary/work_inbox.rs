@@ -55,7 +55,7 @@ fn the_brief_names_what_waits_and_starts_nothing() {
     let queued = brigade.run(["tools", "call", "queue", "greet", "--json"]).assert_code(0).json();
     let id = queued["call"]["id"].as_str().unwrap();
     let before = workspace.files(".");
-    assert_eq!(next(), format!("brigade tools call show {id}"));
+    assert_eq!(next(), format!("brigade show {id}"));
     brigade.run(["work", "brief"]).assert_code(0);
     assert_eq!(workspace.files("."), before);
     brigade.run(["tools", "call", "approve", id]).assert_code(0);

@@ -35,7 +35,7 @@ fn a_pending_call_is_decided_through_its_row() {
         (&json!(id), &json!("approval"), &json!("command-line"))
     );
     assert_eq!(row["choices"], json!(["approve", "reject"]));
-    assert_eq!(row["next"], json!(format!("brigade tools call show {id}")));
+    assert_eq!(row["next"], json!(format!("brigade show {id}")));
     // An invalid answer has no effect, and the error lists the valid ones.
     for words in [&["--choice", "maybe"][..], &["--text", "yes"], &[]] {
         let refused = brigade.run([&["work", "answer", &id][..], words].concat());

@@ -25,8 +25,8 @@ const SEAMS: &[&str] = &[
 const FACADE: &str = "crates/brigade/src/";
 
 /// The maximum number of lines of code of the façade, without comments, empty lines and tests. Further code belongs in
-/// the crates below it. Lower this number with each move: to 5,000 once `onboarding` is in `brigade-ops`.
-const FACADE_CODE: usize = 6_000;
+/// the crates below it. Lower this number with each move.
+const FACADE_CODE: usize = 5_000;
 
 /// The only file with an `impl Workspace`. It only returns handles.
 const WORKSPACE: &str = "crates/brigade/src/workspace.rs";

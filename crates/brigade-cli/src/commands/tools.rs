@@ -51,6 +51,7 @@ use crate::lazy::Lazy;
 use crate::output::Output;
 use crate::session::Session;
 
+// Help leaves out what has a shorter command.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Tools {
@@ -73,13 +74,16 @@ pub(crate) enum Tools {
     Doctor(doctor::DoctorArgs),
     ImportIssues(import_issues::ImportIssuesArgs),
     Connect(connect::ConnectArgs),
+    #[command(hide = true)]
     Discover(discover::DiscoverArgs),
     Install(install::InstallArgs),
     Register(register::RegisterArgs),
     Trust(trust::TrustArgs),
     Login(login::LoginArgs),
     Logout(login::LogoutArgs),
+    #[command(hide = true)]
     Enable(enable::EnableArgs),
+    #[command(hide = true)]
     Disable(enable::DisableArgs),
     Update(update::UpdateArgs),
     /// Plan, queue, review and run calls
@@ -147,7 +151,7 @@ Steps of a call:
   brigade tools describe count-words
   brigade tools call plan count-words --args '{\"paths\": [\"README.md\"]}'
   brigade tools call queue count-words --args '{\"paths\": [\"README.md\"]}'
-  brigade tools call approve CALL
+  brigade approve CALL
   brigade tools call run CALL
   brigade tools run latest";
 

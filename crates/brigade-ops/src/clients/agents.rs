@@ -1,11 +1,13 @@
-//! Changes of the agents in gateway.toml.
+//! Reads and changes the agents in gateway.toml.
 
-use brigade_access::GatewayConfig;
 use brigade_access::gateway::EditError;
-use brigade_core::{ErrorKind, NextStep, codes};
+use brigade_access::{Agent, GatewayConfig, Profiles};
+use brigade_core::{AgentName, ConfigIssue, ErrorKind, NextStep, codes};
 use brigade_fs::RelPath;
 use brigade_policy::Failure;
-use brigade_workspace::{CONFIG_LIMIT, GATEWAY, read_profiles};
+use brigade_workspace::{
+    AgentConfig, CONFIG_LIMIT, GATEWAY, WorkspaceContext, agents_error_code, read_agents, read_profiles,
+};
 
 use crate::setup::Setup;
 
@@ -42,9 +44,43 @@ impl Setup<'_> {
     }
 }
 
-fn invalid(issues: &[brigade_core::ConfigIssue]) -> Failure {
+/// Reads profiles.toml and gateway.toml.
+///
+/// # Errors
+/// Fails with the place of each error of the files.
+pub fn agent_config(context: &WorkspaceContext) -> Result<AgentConfig, Failure> {
+    read_agents(&*context.fs, &context.trust).map_err(|issues| invalid(&issues))
+}
+
+/// Reads profiles.toml.
+///
+/// # Errors
+/// As [`agent_config`].
+pub fn agent_profiles(context: &WorkspaceContext) -> Result<Profiles, Failure> {
+    read_profiles(&*context.fs, &context.trust).map_err(|issues| invalid(&issues))
+}
+
+/// Finds an agent by its name.
+///
+/// # Errors
+/// Fails with [`codes::AGENT_MISSING`] and a name that is near.
+pub fn find_agent<'a>(config: &'a GatewayConfig, name: &str) -> Result<&'a Agent, Failure> {
+    config.agent(name).ok_or_else(|| {
+        let shown = brigade_core::text::escape_terminal(name).into_owned();
+        let names = config.agents.iter().map(|agent| agent.name.as_str());
+        Failure::new(ErrorKind::NotFound, format!("there is no agent `{shown}` in {}", config.file))
+            .coded(codes::AGENT_MISSING)
+            .near(name, names)
+            .hint(match name.parse::<AgentName>() {
+                Ok(name) => NextStep::AddAgent(name.to_string()),
+                Err(_) => NextStep::ListAgents,
+            })
+    })
+}
+
+fn invalid(issues: &[ConfigIssue]) -> Failure {
     let file = issues.first().map_or(GATEWAY, |issue| issue.place.file.as_str());
-    Failure::invalid_config(codes::GATEWAY_CONFIG_INVALID, file, issues)
+    Failure::invalid_config(agents_error_code(issues), file, issues)
 }
 
 fn edit_refusal(error: EditError) -> Failure {

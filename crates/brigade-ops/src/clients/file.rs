@@ -6,7 +6,7 @@ use brigade_fs::{DiskFs, FileMode, Fs, FsError, FsErrorKind, Location, RelPath};
 use brigade_harness::Scope;
 use brigade_policy::Failure;
 
-use super::Clients;
+use super::ClientFiles;
 use crate::setup::Setup;
 use brigade_workspace::no_home;
 
@@ -23,7 +23,7 @@ pub(super) struct ClientFile {
 
 impl ClientFile {
     /// Resolves a path of the client table. Links are followed, but those in a workspace must stay in it.
-    pub(super) fn find(clients: &Clients<'_>, path: &Path, scope: Scope) -> Result<ClientFile, Failure> {
+    pub(super) fn find(clients: &ClientFiles<'_>, path: &Path, scope: Scope) -> Result<ClientFile, Failure> {
         let home = clients.home();
         if path.starts_with("~") && home.is_none() {
             return Err(no_home(clients.environment));
@@ -35,7 +35,7 @@ impl ClientFile {
     }
 
     /// Resolves a recorded file.
-    pub(super) fn open(clients: &Clients<'_>, noted: &str, scope: Scope) -> Result<ClientFile, FsError> {
+    pub(super) fn open(clients: &ClientFiles<'_>, noted: &str, scope: Scope) -> Result<ClientFile, FsError> {
         let location = clients.fs.resolve(noted, clients.home())?;
         if scope == Scope::Project && matches!(location, Location::Outside(_)) {
             return Err(FsError::new("use", noted, FsErrorKind::Outside));
@@ -44,7 +44,7 @@ impl ClientFile {
     }
 
     /// Reads the file; `None` if it is missing.
-    pub(super) fn read(&self, clients: &Clients<'_>) -> Result<Option<Vec<u8>>, FsError> {
+    pub(super) fn read(&self, clients: &ClientFiles<'_>) -> Result<Option<Vec<u8>>, FsError> {
         let read = match &self.location {
             Location::Inside(path) => clients.fs.read(path, LIMIT),
             Location::Outside(path) => clients.fs.read_outside(path, LIMIT),
@@ -61,7 +61,7 @@ impl ClientFile {
     /// A program without the lock can still write between the comparison and the rename.
     pub(super) fn replace(
         &self,
-        clients: &Clients<'_>,
+        clients: &ClientFiles<'_>,
         before: Option<&[u8]>,
         after: Option<&str>,
     ) -> Result<bool, FsError> {
@@ -94,7 +94,7 @@ impl ClientFile {
 
     fn exchange(
         &self,
-        clients: &Clients<'_>,
+        clients: &ClientFiles<'_>,
         fs: &dyn Fs,
         path: &RelPath,
         before: Option<&[u8]>,
@@ -115,7 +115,7 @@ impl ClientFile {
     }
 
     /// Returns where the file is, with links followed.
-    fn real(&self, clients: &Clients<'_>) -> PathBuf {
+    fn real(&self, clients: &ClientFiles<'_>) -> PathBuf {
         match &self.location {
             Location::Inside(path) => clients.fs.root().join(path.as_path()),
             Location::Outside(path) => path.clone(),
@@ -123,7 +123,7 @@ impl ClientFile {
     }
 
     /// Counts the directories above the file that do not exist.
-    pub(super) fn missing_folders(&self, clients: &Clients<'_>) -> usize {
+    pub(super) fn missing_folders(&self, clients: &ClientFiles<'_>) -> usize {
         let path = self.real(clients);
         let is_missing =
             |folder: &&Path| clients.fs.metadata_outside(folder).is_err_and(|error| error.is_not_found());
@@ -131,7 +131,7 @@ impl ClientFile {
     }
 
     /// Removes directories above the file, the nearest first, as long as they are empty.
-    pub(super) fn remove_folders(&self, clients: &Clients<'_>, count: usize) {
+    pub(super) fn remove_folders(&self, clients: &ClientFiles<'_>, count: usize) {
         let path = self.real(clients);
         for folder in path.ancestors().skip(1).take(count) {
             let removed = match folder.strip_prefix(clients.fs.root()).map(RelPath::try_from) {
@@ -147,7 +147,7 @@ impl ClientFile {
     }
 
     /// Returns the path for messages.
-    pub(super) fn shown(&self, clients: &Clients<'_>) -> String {
+    pub(super) fn shown(&self, clients: &ClientFiles<'_>) -> String {
         match self.scope {
             Scope::Project => self.noted.clone(),
             Scope::User => clients.absolute(&self.noted).display().to_string(),

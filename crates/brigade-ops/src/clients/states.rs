@@ -17,13 +17,13 @@ use brigade_workspace::{is_program, read_agents};
 use brigade_redact::MARK;
 
 use super::file::ClientFile;
-use super::{CONNECTED, Clients};
+use super::{CONNECTED, ClientFiles};
 use crate::discovery::remember::{DISCOVERED, Memory, read_remembered, registered_from};
 
 /// Lists the problems of entries in `connected.json`, the catalog servers that the same files start, and files with
 /// hooks of v0.30. Reads only files in that list, and those that v0.30 wrote hooks into.
 pub(crate) fn client_states(
-    clients: &Clients<'_>,
+    clients: &ClientFiles<'_>,
     catalog: &Catalog,
     runtimes: Option<&Runtimes>,
 ) -> Vec<ClientState> {
@@ -71,7 +71,7 @@ pub(crate) fn client_states(
 /// Lists the remembered problems of files of agent programs, from the cache of `tools sync`, or why the cache is
 /// unusable. Does not read the files.
 fn remembered_states(
-    clients: &Clients<'_>,
+    clients: &ClientFiles<'_>,
     catalog: &Catalog,
     runtimes: Option<&Runtimes>,
     connected: &[&str],
@@ -177,7 +177,7 @@ fn remembered_states(
 }
 
 /// Lists the files with hooks of v0.30. Unreadable files are skipped.
-fn hooks(clients: &Clients<'_>) -> Vec<ClientState> {
+fn hooks(clients: &ClientFiles<'_>) -> Vec<ClientState> {
     let mut states = Vec::new();
     for hooks in HOOK_FILES {
         for path in hooks.files.paths(Platform::of_this_build(), |name| clients.variable(name)) {
@@ -200,7 +200,7 @@ fn hooks(clients: &Clients<'_>) -> Vec<ClientState> {
 }
 
 fn of_entry(
-    clients: &Clients<'_>,
+    clients: &ClientFiles<'_>,
     catalog: &Catalog,
     entry: &ConnectedEntry,
     is_agent_gone: bool,
@@ -261,7 +261,7 @@ fn find_servers(client: &Client, bytes: &[u8]) -> Result<Vec<Server>, ClientProb
 }
 
 /// Returns why an entry does not start the gateway of this workspace.
-fn outdated(clients: &Clients<'_>, client: &Client, server: &Server) -> Option<ClientProblem> {
+fn outdated(clients: &ClientFiles<'_>, client: &Client, server: &Server) -> Option<ClientProblem> {
     let words = server.words();
     let program = words.first()?;
     let root = clients.fs.root();

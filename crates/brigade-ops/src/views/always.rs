@@ -1,12 +1,13 @@
 //! "Always": the narrowest rule of the policy that would have approved a call, as a change of policy.toml.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_access::{NameStyle, Rights};
 use brigade_call::{ApprovedBy, Call};
-use brigade_core::{IdPrefix, Json, codes};
+use brigade_core::{IdPrefix, codes};
 use brigade_fs::{FileMode, RelPath};
-use brigade_policy::{PolicyState, Standing};
+use brigade_policy::{PolicyState, RuleText, Standing, add_rule, literal};
 use brigade_projection::unified;
 use brigade_workspace::{
     CONFIG_LIMIT, CallRequest, Config, POLICY, Rules, agent_tools, approve, gather, read_agents,
@@ -33,8 +34,8 @@ pub struct RuleProposal {
 }
 
 impl Daily {
-    /// Proposes the narrowest rule that would cover a call of an agent: its tool, effects, agent and text arguments.
-    /// Writes nothing.
+    /// Proposes the narrowest rule that would cover a call of an agent: its tool, effects, agent and text arguments. A
+    /// test beside it says so. Writes nothing.
     ///
     /// # Errors
     /// Fails for a call that no agent asked for, without a valid policy, and on file errors.
@@ -55,11 +56,25 @@ impl Daily {
         let base = format!("{agent}-{}", call.tool_id);
         let numbered = (2..).map(|number| format!("{base}-{number}"));
         let name = std::iter::once(base.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(base);
-        let (rule, unrestricted) = rule_text(&name, &call.tool_id, &call.contract.effects, agent, &call.args);
+        let (mut arguments, mut unrestricted) = (BTreeMap::new(), Vec::new());
+        for (name, value) in call.args.as_object().into_iter().flatten() {
+            match value.as_str() {
+                Some(text) => drop(arguments.insert(name.clone(), text.to_owned())),
+                None => unrestricted.push(name.clone()),
+            }
+        }
+        let rule = RuleText {
+            name: name.clone(),
+            tools: [literal(&call.tool_id)].into(),
+            effects: call.contract.effects.clone(),
+            agents: [agent.to_owned()].into(),
+            arguments,
+            tested: Some(call.tool_id.clone()),
+            ..RuleText::default()
+        };
         let text = String::from_utf8_lossy(&before);
-        let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
-        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        let after = format!("{text}{end}{gap}{rule}");
+        let after = add_rule(&text, &rule)
+            .map_err(|error| Error::new(ErrorKind::InvalidConfig, format!("{POLICY}: {error}")))?;
         let proposed = PolicyState::parse(POLICY, Some(after.as_bytes()));
         let missing = match proposed.issues().first() {
             Some(issue) if proposed.standing() != Standing::Valid => vec![issue.to_string()],
@@ -128,60 +143,5 @@ impl Daily {
             return Err(Error::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE));
         }
         Ok(fs.write_atomic(&path, proposal.after.as_bytes(), FileMode::KeepOr(0o644))?)
-    }
-}
-
-/// Writes the rule, and lists the arguments that it does not restrict.
-fn rule_text(name: &str, tool: &str, effects: &[String], agent: &str, args: &Json) -> (String, Vec<String>) {
-    // JSON strings are TOML strings.
-    let quoted = |text: &str| Json::from(text).to_compact().replace('\u{7f}', "\\u007F");
-    let list = |texts: &[String]| texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", ");
-    let (mut patterns, mut unrestricted) = (Vec::new(), Vec::new());
-    for (name, value) in args.as_object().into_iter().flatten() {
-        match value.as_str() {
-            Some(text) => patterns.push(format!("{} = {}", quoted(name), quoted(&literal(text)))),
-            None => unrestricted.push(name.clone()),
-        }
-    }
-    let mut rule = format!(
-        "[[auto_approve]]\nname = {}\ntools = [{}]\neffects = [{}]\nagents = [{}]\n",
-        quoted(name),
-        quoted(&literal(tool)),
-        list(effects),
-        quoted(agent),
-    );
-    if !patterns.is_empty() {
-        rule.push_str(&format!("arguments = {{ {} }}\n", patterns.join(", ")));
-    }
-    (rule, unrestricted)
-}
-
-/// Returns the pattern that matches only this text.
-fn literal(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '*' | '?' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern
-}
-
-#[cfg(test)]
-mod tests {
-    use brigade_core::Glob;
-
-    use super::*;
-
-    #[test]
-    fn a_rule_is_valid_toml_and_matches_only_its_arguments() {
-        let args = Json::parse(r#"{"path": "a*\\\"b\n?", "n": 2, "ключ": "é"}"#).unwrap();
-        let (text, unrestricted) = rule_text("codex-t", "t", &["local-read".to_owned()], "codex", &args);
-        assert_eq!(unrestricted, ["n"]);
-        let policy = PolicyState::parse(POLICY, Some(format!("version = 1\n{text}").as_bytes()));
-        let [rule] = policy.auto_approve() else { panic!("{text}\n{:?}", policy.issues()) };
-        assert!(rule.covers_text("path", "a*\\\"b\n?") && !rule.covers_text("path", "axx\\\"b\n?"), "{text}");
-        assert!(Glob::new(&literal("*")).matches("*") && !Glob::new(&literal("*")).matches("a"));
     }
 }

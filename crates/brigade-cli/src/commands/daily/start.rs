@@ -7,14 +7,13 @@ use brigade::Exit;
 use crate::output::{Output, Shape};
 use crate::session::Session;
 use crate::surroundings::{Streams, Surroundings};
-use crate::{arguments, commands, usage};
+use crate::{commands, usage};
 
-/// What to type without a workspace, and why. The first command that exists comes first.
-const BEGINNINGS: [(&str, &str); 4] = [
+/// What to type without a workspace, and why.
+const BEGINNINGS: [(&str, &str); 3] = [
     ("setup", "Put the agents and servers of this machine under rules, in a few questions"),
-    ("tools discover", "See the agent programs, servers and tools of this machine"),
-    ("tools init", "Create an empty catalog in this directory"),
-    ("demo", "Walk through a call, from plan to receipt, on real scripts"),
+    ("discover", "See the agent programs, servers and tools of this machine"),
+    ("demo", "See the whole story on made-up servers, in a minute"),
 ];
 
 /// Returns whether a command line is only the name of the program, on a terminal.
@@ -38,13 +37,6 @@ pub(crate) fn run(words: &[OsString], surroundings: &Surroundings, streams: &mut
 
 /// Returns three lines on how to begin.
 fn beginning() -> String {
-    let command = arguments::command();
-    let exists = |words: &str| {
-        let first = words.split(' ').next().unwrap_or_default();
-        command.find_subcommand(first).is_some()
-    };
-    let lines = BEGINNINGS.iter().filter(|(words, _)| exists(words)).take(3);
-    let lines: Vec<String> =
-        lines.map(|(words, purpose)| format!("  brigade {words:16} {purpose}")).collect();
-    format!("There is no workspace here. To begin:\n{}\n", lines.join("\n"))
+    let lines = BEGINNINGS.map(|(words, purpose)| format!("  brigade {words:16} {purpose}\n"));
+    format!("There is no workspace here. To begin:\n{}", lines.concat())
 }

@@ -88,5 +88,5 @@ fn the_program_alone_shows_what_waits_or_how_to_begin() {
     let elsewhere = Desk { _folder: nowhere, surroundings };
     let beginning = elsewhere.types("brigade", "");
     assert_eq!(beginning.lines().count(), 4, "{beginning}");
-    assert!(beginning.contains("brigade tools discover"), "{beginning}");
+    assert!(beginning.contains("brigade discover"), "{beginning}");
 }

@@ -80,9 +80,9 @@ fn play(machine: &Workspace, workspace: &Workspace, stage: &mut Stage<'_, '_, '_
     agent(workspace, stage, "notes-find", "milk")?;
 
     stage.say("It writes. No rule allows that, so the call waits for you.");
-    let Some(call) = agent(workspace, stage, "notes-add", "call Ada")? else { return Ok(()) };
-    stage.command(&["tools", "call", "list", "--status", "pending"], Expect::Done);
-    stage.command(&["tools", "call", "approve", &call], Expect::Done);
+    agent(workspace, stage, "notes-add", "call Ada")?;
+    stage.command(&["pending"], Expect::Done);
+    stage.command(&["approve", "1"], Expect::Done);
     agent(workspace, stage, "notes-add", "call Ada")?;
 
     stage.say("Now the script of the server changes.");
@@ -92,42 +92,37 @@ fn play(machine: &Workspace, workspace: &Workspace, stage: &mut Stage<'_, '_, '_
     agent(workspace, stage, "notes-find", "plants")?;
 
     stage.say("Every run has a receipt: who asked, who or which rule approved, and what was run.");
-    stage.command(&["tools", "run", "list"], Expect::Done);
+    stage.command(&["log"], Expect::Done);
     Ok(())
 }
 
-/// Calls a tool as the agent, and shows what it gets. Returns the id of a call that waits.
-fn agent(
-    workspace: &Workspace,
-    stage: &mut Stage<'_, '_, '_>,
-    tool: &str,
-    text: &str,
-) -> Result<Option<String>, Error> {
+/// Calls a tool as the agent, and shows what it gets.
+fn agent(workspace: &Workspace, stage: &mut Stage<'_, '_, '_>, tool: &str, text: &str) -> Result<(), Error> {
     let own = workspace.with_env(|env: Env| env.caller(Caller::Agent(AGENT.to_owned())));
     let shown = own.agents().tools(AGENT, &[], NameStyle::Dotted)?;
     let arguments = Json::object([("text", Json::from(text))]);
     let line = format!("{AGENT} calls {tool} {}", arguments.to_compact());
     let calls = own.agent_calls();
     let outcome = calls.ask_and_run(&shown, tool, arguments, &|_| {});
-    let (said, waiting) = match outcome {
-        Ok(RunRequestOutcome::Ran(ran)) => (answer(&calls, &ran)?, None),
-        Ok(RunRequestOutcome::NotRun { error, .. }) => (error.to_string(), None),
+    let said = match outcome {
+        Ok(RunRequestOutcome::Ran(ran)) => answer(&calls, &ran)?,
+        Ok(RunRequestOutcome::NotRun { error, .. }) => error.to_string(),
         Ok(RunRequestOutcome::Asked(RequestOutcome::Stored { call, uncovered, .. })) => match call.status {
             CallStatus::Approved => {
                 let ran = calls.go_on(Some(&shown), &call.id)?;
-                (answer(&calls, &ran)?, None)
+                answer(&calls, &ran)?
             }
             _ => {
                 let mut said = format!("waits for a person ({})", call.id);
                 uncovered.iter().for_each(|why| said.push_str(&format!("\n{why}")));
-                (said, Some(call.id.to_string()))
+                said
             }
         },
-        Ok(RunRequestOutcome::Asked(_)) => ("no answer".to_owned(), None),
-        Err(error) => (error.to_string(), None),
+        Ok(RunRequestOutcome::Asked(_)) => "no answer".to_owned(),
+        Err(error) => error.to_string(),
     };
     stage.agent(&line, &said);
-    Ok(waiting)
+    Ok(())
 }
 
 /// Returns how a call ended, and the text that the server answered.

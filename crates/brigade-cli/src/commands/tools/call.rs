@@ -23,8 +23,11 @@ pub(crate) enum Call {
     Queue(queue::QueueArgs),
     List(list::ListArgs),
     Show(show::ShowArgs),
+    #[command(hide = true)]
     Approve(approve::ApproveArgs),
+    #[command(hide = true)]
     Reject(reject::RejectArgs),
+    #[command(hide = true)]
     Hold(hold::HoldArgs),
     Run(run::RunArgs),
 }

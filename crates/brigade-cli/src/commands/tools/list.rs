@@ -8,8 +8,9 @@ use crate::session::Session;
 
 /// List the tools
 ///
-/// Text output reads only the catalog. JSON output includes the health of the workspace. With `--as`, lists the tools
-/// that this agent is shown and may call. If an option is repeated, one of its values must match.
+/// Text output reads only the catalog, and leaves disabled tools out. JSON output has all, and the health of the
+/// workspace. With `--as`, lists the tools that this agent is shown and may call. If an option is repeated, one of its
+/// values must match.
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// List what this agent is shown
@@ -34,12 +35,13 @@ pub(crate) struct ListArgs {
     /// List only available tools
     #[arg(long)]
     available: bool,
-    /// List disabled tools, too, which is the default
-    #[arg(long, hide = true)]
+    /// List disabled tools, too
+    #[arg(long)]
     all: bool,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
+    output.set_full(arguments.all);
     let workspace = session.workspace();
     let filter = ListFilter {
         categories: arguments.category.clone(),

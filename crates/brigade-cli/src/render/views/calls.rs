@@ -244,14 +244,7 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
         let server = format!("kept, opened for {} of {tools}", preview.server_effects.join(", "));
         sheet.field("server", Text::from(server.as_str()));
     }
-    let Binding { directory, pin, .. } = &preview.binding;
-    let program = bound_program(preview).into_iter();
-    let directory = directory.iter().map(|directory| format!("directory {directory}"));
-    let pin = pin.iter().map(|_| "the server's listing".to_owned());
-    let named = preview.binding.named.keys().cloned();
-    let files = files_by(&preview.bound_code, BoundBy::Command);
-    let bound = program.chain(files).chain(named).chain(directory).chain(pin);
-    sheet.field("binds", bound.collect::<Vec<_>>().join(", "));
+    sheet.field("binds", preview_bound(preview));
     show_code(&preview.bound_code, preview.binding.program.is_some(), sheet);
     sheet.field("asked by", call.caller.to_string());
     show_differences(preview, sheet);
@@ -295,13 +288,23 @@ fn show_differences(preview: &Preview, sheet: &mut Sheet) {
 
 /// Shows what an approval bound.
 fn show_bound(binding: &Binding, sheet: &mut Sheet) {
-    let program = binding.program.iter().map(|program| format!("program {}", program.path));
+    let program = binding.program.as_ref().map(|program| format!("program {}", program.path));
+    let bound = bound(binding, program, few(binding.files.keys().cloned().collect(), FILES));
+    sheet.field_if("approved", Some(bound));
+}
+
+/// Lists what an approval would bind.
+fn preview_bound(preview: &Preview) -> String {
+    let files = files_by(&preview.bound_code, BoundBy::Command);
+    bound(&preview.binding, bound_program(preview), files)
+}
+
+/// Lists what a binding covers.
+fn bound(binding: &Binding, program: Option<String>, files: Vec<String>) -> String {
+    let named = binding.named.keys().cloned();
     let directory = binding.directory.iter().map(|directory| format!("directory {directory}"));
     let pin = binding.pin.iter().map(|_| "the server's listing".to_owned());
-    let files = few(binding.files.keys().cloned().collect(), FILES);
-    let named = binding.named.keys().cloned();
-    let bound: Vec<String> = program.chain(files).chain(named).chain(directory).chain(pin).collect();
-    sheet.field_if("approved", Some(bound.join(", ")).filter(|bound| !bound.is_empty()));
+    program.into_iter().chain(files).chain(named).chain(directory).chain(pin).collect::<Vec<_>>().join(", ")
 }
 
 /// Lists some of the bound files, and the number of others.

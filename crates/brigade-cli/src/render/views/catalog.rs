@@ -3,7 +3,7 @@
 use brigade::core::{Json, NextStep};
 use brigade::{
     ArgumentDescription, Contract, ContractsReport, DescribeReport, ErrorLine, Family, ShowReport, ShownTool,
-    Suggestion, ToolLinesReport, ToolSummary,
+    Suggestion, ToolLine, ToolLinesReport, ToolSummary,
 };
 
 use super::doctor::{place, show_issues};
@@ -64,7 +64,9 @@ impl View for ToolLinesReport {
             ("harnesses", Fit::Cut),
             ("description", Fit::Cut),
         ]);
-        for tool in &self.tools {
+        let is_full = page.is_full;
+        let is_listed = |tool: &&ToolLine| is_full || tool.enabled || tool.broken;
+        for tool in self.tools.iter().filter(is_listed) {
             let cell = |text: &str| match tool.enabled {
                 true => Text::from(text),
                 false => Text::new(Tone::Faint, text),
@@ -76,8 +78,15 @@ impl View for ToolLinesReport {
                 cell(&tool.description),
             ]);
         }
-        page.data.table(table);
-        if let Some(first) = self.tools.iter().find(|tool| !tool.enabled) {
+        let hidden = self.tools.len() - self.tools.iter().filter(is_listed).count();
+        if hidden < self.tools.len() {
+            page.data.table(table);
+        }
+        if 0 < hidden {
+            let disabled = if hidden == 1 { "disabled tool is" } else { "disabled tools are" };
+            page.note(&format!("{hidden} {disabled} not listed"));
+            page.next("brigade tools list --all");
+        } else if let Some(first) = self.tools.iter().find(|tool| !tool.enabled) {
             page.next_step(&NextStep::EnableTools(first.id.clone()));
         }
         page.next("brigade tools describe ID");

@@ -1,8 +1,8 @@
 //! A call with what a person decides on first: tool, arguments, effects. Everything else is one line for each group.
 
-use brigade::{Access, BoundBy, Call, CallKind, CallStatus, Preview};
+use brigade::{Access, Call, CallKind, CallStatus, Preview};
 
-use super::{bound_program, files_by, show_arguments, show_code, show_runs};
+use super::{preview_bound, show_arguments, show_code, show_runs};
 use crate::render::page::Sheet;
 use crate::render::text::{Text, Tone};
 use crate::render::when::{self, Now};
@@ -32,7 +32,7 @@ pub(super) fn show_preview(preview: &Preview, sheet: &mut Sheet) {
     let Access { closed, .. } = &preview.access;
     sheet.field("may", access(&preview.access));
     sheet.field_if("stays closed", Some(closed.join(", ")).filter(|closed| !closed.is_empty()));
-    sheet.short_field("binds", bound(preview));
+    sheet.short_field("binds", preview_bound(preview));
     show_code(&preview.bound_code, preview.binding.program.is_some(), sheet);
 }
 
@@ -50,17 +50,6 @@ fn access(access: &Access) -> Text {
         "off" => Text::from(text).then(Tone::Warning, "off, so nothing enforces this"),
         mode => Text::from(text + mode),
     }
-}
-
-/// Sums up what an approval binds.
-fn bound(preview: &Preview) -> String {
-    let binding = &preview.binding;
-    let program = bound_program(preview).into_iter();
-    let command = files_by(&preview.bound_code, BoundBy::Command);
-    let named = binding.named.keys().cloned();
-    let directory = binding.directory.iter().map(|directory| format!("directory {directory}"));
-    let pin = binding.pin.iter().map(|_| "the server's listing".to_owned());
-    program.chain(command).chain(named).chain(directory).chain(pin).collect::<Vec<_>>().join(", ")
 }
 
 /// Shows the rest of a call in one line each: its contract, and what happened to it.

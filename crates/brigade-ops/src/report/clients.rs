@@ -1,11 +1,10 @@
 //! Documents about agent programs.
 
-use brigade_core::{Hint, Object};
+use brigade_core::{Hint, Object, Report, SchemaId};
 use brigade_harness::{Scope, Transport};
-use brigade_ops::ConnectStatus;
 use serde::{Deserialize, Serialize};
 
-use super::{Report, SchemaId};
+use crate::clients::ConnectStatus;
 
 /// `tools connect`: the entry of a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use brigade_fs::StagedChange;
-use brigade_ops::Error;
 use brigade_projection::unified;
 use brigade_redact::Redactor;
 
+use crate::error::Error;
 use crate::report::{ConnectReport, SetupAction, SetupChange, SetupProgram, SetupReport, SetupState};
 
 impl SetupProgram {

@@ -3,15 +3,15 @@
 use brigade_core::json::{from_json, pretty_text};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{FileMode, FsError, RelPath, StagedChange, StagedFs};
-use brigade_harness::Scope;
-use brigade_ops::{ConnectStatus, Error};
+use brigade_harness::{Scope, Transport};
 use brigade_projection::unified;
 use brigade_workspace::{GATEWAY, POLICY, WorkspaceContext};
 use serde::{Deserialize, Serialize};
 
 use super::Onboarding;
 use super::stage::remove_empty;
-use crate::clients::{Clients, ConnectRequest, ConnectStep, Transport};
+use crate::clients::{Clients, ConnectRequest, ConnectStatus, ConnectStep};
+use crate::error::Error;
 use crate::report::{ConnectReport, SetupAction, SetupChange, SetupProgram, SetupReport, SetupState};
 
 /// The file.
@@ -141,9 +141,9 @@ impl Onboarding {
     /// # Errors
     /// Fails inside a run, and on file errors.
     pub fn undo(&self) -> Result<SetupUndo, Error> {
-        self.room.require_outside_run()?;
-        let fs = &*self.room.fs;
-        let record = SetupRecord::read(&self.room);
+        self.context.require_outside_run()?;
+        let fs = &*self.context.fs;
+        let record = SetupRecord::read(&self.context);
         let now = |file: &RecordedFile| fs.read(&RelPath::composed(&file.path), LIMIT).ok();
         let is_same =
             |file: &&RecordedFile| now(file).is_some_and(|now| Fingerprint::of_bytes(&now) == file.after);
@@ -151,7 +151,7 @@ impl Onboarding {
         let is_catalog_same = record.files.iter().filter(|file| !is_apart(file)).all(|file| is_same(&file));
         let (mut changes, mut rows) = (Vec::new(), Vec::new());
         for file in &record.files {
-            let path = self.room.absolute(&file.path);
+            let path = self.context.absolute(&file.path);
             let why = match (is_same(&file), is_apart(file) || is_catalog_same) {
                 (true, true) => None,
                 (false, _) => Some("it changed since, so it stays"),
@@ -209,7 +209,7 @@ impl SetupUndo {
     /// # Errors
     /// Fails on a disk error. What was taken back before it stays so.
     pub fn write(mut self) -> Result<SetupReport, Error> {
-        let room = &self.onboarding.room;
+        let context = &self.onboarding.context;
         let mut left = Vec::new();
         for (entry, program) in self.record.entries.iter().zip(&mut self.report.programs) {
             let request = ConnectRequest {
@@ -219,7 +219,7 @@ impl SetupUndo {
                 agent: entry.client.clone(),
                 step: ConnectStep::Remove,
             };
-            match (Clients { room: room.clone() }).connect(&request) {
+            match Clients::new(context.clone()).connect(&request) {
                 Ok(_) => program.state = SetupState::Offered,
                 Err(error) => {
                     program.fail(&error);
@@ -228,13 +228,13 @@ impl SetupUndo {
             }
         }
         self.record.entries = left;
-        StagedFs::new(room.fs.clone()).write(&self.changes)?;
+        StagedFs::new(context.fs.clone()).write(&self.changes)?;
         let changes = &self.changes;
         let is_back = |file: &RecordedFile| changes.iter().any(|change| change.path.as_str() == file.path);
         self.record.files.retain(|file| !is_back(file));
-        self.record.store(room)?;
+        self.record.store(context)?;
         for change in changes {
-            remove_empty(&*room.fs, change.path.parent());
+            remove_empty(&*context.fs, change.path.parent());
         }
         self.report.written = true;
         Ok(self.report)

@@ -13,12 +13,14 @@ use brigade_core::Report as _;
 use brigade_harness::{
     Client, DiscoveredEntry, EntrySource, HarnessFiles, NAME, Scope, ServerTransport, clients,
 };
-use brigade_ops::{DiscoverRequest, Error, ErrorKind, RegisterSource};
 use brigade_policy::SandboxMode;
-use brigade_workspace::{POLICY, load};
+use brigade_workspace::{POLICY, WorkspaceContext, load};
 
+use crate::discovery::discover;
+use crate::discovery::machine_view::DiscoverRequest;
+use crate::error::{Error, ErrorKind};
 use crate::report::{SetupLevel, SetupProgram, SetupReport, SetupServer, SetupState};
-use crate::workspace_inner::WorkspaceInner;
+use crate::tools::register::RegisterSource;
 
 pub use record::SetupUndo;
 pub use stage::StagedSetup;
@@ -26,8 +28,8 @@ pub use stage::StagedSetup;
 /// Operations that put programs and servers behind the gateway.
 #[derive(Clone)]
 pub struct Onboarding {
-    pub(crate) room: Arc<WorkspaceInner>,
-    pub(crate) level: SetupLevel,
+    context: Arc<WorkspaceContext>,
+    level: SetupLevel,
 }
 
 /// What to put behind the gateway.
@@ -57,13 +59,18 @@ pub enum SetupGrant {
 }
 
 impl Onboarding {
+    /// Creates the operations on a workspace.
+    pub fn new(context: Arc<WorkspaceContext>, level: SetupLevel) -> Onboarding {
+        Onboarding { context, level }
+    }
+
     /// Looks which agent programs and servers are on this machine. Starts nothing, and writes nothing.
     ///
     /// # Errors
     /// Returns file errors.
     pub fn look(&self) -> Result<SetupReport, Error> {
-        let found = brigade_ops::discover(&self.room, &DiscoverRequest::default())?;
-        let catalog = load::catalog(&self.room)?;
+        let found = discover(&self.context, &DiscoverRequest::default())?;
+        let catalog = load::catalog(&self.context)?;
         let is_imported = |id: &str| {
             let runtime = catalog.tool(id).and_then(|tool| tool.runtime_id.as_deref()).unwrap_or(id);
             let is_of =
@@ -92,7 +99,7 @@ impl Onboarding {
 
     /// Returns a note if the policy lets servers start without a complete sandbox.
     fn unconfined(&self) -> Option<String> {
-        let state = load::policy(&self.room);
+        let state = load::policy(&self.context);
         let mode = state.policy()?.sandbox.mode.as_ref().map_or(SandboxMode::Off, |mode| mode.value);
         (mode != SandboxMode::Enforce).then(|| {
             format!("{POLICY} has the sandbox mode `{mode}`, so servers may reach what your account can")
@@ -103,7 +110,7 @@ impl Onboarding {
     fn report(&self) -> SetupReport {
         SetupReport {
             schema: SetupReport::SCHEMA,
-            target: self.room.target(),
+            target: self.context.target(),
             level: self.level,
             dry_run: false,
             written: false,

@@ -1,10 +1,9 @@
 //! The document about putting programs and servers behind the gateway.
 
-use brigade_core::{Exit, Hint, words};
-use brigade_ops::EnabledTool;
+use brigade_core::{Exit, Hint, Report, SchemaId, words};
 use serde::{Deserialize, Serialize};
 
-use super::{Report, SchemaId};
+use super::EnabledTool;
 
 words! {
     /// Which workspace is set up.

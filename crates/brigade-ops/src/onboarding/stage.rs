@@ -7,26 +7,28 @@ use brigade_access::gateway::{NewAgent, add_agent};
 use brigade_catalog::starter::{self, StarterTools};
 use brigade_core::{AgentName, NextStep};
 use brigade_fs::{RelPath, StagedChange, StagedFs};
-use brigade_harness::client;
+use brigade_harness::{Transport, client};
 use brigade_mcp::PINS;
-use brigade_ops::{
-    AddedTools, EnableChange, EnableReport, EnableRequest, EnabledTool, Error, ErrorKind, Ignore,
-    ImportMcpReport, OnExisting, RegisterSource, Setup, add_policy_rule, add_tools, allow, enable_tools,
-    init_tools, note_shown, write_starter,
-};
 use brigade_policy::{NETWORK_EFFECTS, PolicyAdditions, READ_EFFECT, RiskLevel, RuleText};
 use brigade_redact::Redactor;
-use brigade_workspace::{CATALOG, POLICY, TRUSTED, gather, load};
+use brigade_workspace::{CATALOG, POLICY, TRUSTED, WorkspaceContext, gather, load};
 
 use super::record::SetupRecord;
 use super::rows::{connected, notes, row, sentence};
 use super::{Onboarding, SetupChoice, SetupGrant, choose, new_server};
-use crate::agents;
-use crate::clients::{Clients, ConnectRequest, ConnectStep, Transport};
+use crate::clients::agents::agent_config;
+use crate::clients::{Clients, ConnectRequest, ConnectStep};
+use crate::error::{Error, ErrorKind};
 use crate::report::{
-    ConnectReport, SetupChange, SetupLevel, SetupReport, SetupRule, SetupServer, SetupState,
+    ConnectReport, EnableReport, EnabledTool, ImportMcpReport, SetupChange, SetupLevel, SetupReport,
+    SetupRule, SetupServer, SetupState,
 };
-use crate::workspace_inner::WorkspaceInner;
+use crate::setup::init::{init_tools, write_starter};
+use crate::setup::{Ignore, OnExisting, Setup};
+use crate::tools::add::{AddedTools, add_policy_rule, add_tools, allow};
+use crate::tools::enable::{EnableChange, EnableRequest, enable_tools};
+use crate::tools::register::RegisterSource;
+use crate::trust::note_shown;
 
 /// The name of the rule that approves reads.
 const RULE: &str = "setup-reads";
@@ -39,7 +41,7 @@ pub struct StagedSetup {
     onboarding: Onboarding,
     staged: Arc<StagedFs>,
     /// The workspace over the changes.
-    room: Arc<WorkspaceInner>,
+    context: Arc<WorkspaceContext>,
     report: SetupReport,
     added: Vec<AddedTools>,
     enabled: Vec<String>,
@@ -55,7 +57,7 @@ impl Onboarding {
     /// # Errors
     /// Fails if something that was chosen is not there, inside a run, and on file errors.
     pub fn begin(&self, choice: &SetupChoice, tell: &mut dyn FnMut(&str)) -> Result<StagedSetup, Error> {
-        self.room.require_outside_run()?;
+        self.context.require_outside_run()?;
         let mut report = self.look()?;
         for name in &choice.programs {
             let row = choose("agent program", name, &mut report.programs, |row| vec![row.program.clone()])?;
@@ -71,12 +73,12 @@ impl Onboarding {
         }
         chosen.extend(choice.sources.iter().map(|(name, source)| (new_server(name), source.clone())));
         report.servers.clear();
-        let staged = Arc::new(StagedFs::new(self.room.fs.clone()));
-        let room = Arc::new(self.room.over(staged.clone()));
+        let staged = Arc::new(StagedFs::new(self.context.fs.clone()));
+        let context = Arc::new(self.context.over(staged.clone()));
         let mut setup = StagedSetup {
             onboarding: self.clone(),
             staged,
-            room,
+            context,
             report,
             added: Vec::new(),
             enabled: Vec::new(),
@@ -101,20 +103,20 @@ impl StagedSetup {
 
     /// Adds catalog and policy if they are missing.
     fn create(&self, choice: &SetupChoice) -> Result<(), Error> {
-        let exists = |path: &'static str| self.room.fs.exists(&RelPath::from_static(path));
+        let exists = |path: &'static str| self.context.fs.exists(&RelPath::from_static(path));
         if !exists(CATALOG)? {
             let ignore = match self.onboarding.level {
                 SetupLevel::Project => Ignore::Write,
                 SetupLevel::User => Ignore::Skip,
             };
-            init_tools(&self.room, &StarterTools::Empty, OnExisting::Keep, ignore)?;
+            init_tools(&self.context, &StarterTools::Empty, OnExisting::Keep, ignore)?;
         }
         if !exists(POLICY)? {
             let starter = (POLICY, starter::POLICY_TOML);
-            write_starter(&self.room, starter, OnExisting::Keep, NextStep::CheckPolicy)?;
+            write_starter(&self.context, starter, OnExisting::Keep, NextStep::CheckPolicy)?;
         }
         let read_paths = choice.reads.iter().cloned().collect();
-        allow(&self.room, &PolicyAdditions { read_paths, ..PolicyAdditions::default() })?;
+        allow(&self.context, &PolicyAdditions { read_paths, ..PolicyAdditions::default() })?;
         Ok(())
     }
 
@@ -131,9 +133,9 @@ impl StagedSetup {
         }
         tell(&row.name);
         let inner = Arc::new(StagedFs::new(self.staged.clone()));
-        let room = Arc::new(self.room.over(inner.clone()));
-        let added = add_tools(&room, source, id, row.runtime_id.as_deref());
-        self.note_homes(&row.name, &room);
+        let context = Arc::new(self.context.over(inner.clone()));
+        let added = add_tools(&context, source, id, row.runtime_id.as_deref());
+        self.note_homes(&row.name, &context);
         let joined = added.and_then(|added| {
             inner.write(&inner.changes()?)?;
             Ok(added)
@@ -151,19 +153,19 @@ impl StagedSetup {
                 let why = if reasons.is_empty() { error.to_string() } else { reasons.join("; ") };
                 let of_reasons = error.blockers().iter().filter_map(|reason| reason.hint.as_ref());
                 let hint = error.hints().iter().chain(of_reasons).next().cloned();
-                let hint = hint.map(|hint| self.room.spelled(hint));
+                let hint = hint.map(|hint| self.context.spelled(hint));
                 SetupServer { state: SetupState::Failed, detail: Some(why), hint, ..row }
             }
         }
     }
 
     /// Remembers the home directories that a server got now. A server of this workspace had its home before.
-    fn note_homes(&mut self, server: &str, room: &WorkspaceInner) {
-        let homes = |room: &WorkspaceInner| -> BTreeSet<String> {
-            let runtimes = load::runtimes(room).unwrap_or_default();
+    fn note_homes(&mut self, server: &str, context: &WorkspaceContext) {
+        let homes = |context: &WorkspaceContext| -> BTreeSet<String> {
+            let runtimes = load::runtimes(context).unwrap_or_default();
             runtimes.runtimes().iter().filter_map(brigade_catalog::Runtime::home_path).collect()
         };
-        let (before, now) = (homes(&self.room), homes(room));
+        let (before, now) = (homes(&self.context), homes(context));
         let new = now.difference(&before).filter_map(|home| home.parse().ok());
         self.homes.extend(new.map(|home| (server.to_owned(), home)));
     }
@@ -216,7 +218,7 @@ impl StagedSetup {
         if effects.is_empty() {
             return Some("its server does not say what it does, so it needs effects".to_owned());
         }
-        let state = load::policy(&self.room);
+        let state = load::policy(&self.context);
         let denied = &state.policy()?.denied_effects;
         let effect = effects.iter().find(|effect| denied.find(effect).is_some())?;
         Some(format!("the policy denies {effect}"))
@@ -224,7 +226,7 @@ impl StagedSetup {
 
     fn change(&self, ids: &[String], enabled: bool, dry_run: bool) -> Result<EnableReport, Error> {
         let change = EnableChange { enabled, effects: None, approval: None, accept_hints: enabled, dry_run };
-        enable_tools(&self.room, &EnableRequest { globs: ids.to_vec(), change }, &mut |_| Ok(true))
+        enable_tools(&self.context, &EnableRequest { globs: ids.to_vec(), change }, &mut |_| Ok(true))
     }
 
     /// Enables tools, adds the agents and the rule for reads, and lists all changes.
@@ -240,7 +242,7 @@ impl StagedSetup {
         let granted: Vec<EnabledTool> =
             self.rows(&is_granted)?.into_iter().filter(|row| row.enabled).collect();
         let effects = granted.iter().flat_map(|row| row.effects.iter().cloned()).collect();
-        allow(&self.room, &PolicyAdditions { effects, ..PolicyAdditions::default() })?;
+        allow(&self.context, &PolicyAdditions { effects, ..PolicyAdditions::default() })?;
         self.add_agents()?;
         let covered = granted.iter().filter(|row| row.effects.iter().all(|effect| effect == READ_EFFECT));
         self.add_rule(covered.map(|row| row.tool_id.clone()).collect())?;
@@ -264,11 +266,11 @@ impl StagedSetup {
     }
 
     fn add_agents(&self) -> Result<(), Error> {
-        let known = agents::config(&self.room)?.gateway;
+        let known = agent_config(&self.context)?.gateway;
         for name in self.agents().filter(|name| known.agent(name.as_str()).is_none()) {
             // The client's dialogue asks for calls that no rule approves. Without one, they wait.
             let agent = NewAgent { confirm: Some(RiskLevel::Medium), ..NewAgent::new(name) };
-            Setup::new(&self.room).change_agents(|text| add_agent(text, &agent))?;
+            Setup::new(&self.context).change_agents(|text| add_agent(text, &agent))?;
         }
         Ok(())
     }
@@ -276,7 +278,7 @@ impl StagedSetup {
     /// Adds the rule for reads, or extends it.
     fn add_rule(&mut self, tools: BTreeSet<String>) -> Result<(), Error> {
         let agents: BTreeSet<String> = self.agents().map(|name| name.to_string()).collect();
-        let state = load::policy(&self.room);
+        let state = load::policy(&self.context);
         let rules = state.policy().map(|policy| policy.auto_approve.as_slice()).unwrap_or_default();
         let rule = rules.iter().find(|rule| rule.name == RULE);
         let is_covered = rule.is_some_and(|rule| {
@@ -294,32 +296,35 @@ impl StagedSetup {
         self.report.rule = Some(SetupRule { name: RULE.to_owned(), sentence: sentence(&tools, &agents) });
         let comment = "Written by the setup: what only reads here runs without asking.".to_owned();
         let effects = vec![READ_EFFECT.to_owned()];
-        add_policy_rule(&self.room, &RuleText { name: RULE.to_owned(), comment, tools, effects, agents })?;
+        add_policy_rule(
+            &self.context,
+            &RuleText { name: RULE.to_owned(), comment, tools, effects, agents, ..RuleText::default() },
+        )?;
         Ok(())
     }
 
     fn connect(
         &self,
-        room: &Arc<WorkspaceInner>,
+        context: &Arc<WorkspaceContext>,
         program: &str,
         step: ConnectStep,
     ) -> Result<ConnectReport, Error> {
         let scope = client(program).map(|client| self.onboarding.scope(client));
         let (client, agent) = (program.to_owned(), program.to_owned());
         let request = ConnectRequest { client, scope, transport: Transport::Stdio, agent, step };
-        Clients { room: room.clone() }.connect(&request)
+        Clients::new(context.clone()).connect(&request)
     }
 
     fn list_changes(&mut self) -> Result<(), Error> {
         let changes = self.staged.changes()?;
         self.changes = changes.into_iter().filter(|change| change.path.as_str() != TRUSTED).collect();
-        let redactor = Redactor::new(&gather::secrets(&self.room)).for_settings();
-        let root = self.room.target();
+        let redactor = Redactor::new(&gather::secrets(&self.context)).for_settings();
+        let root = self.context.target();
         let mut rows: Vec<SetupChange> =
             self.changes.iter().map(|change| row(change, &redactor, &root)).collect();
         let mut programs = std::mem::take(&mut self.report.programs);
         for program in &mut programs {
-            match self.connect(&self.room, &program.program, ConnectStep::Show) {
+            match self.connect(&self.context, &program.program, ConnectStep::Show) {
                 Ok(shown) => rows.extend(connected(program, &shown)),
                 Err(error) => program.fail(&error),
             }
@@ -331,7 +336,7 @@ impl StagedSetup {
         self.report.notes = self.onboarding.unconfined().into_iter().chain(notes(&self.report)).collect();
         let is_here = self.onboarding.level == SetupLevel::Project;
         self.report.next_commands =
-            is_here.then(|| self.room.spelled(NextStep::UndoSetup)).into_iter().collect();
+            is_here.then(|| self.context.spelled(NextStep::UndoSetup)).into_iter().collect();
         Ok(())
     }
 
@@ -346,7 +351,7 @@ impl StagedSetup {
     /// # Errors
     /// Fails if a file changed since it was shown, and on a disk error. Then nothing was written.
     pub fn write(mut self) -> Result<SetupReport, Error> {
-        let real = self.onboarding.room.clone();
+        let real = self.onboarding.context.clone();
         if let Some(path) = self.staged.write(&self.changes)? {
             let message = format!("`{path}` changed after it was shown, so nothing was written");
             return Err(Error::new(ErrorKind::Refused, message).hint("run the command again"));
@@ -375,7 +380,7 @@ impl StagedSetup {
 impl Drop for StagedSetup {
     /// Removes home directories of servers that were not added, and directories that are empty then.
     fn drop(&mut self) {
-        let fs = &*self.onboarding.room.fs;
+        let fs = &*self.onboarding.context.fs;
         for (_, home) in &self.homes {
             if fs.remove_tree(home).is_ok() {
                 remove_empty(fs, home.parent());

@@ -5,17 +5,14 @@ use std::sync::Arc;
 
 use brigade_core::text::escape_terminal;
 use brigade_core::{NextStep, codes};
-use brigade_harness::{Client, Connection, NAME, client, clients, put};
-use brigade_ops::{ClientEntry, Clients as Files, ConnectOutcome, ConnectStatus, Error, ErrorKind};
+use brigade_harness::{Client, Connection, NAME, Scope, Transport, client, clients, put};
 use brigade_redact::Redactor;
-use brigade_workspace::gather;
+use brigade_workspace::{WorkspaceContext, gather};
 
-use crate::agents;
+use super::agents::{agent_config, find_agent};
+use super::{ClientEntry, ClientFiles, ConnectOutcome, ConnectStatus, ConnectStep};
+use crate::error::{Error, ErrorKind};
 use crate::report::{ConnectReport, Report as _};
-use crate::workspace_inner::WorkspaceInner;
-
-pub use brigade_harness::{Scope, Transport};
-pub use brigade_ops::ConnectStep;
 
 /// The address of a gateway that was started without one.
 const GATEWAY: &str = "http://127.0.0.1:8766/mcp";
@@ -23,7 +20,7 @@ const GATEWAY: &str = "http://127.0.0.1:8766/mcp";
 /// Operations on agent programs.
 #[derive(Clone)]
 pub struct Clients {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) context: Arc<WorkspaceContext>,
 }
 
 /// Which client to connect, and how.
@@ -42,6 +39,11 @@ pub struct ConnectRequest {
 }
 
 impl Clients {
+    /// Creates the operations on a workspace.
+    pub fn new(context: Arc<WorkspaceContext>) -> Clients {
+        Clients { context }
+    }
+
     /// Shows, writes or removes the entry of a client.
     ///
     /// The client `json` has no file: its entry is shown for others to copy.
@@ -52,37 +54,31 @@ impl Clients {
     /// returns errors of the client's file and of the disk.
     pub fn connect(&self, request: &ConnectRequest) -> Result<ConnectReport, Error> {
         let client = client(request.client.trim()).ok_or_else(|| unknown(&request.client))?;
-        let (room, agent) = (&self.room, request.agent.as_str());
+        let (context, agent) = (&*self.context, request.agent.as_str());
         let scope = request.scope.unwrap_or_else(|| client.usual_scope());
         if request.step == ConnectStep::Write {
-            room.require_outside_run()?;
+            context.require_outside_run()?;
             // The user's file starts the gateway for every program of the user, whatever workspace it serves.
-            if let Some(home) = room.env.environment.home().filter(|_| scope == Scope::User) {
-                room.require_outside_run_at(home)?;
+            if let Some(home) = context.environment.home().filter(|_| scope == Scope::User) {
+                context.require_outside_run_at(home)?;
             }
         }
         // An entry can be removed after its agent.
         if request.step != ConnectStep::Remove {
-            agents::find(&agents::config(room)?.gateway, agent)?;
+            find_agent(&agent_config(context)?.gateway, agent)?;
         }
-        let files = Files {
-            fs: &*room.fs,
-            trust: &room.trust,
-            environment: &room.env.environment,
-            clock: &*room.env.clock,
-            timeout: room.env.lock_timeout,
-        };
+        let files = ClientFiles::new(context);
         let connection = match request.transport {
             // A file of the project is shared, so it names no directory of this machine.
             Transport::Stdio if client.has_files() && scope == Scope::Project => {
                 Connection::stdio(NAME, agent, client.folder)
             }
-            Transport::Stdio => Connection::stdio(&files.own_program(), agent, Some(&room.target())),
+            Transport::Stdio => Connection::stdio(&files.own_program(), agent, Some(&context.target())),
             Transport::Http => Connection::http(GATEWAY, agent),
         };
         let report = ConnectReport {
             schema: ConnectReport::SCHEMA,
-            target: room.target(),
+            target: context.target(),
             client: client.label.to_owned(),
             title: client.title.to_owned(),
             scope: client.has_files().then_some(scope),
@@ -99,7 +95,7 @@ impl Clients {
         if !client.has_files() {
             return generic(client, &connection, request.step, report);
         }
-        let redactor = Redactor::new(&gather::secrets(room)).for_settings();
+        let redactor = Redactor::new(&gather::secrets(context)).for_settings();
         let wanted = ClientEntry { client, scope, agent, connection };
         let ConnectOutcome { path, entry, status, diff, mut notes } =
             files.connect(&wanted, request.step, &redactor)?;
@@ -114,7 +110,7 @@ impl Clients {
             transport: request.transport.as_str().to_owned(),
             agent: agent.to_owned(),
         });
-        let next_command = next.map(|next| room.spelled(next));
+        let next_command = next.map(|next| context.spelled(next));
         Ok(ConnectReport { path: Some(path), entry, status, diff, notes, next_command, ..report })
     }
 }
