@@ -35,6 +35,7 @@ const FLOORS: &[Floor] = &[
         "brigade-workspace",
         "brigade-mcp",
         "brigade-exec",
+        "brigade-team",
         "brigade-queue",
         "brigade-runtime",
         "brigade-db",

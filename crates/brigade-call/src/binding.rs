@@ -21,7 +21,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use brigade_core::{Fingerprint, codes::Code, reasons};
+use brigade_core::{Fingerprint, FingerprintBuilder, codes::Code, reasons};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The caller that requests a call: the command line, an agent, or a program that embeds Brigade.
@@ -358,6 +358,44 @@ impl Binding {
         fingerprint.finish()
     }
 
+    /// Returns the fingerprint of what is the same on every host of a team.
+    ///
+    /// Together with the [host part](Binding::host_part), it covers everything that is bound.
+    pub fn shared_part(&self) -> Fingerprint {
+        self.part("brigade.shared-part.v1", false)
+            .fingerprint("args", self.args)
+            .fingerprint("contract", self.contract)
+            .text("source", self.source.as_str())
+            .fingerprint("projections", self.projections)
+            .text("version", self.version.map(|version| version.to_string()).as_deref())
+            .text("directory", self.directory.as_deref())
+            .text("caller", self.caller.as_record().as_str())
+            .fingerprint("session", self.session)
+            .table("named", self.named.iter().map(|(name, what)| (name, what.to_hex())))
+            .finish()
+    }
+
+    /// Returns the fingerprint of what may differ between the hosts of a team: programs and code outside of the
+    /// workspace, the pin, and the decision of the host's policy.
+    pub fn host_part(&self) -> Fingerprint {
+        self.part("brigade.host-part.v1", true)
+            .fingerprint("policy", self.policy)
+            .fingerprint("pin", self.pin)
+            .fingerprint("server", self.server)
+            .finish()
+    }
+
+    /// Starts the fingerprint of a part with its programs and files, which are outside of the workspace or in it.
+    fn part(&self, domain: &str, is_outside: bool) -> FingerprintBuilder {
+        let belongs = |path: &str| path.starts_with('/') == is_outside;
+        let program = self.program.as_ref().filter(|program| belongs(&program.path));
+        let files = self.files.iter().filter(|(path, _)| belongs(path));
+        Fingerprint::builder(domain)
+            .text("program", program.map(|program| program.path.as_str()))
+            .fingerprint("program_sha256", program.map(|program| program.sha256))
+            .table("files", files.map(|(path, sha256)| (path, sha256.to_hex())))
+    }
+
     /// Returns one fingerprint of the workspace code that would be executed and of its working directory.
     ///
     /// Programs on `PATH` are left out, because the caller and the approver may have different ones.
@@ -408,6 +446,8 @@ mod tests {
         change(&mut after);
         assert_eq!(before.changes(&after), expect);
         assert_eq!(before.fingerprint() == after.fingerprint(), expect.is_empty());
+        let parts = |binding: &Binding| (binding.shared_part(), binding.host_part());
+        assert_eq!(parts(&before) == parts(&after), expect.is_empty(), "the parts cover everything");
     }
 
     #[test]

@@ -80,6 +80,8 @@ pub struct Call {
     pub planned_program: Option<String>,
     /// The last approval and what it bound.
     pub approval: Option<Approval>,
+    /// The approvals of a call that needs several people; absent otherwise, and in records.
+    pub approvals: Option<Approvals>,
     /// The last run that claimed it.
     pub claim: Option<Claim>,
     /// When that run started.
@@ -120,6 +122,18 @@ pub struct Approval {
     pub by: ApprovedBy,
     /// The fingerprint over the call's identity, the review and the binding.
     pub fingerprint: Fingerprint,
+}
+
+/// The approvals of a call in the queue of a team.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Approvals {
+    /// How many people have approved it.
+    pub have: u64,
+    /// How many people must approve it.
+    pub need: u64,
+    /// The members of the team who approved it, in this order.
+    pub by: Vec<String>,
 }
 
 /// The process that runs a call.

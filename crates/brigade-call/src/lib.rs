@@ -60,8 +60,8 @@ pub use approver::{ApprovedBy, ApproverKind};
 pub use binding::{Binding, Caller, Change, ProgramBinding, RULE_VERSION};
 pub use brigade_access::is_of_execution;
 pub use call::{
-    Approval, Call, Claim, Duplicate, LedgerLink, NOT_APPROVED_HERE, ReceiptLink, Replan, ReplayOf, RunEnd,
-    Runner, find_duplicate,
+    Approval, Approvals, Call, Claim, Duplicate, LedgerLink, NOT_APPROVED_HERE, ReceiptLink, Replan,
+    ReplayOf, RunEnd, Runner, find_duplicate,
 };
 pub use checkpoint::{Checkpoint, CheckpointChoice, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
 pub use code::{

@@ -61,6 +61,7 @@ impl Plan {
             planned_code: Some(self.binding().code_fingerprint()),
             planned_program: self.program_on_path().map(str::to_owned),
             approval: None,
+            approvals: None,
             claim: None,
             started_at: None,
             completed_at: None,

@@ -365,6 +365,7 @@ impl Call {
             planned_pin: None,
             planned_code: None,
             planned_program: None,
+            approvals: None,
             approval,
             claim: Some(Claim { run_id: receipt.id.parse().ok()?, runner: receipt.runner.clone() }),
             started_at: receipt.started_at,

@@ -19,7 +19,7 @@ use crate::approver::ApprovedBy;
 #[cfg(feature = "schemas")]
 use crate::approver::Approver;
 use crate::binding::{Binding, Caller};
-use crate::call::{Approval, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
+use crate::call::{Approval, Approvals, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
 use crate::contract::ContractLabels;
 use crate::judged::Judgement;
 use crate::session::CallSession;
@@ -133,6 +133,9 @@ struct CallRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schemars(with = "Option<Approver>"))]
     approved_by: Option<Cow<'a, ApprovedBy>>,
+    /// The approvals of a call that needs several people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approvals: Option<Cow<'a, Approvals>>,
     /// When the last run started.
     started_at: Option<Timestamp>,
     /// When it ended.
@@ -248,6 +251,7 @@ impl Call {
             planned_program: self.planned_program.clone(),
             approval_fingerprint: approval.map(|approval| approval.fingerprint.to_hex()),
             approval_binding: approval.map(|approval| Cow::Borrowed(&approval.binding)),
+            approvals: self.approvals.as_ref().map(Cow::Borrowed),
             approved_by: approval.and_then(|approval| approval.by.stated()).map(Cow::Borrowed),
             started_at: self.started_at,
             completed_at: self.completed_at,
@@ -328,6 +332,7 @@ impl Call {
             planned_code: record.planned_code,
             planned_program: record.planned_program,
             approval,
+            approvals: record.approvals.map(Cow::into_owned),
             claim,
             started_at: record.started_at,
             completed_at: record.completed_at,

@@ -141,6 +141,11 @@ table! {
     CLIENT_FILE_INVALID = "client_file_invalid": "A client's file cannot be read or edited.";
     ENVELOPE_INVALID = "envelope_invalid": "An exported receipt is not valid.";
 
+    TEAM_ROLE = "team_role": "The member's role in the team does not allow it.";
+    TEAM_OWN_CALL = "team_own_call": "The call needs the approvals of other people than the one who queued it.";
+    TEAM_UNTRUSTED_KEY = "team_untrusted_key": "An approval of a team is signed with a key that the team knows, and this one is not.";
+    TEAM_NOT_JOINED = "team_not_joined": "The workspace has not joined a team, or its file `team.toml` was not written on this host.";
+
     USAGE = "usage": "The request is not valid.";
     NO_TERMINAL = "no_terminal": "The command draws on a terminal, and there is none; other commands do the same without one.";
     TARGET_UNUSABLE = "target_unusable": "The target is not a directory that can be opened.";
@@ -150,6 +155,13 @@ table! {
     FILTER_UNKNOWN = "filter_unknown": "No area, issue type, tool or runtime has this name.";
     REASON_NEEDED = "reason_needed": "The decision needs a reason.";
 
+    TEAM_URL = "team_url": "The address of the team's database is not valid, or has a password.";
+
+    TEAM_UNREACHABLE = "team_unreachable": "The team's database cannot be reached.";
+    TEAM_TLS = "team_tls": "The connection to the team's database cannot be encrypted, or its certificate is not valid.";
+    TEAM_AUTH = "team_auth": "The team's database does not accept the member's password or certificate.";
+    TEAM_SCHEMA_NEWER = "team_schema_newer": "A newer version of Brigade made the team's tables. Use that version.";
+    TEAM_SCHEMA_OLDER = "team_schema_older": "The database has no tables of a team, or older ones.";
     ENVIRONMENT = "environment": "The disk or the environment failed.";
     FILE_MISSING = "file_missing": "A required file does not exist.";
     PERMISSION_DENIED = "permission_denied": "The user may not read or write the file.";

@@ -19,6 +19,16 @@ pub enum QueueError {
     /// A store that does not use files failed.
     #[error("the store of calls failed: {0}")]
     Store(String),
+    /// A store that several hosts share cannot be reached, or refused.
+    #[error("{message}")]
+    Shared {
+        /// The kind.
+        kind: ErrorKind,
+        /// The stable code.
+        code: ErrorCode,
+        /// The reason.
+        message: String,
+    },
     /// No call has this id.
     #[error("no call `{0}`")]
     NoSuchCall(CallId),
@@ -143,6 +153,7 @@ impl OperationError for QueueError {
     fn kind(&self) -> ErrorKind {
         match self {
             QueueError::Fs(error) => error.kind(),
+            QueueError::Shared { kind, .. } => *kind,
             QueueError::Blocked(_) | QueueError::Store(_) => ErrorKind::Environment,
             _ => ErrorKind::Refused,
         }
@@ -151,6 +162,7 @@ impl OperationError for QueueError {
     fn code(&self) -> Option<ErrorCode> {
         Some(match self {
             QueueError::Fs(error) => return error.code(),
+            QueueError::Shared { code, .. } => *code,
             QueueError::Blocked(_) => codes::JOURNAL_BLOCKED,
             QueueError::Store(_) => codes::ENVIRONMENT,
             QueueError::NoSuchCall(_) => codes::CALL_MISSING,

@@ -47,7 +47,7 @@ pub use enqueue::{EnqueueOutcome, MakeCall, OnDuplicate};
 pub use error::QueueError;
 pub use find::check_status;
 pub use finish::unrecorded_receipt;
-pub use host::{Host, LocalHost};
+pub use host::{Host, LocalHost, SharedHost};
 pub use journal::{Check, Compaction, JournalStore, OutcomeReservation, TOOLS, left_outcomes};
 pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
 pub use meant::{OpenRun, ResolvedRun};

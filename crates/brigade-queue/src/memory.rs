@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brigade_call::{ApprovedBy, CallStatus, Checkpoint, LedgerLink, Receipt};
-use brigade_core::{CallId, Fingerprint, Json, RunId, Timestamp};
+use brigade_core::{CallId, Fingerprint, RunId, Timestamp};
 
 use crate::error::QueueError;
 use crate::queue::checkpoint_of;
@@ -91,13 +91,6 @@ fn created(stored: &StoredCall) -> i64 {
     stored.call.created_at.map_or(i64::MAX, Timestamp::unix_micros)
 }
 
-fn some_members(receipt: &Receipt, detail: Detail) -> Receipt {
-    let is_wanted = |key: &str| ["id", "call_id", "status"].contains(&key) || detail.members().contains(&key);
-    let mut document = receipt.to_members();
-    document.retain(|key, _| is_wanted(key));
-    Receipt::from_json(Json::Object(document)).expect("it has the members that make it a receipt")
-}
-
 fn add_up(words: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for word in words {
@@ -165,7 +158,7 @@ impl Snapshot for MemorySnapshot {
     ) -> Result<Verification, QueueError> {
         if let Some((detail, found)) = found {
             for stored in self.0.receipts.values() {
-                let receipt = some_members(&stored.receipt, detail);
+                let receipt = detail.examined(&stored.receipt);
                 found(Ok(ExaminedReceipt { receipt, stored_id: stored.stored_id.clone() }));
             }
         }

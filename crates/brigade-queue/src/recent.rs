@@ -256,6 +256,11 @@ pub struct RecentCalls {
 }
 
 impl RecentCalls {
+    /// Counts calls since a moment, in microseconds since 1970, and those that wait for a person.
+    pub fn since(since: i64) -> RecentCalls {
+        RecentCalls { since, ..RecentCalls::default() }
+    }
+
     /// Forgets calls that are older than a moment and do not wait.
     pub(crate) fn forget_before(&mut self, since: i64) {
         self.since = self.since.max(since);
@@ -271,7 +276,7 @@ impl RecentCalls {
     }
 
     /// Counts a call that was parsed.
-    pub(crate) fn note_stored(&mut self, stored: &StoredCall) {
+    pub fn note_stored(&mut self, stored: &StoredCall) {
         let line = stored.to_line();
         if let Some(call) = RecentCall::from_line(line.trim_end().as_bytes(), stored.sequence) {
             self.note(call);

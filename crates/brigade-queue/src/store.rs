@@ -12,7 +12,7 @@ use std::sync::Arc;
 use brigade_call::{
     CHECKPOINTS, Call, CallStatus, Checkpoint, LedgerLink, Paths, RUNS, Receipt, RecordVersion, RunSummary,
 };
-use brigade_core::{CallId, CheckpointId, Fingerprint, Object, Timestamp, words};
+use brigade_core::{CallId, CheckpointId, Fingerprint, Json, Object, Timestamp, words};
 
 use crate::error::QueueError;
 use crate::recent::RecentCalls;
@@ -139,7 +139,7 @@ impl StoredReceipt {
 
 impl StoredCheckpoint {
     /// Returns a checkpoint that is stored under its own id, as its call's record has it.
-    pub(crate) fn recorded(checkpoint: Checkpoint) -> StoredCheckpoint {
+    pub fn recorded(checkpoint: Checkpoint) -> StoredCheckpoint {
         StoredCheckpoint { stored_id: checkpoint.id.to_string(), checkpoint, differs: Vec::new() }
     }
 
@@ -253,6 +253,15 @@ pub enum Detail {
 }
 
 impl Detail {
+    /// Returns a receipt with only the members of this detail.
+    pub fn examined(self, receipt: &Receipt) -> Receipt {
+        let is_wanted =
+            |key: &str| ["id", "call_id", "status"].contains(&key) || self.members().contains(&key);
+        let mut document = receipt.to_members();
+        document.retain(|key, _| is_wanted(key));
+        Receipt::from_json(Json::Object(document)).expect("it has the members that make it a receipt")
+    }
+
     /// Lists the members of receipts that are read.
     pub(crate) fn members(self) -> &'static [&'static str] {
         match self {
@@ -305,7 +314,7 @@ impl From<StoredCall> for CallRecord<'_> {
 
 impl CallRecord<'_> {
     /// Returns the call. `None` if its record cannot be read.
-    pub(crate) fn into_stored(self) -> Option<StoredCall> {
+    pub fn into_stored(self) -> Option<StoredCall> {
         match self.0 {
             Form::Parsed(stored) => Some(stored),
             Form::Line(line) => StoredCall::from_line(line, 0, None),
@@ -355,6 +364,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// Fails if another writer does not finish in time, or the store cannot be reached.
     fn begin(&self, now: Timestamp, durability: Durability) -> Result<Box<dyn Transaction + '_>, QueueError>;
+
+    /// Returns the name of a store that several hosts share, for reports. Its runners may be on other hosts, so it
+    /// decides itself which of them are gone.
+    fn shared_name(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The stored records at one moment. Methods fail if the store cannot be read.

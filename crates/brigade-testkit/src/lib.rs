@@ -4,6 +4,7 @@
 //! * [`Brigade`] runs the binary `brigade` there with an empty environment and a timeout.
 //! * [`normalize`] replaces what differs from run to run, so that output can be compared; [`assert_snapshot`] compares
 //!   it with a file.
+//! * [`Postgres`] is a server of this test program, where PostgreSQL is installed.
 //! * [`TickingClock`] returns a different, predictable time with each reading.
 //!
 //! A helper panics if it fails. This crate does not depend on Brigade, and is only a dev-dependency.
@@ -22,12 +23,14 @@
 
 mod clock;
 mod filter;
+mod postgres;
 mod runner;
 mod snapshot;
 mod workspace;
 
 pub use clock::TickingClock;
 pub use filter::normalize;
+pub use postgres::Postgres;
 pub use runner::{Brigade, DEFAULT_TIMEOUT, Run, brigade_binary};
 pub use snapshot::assert_snapshot;
 pub use workspace::{TempWorkspace, fixtures};

@@ -15,6 +15,16 @@ use crate::store::StoredCall;
 const MAC_DOMAIN: &str = "brigade.call.v1";
 
 impl StoredCall {
+    /// Parses the text of a record that [`StoredCall::to_text`] wrote. Checks no MAC.
+    pub fn from_text(text: &str) -> Option<StoredCall> {
+        StoredCall::with_mac(text.as_bytes(), 0).map(|(stored, _)| stored)
+    }
+
+    /// Writes the record as text, for stores other than the journal.
+    pub fn to_text(&self) -> String {
+        self.to_marked_line(None, None).as_str().to_owned()
+    }
+
     /// Parses a line. An approval that this key has not signed does not count. `sequence` is used for records without
     /// one, which v0.30 wrote.
     pub(crate) fn from_line(line: &[u8], sequence: u64, key: Option<&WorkspaceKey>) -> Option<StoredCall> {
@@ -75,8 +85,9 @@ impl StoredCall {
         self.is_signed().then(|| key.sign(MAC_DOMAIN, &self.signed_content())).transpose()
     }
 
-    /// Returns the record as it counts without a valid MAC. Answers to its checkpoints are open again.
-    fn not_approved_here(mut self) -> StoredCall {
+    /// Returns the record as it counts without a valid MAC or signature. Answers to its checkpoints are open again.
+    #[must_use]
+    pub fn not_approved_here(mut self) -> StoredCall {
         self.call = self.call.not_approved_here();
         for document in self.checkpoints.values_mut() {
             if let Some(checkpoint) = checkpoint_of(document) {

@@ -17,6 +17,7 @@ use super::layout;
 use crate::error::QueueError;
 use crate::store::{
     BadReceipt, ChainEnd, ExaminedReceipt, ExaminedRun, FoundReceipt, OnRunTaken, RunList, StoredReceipt,
+    receipt_name,
 };
 
 /// The maximum size of a receipt, in bytes.
@@ -66,15 +67,27 @@ impl RunFolder {
     }
 }
 
+impl StoredReceipt {
+    /// Parses the bytes of a receipt that is stored under this id.
+    ///
+    /// # Errors
+    /// Returns why the bytes are not a receipt.
+    pub fn from_bytes(stored_id: &str, bytes: &[u8]) -> Result<StoredReceipt, BadReceipt> {
+        let bad = |problem: String| BadReceipt { place: receipt_name(stored_id), problem };
+        let json = Json::parse_bytes(bytes, Dialect::Lenient).map_err(|error| bad(error.to_string()))?;
+        let receipt = Receipt::from_json(json).map_err(|error| bad(error.to_string()))?;
+        Ok(StoredReceipt { receipt, stored_id: stored_id.to_owned(), sha256: Fingerprint::of_bytes(bytes) })
+    }
+}
+
 pub(crate) fn read_receipt(
     path: &RelPath,
     bytes: Result<Vec<u8>, FsError>,
 ) -> Result<StoredReceipt, BadReceipt> {
     let bad = |problem: String| BadReceipt { place: path.to_string(), problem };
     let bytes = bytes.map_err(|error| bad(error.kind.to_string()))?;
-    let json = Json::parse_bytes(&bytes, Dialect::Lenient).map_err(|error| bad(error.to_string()))?;
-    let receipt = Receipt::from_json(json).map_err(|error| bad(error.to_string()))?;
-    Ok(StoredReceipt { receipt, stored_id: layout::stored_id(path), sha256: Fingerprint::of_bytes(&bytes) })
+    let stored = StoredReceipt::from_bytes(&layout::stored_id(path), &bytes);
+    stored.map_err(|error| bad(error.problem))
 }
 
 /// Returns the path of a run's receipt. The run id may come from another program.

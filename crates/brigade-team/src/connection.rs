@@ -1,0 +1,179 @@
+//! Connections to the database, which are kept for the next statement.
+
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use brigade_fs::FsError;
+use postgres::types::ToSql;
+use postgres::{Client, Row};
+
+use crate::error::TeamError;
+use crate::migrate::{MIGRATIONS, Schema};
+use crate::tls::Tls;
+use crate::url::TeamUrl;
+
+/// How long a command waits before it tries to connect again.
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The maximum number of connections that wait for the next statement.
+const MAX_IDLE: usize = 4;
+
+/// What a member logs in with, besides the address.
+pub struct Credentials<'a> {
+    /// The password, if there is one.
+    pub password: Option<String>,
+    /// Reads the certificates that the address names.
+    pub read: &'a dyn Fn(&Path) -> Result<Vec<u8>, FsError>,
+}
+
+/// A database that is connected to on first use.
+pub struct Connection {
+    url: TeamUrl,
+    schema: Schema,
+    password: Option<String>,
+    tls: Tls,
+    timeout: Duration,
+    idle: Mutex<Vec<Client>>,
+}
+
+/// Whether the tables must be of the version that this program knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tables {
+    Current,
+    Any,
+}
+
+impl Connection {
+    /// Prepares connections. Opens none. Waits at most `timeout` for a server that does not answer, and for other
+    /// writers.
+    ///
+    /// # Errors
+    /// Fails if a certificate cannot be read.
+    pub fn new(
+        url: TeamUrl,
+        schema: Schema,
+        credentials: Credentials<'_>,
+        timeout: Duration,
+    ) -> Result<Connection, TeamError> {
+        let tls = Tls::new(&url, credentials.read)?;
+        let (password, idle) = (credentials.password, Mutex::default());
+        Ok(Connection { url, schema, password, tls, timeout, idle })
+    }
+
+    /// Returns the address.
+    pub fn url(&self) -> &TeamUrl {
+        &self.url
+    }
+
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Returns a connection, which is given back when the result is dropped.
+    pub(crate) fn take(self: &Arc<Connection>, tables: Tables) -> Result<Lease, TeamError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(client) = idle.filter(|client| !client.is_closed()) {
+            return Ok(Lease { client: Some(client), of: self.clone() });
+        }
+        let mut client = self.connect()?;
+        if tables == Tables::Current {
+            self.check_tables(&mut client)?;
+        }
+        Ok(Lease { client: Some(client), of: self.clone() })
+    }
+
+    fn connect(&self) -> Result<Client, TeamError> {
+        let mut config = self.url.config();
+        if let Some(password) = &self.password {
+            config.password(password);
+        }
+        config.connect_timeout(self.timeout.max(Duration::from_secs(1)));
+        config.tcp_user_timeout(self.timeout.max(Duration::from_secs(5)));
+        let start = Instant::now();
+        loop {
+            match config.connect(self.tls.clone()).map_err(TeamError::from) {
+                Err(TeamError::Unreachable(_)) if start.elapsed() + RETRY_INTERVAL < self.timeout => {
+                    tracing::debug!("the database does not answer");
+                    pause(RETRY_INTERVAL);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn check_tables(&self, client: &mut Client) -> Result<(), TeamError> {
+        let known = i32::try_from(MIGRATIONS.len()).expect("there are few");
+        let found: Option<i32> = match client
+            .query_one(&self.schema.sql("SELECT max(number) FROM @schema@.migrations"), &[])
+            .map_err(|error| (error.code().map(|code| code.code().to_owned()), TeamError::from(error)))
+        {
+            Ok(row) => row.try_get(0)?,
+            // No such schema or table.
+            Err((Some(state), _)) if ["42P01", "3F000"].contains(&state.as_str()) => None,
+            Err((_, error)) => return Err(error),
+        };
+        match found {
+            Some(found) if known < found => Err(TeamError::SchemaNewer { found, known }),
+            Some(found) if found == known => Ok(()),
+            _ => Err(TeamError::SchemaOlder(self.schema.to_string())),
+        }
+    }
+}
+
+/// Waits without a lock or a process to wait for: the server tells nobody when it is back.
+fn pause(time: Duration) {
+    let lock = Mutex::new(());
+    let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+    drop(Condvar::new().wait_timeout(guard, time));
+}
+
+/// A connection in use.
+pub(crate) struct Lease {
+    client: Option<Client>,
+    of: Arc<Connection>,
+}
+
+impl Lease {
+    /// Runs a query of this schema.
+    pub(crate) fn rows(&mut self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, TeamError> {
+        let sql = self.of.schema.sql(sql);
+        Ok(self.query(&sql, values)?)
+    }
+
+    /// Runs statements of this schema without values.
+    pub(crate) fn run(&mut self, sql: &str) -> Result<(), TeamError> {
+        let sql = self.of.schema.sql(sql);
+        Ok(self.batch_execute(&sql)?)
+    }
+}
+
+impl Deref for Lease {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        self.client.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl DerefMut for Lease {
+    fn deref_mut(&mut self) -> &mut Client {
+        self.client.as_mut().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take().filter(|client| !client.is_closed()) {
+            let mut idle = self.of.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < MAX_IDLE {
+                idle.push(client);
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Why a team cannot be used.
+
+use std::error::Error as _;
+
+use brigade_core::codes::{self, ErrorCode};
+use brigade_core::{CallId, ErrorKind, Hint, OperationError, RunId};
+use brigade_fs::FsError;
+use brigade_queue::QueueError;
+use postgres::error::SqlState;
+use thiserror::Error;
+
+/// Why a team cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TeamError {
+    /// The address is not valid.
+    #[error("the address of the team's database {0}")]
+    Url(&'static str),
+    /// The server does not answer.
+    #[error("the team's database cannot be reached: {0}")]
+    Unreachable(String),
+    /// There is no encrypted connection.
+    #[error("the connection to the team's database is not secure: {0}")]
+    Tls(String),
+    /// The password or the certificate is not accepted.
+    #[error("the team's database does not accept this login: {0}")]
+    Login(String),
+    /// The tables are of a newer version.
+    #[error("the team's tables have version {found}, and this version of Brigade knows {known}")]
+    SchemaNewer {
+        /// The version of the tables.
+        found: i32,
+        /// The last version that is known.
+        known: i32,
+    },
+    /// There are no tables, or older ones.
+    #[error("the database has no tables of a team in the schema `{0}`, or older ones")]
+    SchemaOlder(String),
+    /// The member may not do this.
+    #[error("{0}")]
+    Role(String),
+    /// The member queued the call.
+    #[error("{0}")]
+    OwnCall(String),
+    /// A signature is missing, or its key is not trusted.
+    #[error("{0}")]
+    UntrustedKey(String),
+    /// The workspace has not joined.
+    #[error("{0}")]
+    NotJoined(String),
+    /// The database refused a step. The word is the SQLSTATE.
+    #[error("{message}")]
+    Step {
+        /// The SQLSTATE.
+        state: String,
+        /// The reason.
+        message: String,
+    },
+    /// Another writer holds the lock.
+    #[error("another member changes the queue of the team and does not finish in time")]
+    Locked,
+    /// A name or a key is not valid.
+    #[error("{0}")]
+    Invalid(String),
+    /// The database failed.
+    #[error("the team's database failed: {0}")]
+    Database(String),
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+impl From<postgres::Error> for TeamError {
+    fn from(error: postgres::Error) -> TeamError {
+        let Some(db) = error.as_db_error() else {
+            // The message of the cause quotes no query and no value.
+            let mut text = error.to_string();
+            let mut cause = error.source();
+            while let Some(inner) = cause {
+                if inner.downcast_ref::<rustls::Error>().is_some() || text.contains("TLS handshake") {
+                    return TeamError::Tls(inner.to_string());
+                }
+                text = inner.to_string();
+                if let Some(io) = inner.downcast_ref::<std::io::Error>()
+                    && let Some(inner) = io.get_ref()
+                    && inner.downcast_ref::<rustls::Error>().is_some()
+                {
+                    return TeamError::Tls(inner.to_string());
+                }
+                cause = inner.source();
+            }
+            return match text.as_str() {
+                text if text.contains("TLS") => TeamError::Tls(text.to_owned()),
+                text if text.contains("password") => TeamError::Login("no password was given".to_owned()),
+                _ => TeamError::Unreachable(text),
+            };
+        };
+        let message = db.message().to_owned();
+        let code = db.code();
+        match code.code() {
+            "BR001" => TeamError::Role(message),
+            "BR006" => TeamError::OwnCall(message),
+            "BR010" => TeamError::UntrustedKey(message),
+            state if state.starts_with("BR") => TeamError::Step { state: state.to_owned(), message },
+            state if state.starts_with("28") => TeamError::Login(message),
+            state if state.starts_with("08") || state.starts_with("57P") => TeamError::Unreachable(message),
+            _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => TeamError::Role(message),
+            _ if *code == SqlState::LOCK_NOT_AVAILABLE => TeamError::Locked,
+            _ if *code == SqlState::INVALID_CATALOG_NAME => TeamError::Unreachable(message),
+            _ => TeamError::Database(message),
+        }
+    }
+}
+
+impl OperationError for TeamError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            TeamError::Url(_) | TeamError::Invalid(_) => ErrorKind::Usage,
+            TeamError::Unreachable(_)
+            | TeamError::Tls(_)
+            | TeamError::Login(_)
+            | TeamError::SchemaNewer { .. }
+            | TeamError::SchemaOlder(_)
+            | TeamError::Locked
+            | TeamError::Database(_) => ErrorKind::Environment,
+            TeamError::Role(_)
+            | TeamError::OwnCall(_)
+            | TeamError::UntrustedKey(_)
+            | TeamError::NotJoined(_)
+            | TeamError::Step { .. } => ErrorKind::Refused,
+            TeamError::Fs(error) => error.kind(),
+        }
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        Some(match self {
+            TeamError::Url(_) => codes::TEAM_URL,
+            TeamError::Invalid(_) => codes::USAGE,
+            TeamError::Unreachable(_) => codes::TEAM_UNREACHABLE,
+            TeamError::Tls(_) => codes::TEAM_TLS,
+            TeamError::Login(_) => codes::TEAM_AUTH,
+            TeamError::SchemaNewer { .. } => codes::TEAM_SCHEMA_NEWER,
+            TeamError::SchemaOlder(_) => codes::TEAM_SCHEMA_OLDER,
+            TeamError::Role(_) => codes::TEAM_ROLE,
+            TeamError::OwnCall(_) => codes::TEAM_OWN_CALL,
+            TeamError::UntrustedKey(_) => codes::TEAM_UNTRUSTED_KEY,
+            TeamError::NotJoined(_) => codes::TEAM_NOT_JOINED,
+            TeamError::Step { state, .. } if state == "BR003" => codes::CHANGED_MEANWHILE,
+            TeamError::Step { .. } => codes::WRONG_STATE,
+            TeamError::Locked => codes::LOCKED,
+            TeamError::Database(_) => codes::ENVIRONMENT,
+            TeamError::Fs(error) => return error.code(),
+        })
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        match self {
+            TeamError::Fs(error) => error.hints(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl From<TeamError> for QueueError {
+    fn from(error: TeamError) -> QueueError {
+        match error {
+            TeamError::Fs(error) => QueueError::Fs(error),
+            error => QueueError::Shared {
+                kind: error.kind(),
+                code: error.code().unwrap_or(codes::ENVIRONMENT),
+                message: error.to_string(),
+            },
+        }
+    }
+}
+
+impl TeamError {
+    /// Returns the error of the queue for a step of a call.
+    pub(crate) fn of_step(self, call: &CallId, run: Option<&RunId>) -> QueueError {
+        let TeamError::Step { state, .. } = &self else { return self.into() };
+        match (state.as_str(), run) {
+            ("BR002", _) => QueueError::IdTaken(call.clone()),
+            ("BR003", _) => QueueError::Changed { id: call.clone() },
+            ("BR008", Some(run)) => QueueError::RunTaken(run.clone()),
+            ("BR009", Some(run)) => QueueError::NotThisRun { call: call.clone(), run: run.clone() },
+            _ => self.into(),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The file that says which team a workspace has joined.
+
+use std::collections::BTreeMap;
+
+use brigade_core::Fingerprint;
+use brigade_fs::{FileMode, Fs, RelPath, WorkspaceKey, require_untracked};
+use serde::{Deserialize, Serialize};
+
+use crate::error::TeamError;
+use crate::migrate::Schema;
+use crate::url::TeamUrl;
+
+/// The file, relative to the workspace.
+pub const TEAM_FILE: &str = ".brigade/tools/team.toml";
+
+/// The largest file that is read.
+const FILE_LIMIT: u64 = 256 << 10;
+
+/// The domain of the MAC.
+const MAC_DOMAIN: &str = "brigade.team-file.v1";
+
+/// The first line of the file.
+const HEAD: &str = "# Written by `brigade team join`. It counts only on this host.\n";
+
+/// The team of a workspace, and the keys of reviewers that a person of this host accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// The address of the database.
+    pub url: TeamUrl,
+    /// The schema of the tables.
+    pub schema: Schema,
+    /// The name of the workspace in the team.
+    pub workspace: String,
+    /// The id of the team.
+    pub team_id: String,
+    /// The public keys by member, as hex digits. An approval with another key does not count here.
+    pub keys: BTreeMap<String, String>,
+}
+
+/// The members of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TeamFile {
+    version: u64,
+    url: String,
+    schema: String,
+    workspace: String,
+    team_id: String,
+    mac: String,
+    keys: BTreeMap<String, String>,
+}
+
+impl Joined {
+    /// Reads the file, if there is one.
+    ///
+    /// # Errors
+    /// Returns [`TeamError::NotJoined`] if the file was not written on this host for this workspace. Fails if git tracks
+    /// it, and on a disk error.
+    pub fn read(fs: &dyn Fs, key: &WorkspaceKey) -> Result<Option<Joined>, TeamError> {
+        let path = RelPath::from_static(TEAM_FILE);
+        if !fs.exists(&path)? {
+            return Ok(None);
+        }
+        require_untracked(fs, TEAM_FILE)?;
+        let bytes = fs.read(&path, FILE_LIMIT)?;
+        let invalid = || TeamError::NotJoined(format!("{TEAM_FILE} is not a file that this version writes"));
+        let text = std::str::from_utf8(&bytes).map_err(|_| invalid())?;
+        let file: TeamFile = toml::from_str(text).map_err(|_| invalid())?;
+        if file.version != 1 {
+            return Err(invalid());
+        }
+        let joined = Joined {
+            url: file.url.parse()?,
+            schema: file.schema.parse()?,
+            workspace: file.workspace,
+            team_id: file.team_id,
+            keys: file.keys,
+        };
+        match key.verify(MAC_DOMAIN, &joined.signed_content(), Some(&file.mac)) {
+            true => Ok(Some(joined)),
+            false => {
+                let message =
+                    format!("{TEAM_FILE} was not written on this host for this workspace; join again");
+                Err(TeamError::NotJoined(message))
+            }
+        }
+    }
+
+    /// Writes the file, with mode 0600.
+    ///
+    /// # Errors
+    /// Fails if git tracks the file, and on a disk error.
+    pub fn write(&self, fs: &dyn Fs, key: &WorkspaceKey) -> Result<(), TeamError> {
+        let path = RelPath::from_static(TEAM_FILE);
+        require_untracked(fs, TEAM_FILE)?;
+        let file = TeamFile {
+            version: 1,
+            url: self.url.as_str().to_owned(),
+            schema: self.schema.to_string(),
+            workspace: self.workspace.clone(),
+            team_id: self.team_id.clone(),
+            mac: key.sign(MAC_DOMAIN, &self.signed_content())?,
+            keys: self.keys.clone(),
+        };
+        let text = toml::to_string(&file).map_err(|_| TeamError::Invalid("not TOML".to_owned()))?;
+        fs.create_dir_all(&path.parent())?;
+        Ok(fs.write_atomic(&path, format!("{HEAD}{text}").as_bytes(), FileMode::Private)?)
+    }
+
+    /// Removes the file. Returns whether there was one.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn remove(fs: &dyn Fs) -> Result<bool, TeamError> {
+        let path = RelPath::from_static(TEAM_FILE);
+        let exists = fs.exists(&path)?;
+        if exists {
+            fs.remove(&path)?;
+        }
+        Ok(exists)
+    }
+
+    fn signed_content(&self) -> Vec<u8> {
+        Fingerprint::builder(MAC_DOMAIN)
+            .text("url", self.url.as_str())
+            .text("schema", self.schema.to_string().as_str())
+            .text("workspace", self.workspace.as_str())
+            .text("team_id", self.team_id.as_str())
+            .table("keys", &self.keys)
+            .finish()
+            .to_hex()
+            .into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::MemoryFs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_counts_only_where_it_was_written() {
+        let (fs, key) = (MemoryFs::new(), WorkspaceKey::temporary());
+        assert_eq!(Joined::read(&fs, &key), Ok(None));
+        let joined = Joined {
+            url: "postgresql://rev-1@db.example/x".parse().unwrap(),
+            schema: Schema::default(),
+            workspace: "shop".to_owned(),
+            team_id: "t".to_owned(),
+            keys: BTreeMap::from([("rev-1".to_owned(), "00".repeat(32))]),
+        };
+        joined.write(&fs, &key).unwrap();
+        assert_eq!(Joined::read(&fs, &key), Ok(Some(joined)));
+        let foreign = Joined::read(&fs, &WorkspaceKey::temporary());
+        assert!(matches!(foreign, Err(TeamError::NotJoined(_))), "{foreign:?}");
+        let path = RelPath::from_static(TEAM_FILE);
+        let text = String::from_utf8(fs.read(&path, FILE_LIMIT).unwrap()).unwrap();
+        fs.write_atomic(&path, text.replace("shop", "bank").as_bytes(), FileMode::Private).unwrap();
+        assert!(matches!(Joined::read(&fs, &key), Err(TeamError::NotJoined(_))), "it was changed by hand");
+        assert_eq!((Joined::remove(&fs), Joined::remove(&fs)), (Ok(true), Ok(false)));
+    }
+}

@@ -1,0 +1,450 @@
+//! Reads calls, receipts and checkpoints from the database.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use brigade_call::{Approvals, ApprovedBy, CallStatus, Checkpoint};
+use brigade_core::{Dialect, Json, Timestamp};
+use brigade_queue::{
+    CallQuery, Chain, CheckpointList, Checkpoints, Detail, ExaminedReceipt, ExaminedRun, Finding,
+    FoundReceipt, FoundRecord, Order, QueueError, ReceiptQuery, RecentCalls, Records, RunList, Snapshot,
+    StoredCall, StoredCheckpoint, StoredReceipt, Tampering, Verification,
+};
+use postgres::Row;
+use postgres::types::ToSql;
+
+use crate::connection::{Lease, Tables};
+use crate::error::TeamError;
+use crate::signature::{Approval, Subject};
+use crate::store::Core;
+
+/// The number of calls that are read at once.
+const PAGE: i64 = 256;
+
+/// The columns of a call. The database's clock decides whether a claim has expired.
+const COLUMNS: &str = "c.record, c.sequence, c.revision, c.approved_revision, \
+    coalesce(c.status = 'running' AND c.lease_until <= clock_timestamp(), false), c.queued_by, c.created, \
+    CASE WHEN c.status IN ('pending', 'held', 'approved', 'resume-pending', 'waiting') \
+    THEN @schema@.needed_approvals(c.tool_id, c.family, c.effects) ELSE 0 END";
+
+/// The receipts that end runs.
+const ENDS: &str = "workspace = $1 AND NOT is_late AND NOT is_aside";
+
+/// The connection of a snapshot.
+pub(crate) enum Source {
+    /// Any that is free.
+    Any,
+    /// That of a transaction.
+    Own(Arc<Mutex<Lease>>),
+}
+
+/// The stored records. Each method reads them as they are then.
+pub(crate) struct TeamSnapshot {
+    pub(crate) core: Arc<Core>,
+    pub(crate) source: Source,
+}
+
+impl TeamSnapshot {
+    fn rows(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, TeamError> {
+        match &self.source {
+            Source::Any => self.core.connection.take(Tables::Current)?.rows(sql, values),
+            Source::Own(lease) => lease.lock().unwrap_or_else(PoisonError::into_inner).rows(sql, values),
+        }
+    }
+
+    /// Reads the calls that fulfil a condition, page by page. `$1` is the workspace, `$2` the value.
+    fn each(
+        &self,
+        condition: &str,
+        value: &str,
+        order: Order,
+        found: &mut dyn FnMut(StoredCall) -> ControlFlow<()>,
+    ) -> Result<(), TeamError> {
+        let (after, sorted) = match order {
+            Order::Queued => ("$3 < c.sequence AND $4 <= c.created", "c.sequence"),
+            Order::Newest => ("c.sequence < $3 AND $4 <= c.created", "c.sequence DESC"),
+            Order::Oldest => ("($4, $3) < (c.created, c.sequence)", "c.created, c.sequence"),
+        };
+        let sql = format!(
+            "SELECT {COLUMNS} FROM @schema@.calls c WHERE c.workspace = $1 AND {condition} AND {after} \
+             ORDER BY {sorted} LIMIT {PAGE}"
+        );
+        let mut last = (if order == Order::Newest { i64::MAX } else { -1 }, i64::MIN);
+        loop {
+            let rows = self.rows(&sql, &[&self.core.workspace, &value, &last.0, &last.1])?;
+            for stored in self.calls_of(&rows)? {
+                if found(stored).is_break() {
+                    return Ok(());
+                }
+            }
+            let Some(row) = rows.last().filter(|_| rows.len() == PAGE as usize) else { return Ok(()) };
+            last = (row.try_get(1)?, if order == Order::Oldest { row.try_get(6)? } else { i64::MIN });
+        }
+    }
+
+    /// Reads the calls of rows. Approvals that do not count are left out.
+    fn calls_of(&self, rows: &[Row]) -> Result<Vec<StoredCall>, TeamError> {
+        let mut calls = Vec::with_capacity(rows.len());
+        let mut undecided = Vec::new();
+        for row in rows {
+            let text: &str = row.try_get(0)?;
+            let Some(mut stored) = StoredCall::from_text(text) else { continue };
+            let (sequence, revision): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
+            stored.sequence = u64::try_from(sequence).unwrap_or(0);
+            stored.revision = u64::try_from(revision).unwrap_or(0);
+            let (is_expired, need): (bool, i32) = (row.try_get(4)?, row.try_get(7)?);
+            if is_expired && let Some(claim) = &mut stored.call.claim {
+                claim.runner = None;
+            }
+            if need != 0 {
+                let is_pending = matches!(stored.call.status, CallStatus::Pending | CallStatus::Held);
+                let approved: Option<i64> = row.try_get(3)?;
+                let of_revision = if is_pending { revision } else { approved.unwrap_or(0) };
+                undecided.push(Undecided { place: calls.len(), of_revision, need, by: row.try_get(5)? });
+            }
+            calls.push(stored);
+        }
+        if undecided.iter().any(|one| 1 < one.need || calls[one.place].call.approval.is_some()) {
+            self.count_approvals(&mut calls, &undecided)?;
+        }
+        Ok(calls)
+    }
+
+    fn count_approvals(&self, calls: &mut [StoredCall], undecided: &[Undecided]) -> Result<(), TeamError> {
+        let ids: Vec<&str> = undecided.iter().map(|one| calls[one.place].call.id.as_str()).collect();
+        let rows = self.rows(
+            "SELECT a.call_id, a.revision, a.member, a.public_key, a.shared, a.hosts, a.signed_at, a.signature
+             FROM @schema@.approvals a JOIN @schema@.members m ON m.name = a.member
+                 AND m.public_key = a.public_key AND m.removed_at IS NULL AND 'reviewer' = ANY (m.roles)
+             WHERE a.workspace = $1 AND a.call_id = ANY ($2) ORDER BY a.signed_at, a.member",
+            &[&self.core.workspace, &ids],
+        )?;
+        let mut approvals: BTreeMap<(String, i64), Vec<Approval>> = BTreeMap::new();
+        for row in &rows {
+            let approval = Approval {
+                member: row.try_get(2)?,
+                public_key: row.try_get(3)?,
+                shared: row.try_get(4)?,
+                hosts: row.try_get(5)?,
+                signed_at: row.try_get(6)?,
+                signature: row.try_get(7)?,
+            };
+            approvals.entry((row.try_get(0)?, row.try_get(1)?)).or_default().push(approval);
+        }
+        for one in undecided {
+            let stored = &mut calls[one.place];
+            let id = stored.call.id.as_str().to_owned();
+            let subject = Subject {
+                team: &self.core.team_id,
+                workspace: &self.core.workspace,
+                call: &id,
+                revision: one.of_revision,
+            };
+            let given = approvals.get(&(id.clone(), one.of_revision)).map_or(&[][..], Vec::as_slice);
+            let counts = |approval: &&Approval| one.need == 1 || approval.member != one.by;
+            let by: Vec<&Approval> = given.iter().filter(counts).collect();
+            if 1 < one.need {
+                stored.call.approvals = Some(Approvals {
+                    have: by.len() as u64,
+                    need: u64::try_from(one.need).unwrap_or(0),
+                    by: by.iter().map(|approval| approval.member.clone()).collect(),
+                });
+            }
+            let Some(approval) = &stored.call.approval else { continue };
+            let is_trusted =
+                |given: &&&Approval| self.core.keys.get(&given.member) == Some(&given.public_key);
+            let valid = by.iter().filter(is_trusted).filter(|given| given.covers(subject, &approval.binding));
+            if valid.count() < usize::try_from(one.need).unwrap_or(usize::MAX)
+                || !matches!(approval.by, ApprovedBy::Person { .. })
+            {
+                *stored = stored.clone().not_approved_here();
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self, rest: &str, values: &[&(dyn ToSql + Sync)]) -> Result<RunList, TeamError> {
+        let sql = format!("SELECT run_id, body, sha256 FROM @schema@.receipts WHERE {ENDS} {rest}");
+        let mut list = RunList::default();
+        for row in self.rows(&sql, values)? {
+            match receipt_of(&row)? {
+                FoundReceipt::Good(receipt) => list.receipts.push(*receipt),
+                FoundReceipt::Bad(bad) => list.errors.push(bad),
+            }
+        }
+        Ok(list)
+    }
+
+    /// Checks every host's chain, and that calls and receipts name each other.
+    fn verify(&self, from: u64) -> Result<Verification, TeamError> {
+        let mut verification = Verification::default();
+        let mut add = |sequence: i64, run: &str, tampering, detail| {
+            let sequence = u64::try_from(sequence).ok();
+            if sequence.is_none_or(|sequence| from <= sequence) {
+                let run_id = run.to_owned();
+                verification.findings.push(Finding { sequence, line: None, run_id, tampering, detail });
+            }
+        };
+        let (mut checked, mut last_of_all) = (0, 0);
+        for chain in self.rows(
+            "SELECT name, sequence, link FROM @schema@.hosts WHERE workspace = $1 ORDER BY name",
+            &[&self.core.workspace],
+        )? {
+            let (host, last, last_link): (&str, i64, &str) =
+                (chain.try_get(0)?, chain.try_get(1)?, chain.try_get(2)?);
+            let (mut expected, mut link) = (1, String::new());
+            loop {
+                let rows = self.rows(
+                    &format!(
+                        "SELECT sequence, run_id, sha256, link, body FROM @schema@.receipts \
+                         WHERE workspace = $1 AND host = $2 AND $3 <= sequence ORDER BY sequence LIMIT {PAGE}"
+                    ),
+                    &[&self.core.workspace, &host, &expected],
+                )?;
+                for row in &rows {
+                    let (sequence, run, sha256): (i64, &str, &str) =
+                        (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+                    let (stored, body): (&str, &[u8]) = (row.try_get(3)?, row.try_get(4)?);
+                    if sequence != expected {
+                        add(expected, "", Tampering::Removed, "an entry of the host's chain is missing");
+                    }
+                    if brigade_core::Fingerprint::of_bytes(body).to_hex() != sha256 {
+                        add(
+                            sequence,
+                            run,
+                            Tampering::Changed,
+                            "the receipt does not have the bytes of its entry",
+                        );
+                    }
+                    link = link_after(&link, host, sequence, run, sha256);
+                    if link != stored {
+                        add(
+                            sequence,
+                            run,
+                            Tampering::Changed,
+                            "the entry does not continue the host's chain",
+                        );
+                        stored.clone_into(&mut link);
+                    }
+                    checked += u64::from(from <= u64::try_from(sequence).unwrap_or(0));
+                    expected = sequence + 1;
+                }
+                if rows.len() < PAGE as usize {
+                    break;
+                }
+            }
+            if expected <= last {
+                add(expected, "", Tampering::CutOff, "the host's chain ends before its last entry");
+            } else if link != last_link {
+                add(last, "", Tampering::Changed, "the host's chain does not end as its host recorded");
+            }
+            last_of_all = last_of_all.max(u64::try_from(expected - 1).unwrap_or(0));
+        }
+        for row in self.rows(
+            "SELECT c.run_id FROM @schema@.calls c WHERE c.workspace = $1 AND c.run_id IS NOT NULL
+                AND c.status <> 'running' AND NOT EXISTS (SELECT FROM @schema@.receipts r
+                    WHERE r.workspace = $1 AND r.run_id = c.run_id AND NOT r.is_late AND NOT r.is_aside)",
+            &[&self.core.workspace],
+        )? {
+            let run: &str = row.try_get(0)?;
+            let run_id = run.to_owned();
+            verification.findings.push(Finding {
+                sequence: None,
+                line: None,
+                run_id,
+                tampering: Tampering::Removed,
+                detail: "its call has run, and it has no receipt",
+            });
+        }
+        (verification.checked, verification.last) = (checked, last_of_all);
+        Ok(verification)
+    }
+
+    fn known_checkpoints(&self) -> Result<Vec<Checkpoint>, TeamError> {
+        let mut found = Vec::new();
+        self.each("c.has_checkpoints AND $2 = ''", "", Order::Queued, &mut |stored| {
+            let documents = stored.checkpoints.values().cloned();
+            found.extend(documents.filter_map(|document| Checkpoint::from_document(document).ok()));
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// A call whose approvals count.
+struct Undecided {
+    place: usize,
+    of_revision: i64,
+    need: i32,
+    /// Who queued it.
+    by: String,
+}
+
+/// Returns the link of an entry after another one, as the database computes it.
+fn link_after(link: &str, host: &str, sequence: i64, run: &str, sha256: &str) -> String {
+    let text = format!("brigade.team-receipt.v1\n{link}\n{host}\n{sequence}\n{run}\n{sha256}");
+    brigade_core::Fingerprint::of_bytes(text.as_bytes()).to_hex()
+}
+
+/// Reads the receipt of a row with run, bytes and sha256.
+fn receipt_of(row: &Row) -> Result<FoundReceipt, TeamError> {
+    let (run, body): (&str, &[u8]) = (row.try_get(0)?, row.try_get(1)?);
+    Ok(match StoredReceipt::from_bytes(run, body) {
+        Ok(stored) => FoundReceipt::Good(Box::new(stored)),
+        Err(bad) => FoundReceipt::Bad(bad),
+    })
+}
+
+/// Returns a number that a limit of the database can be.
+fn limit_of(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+impl Snapshot for TeamSnapshot {
+    fn calls(&self, query: &CallQuery<'_>, found: &mut FoundRecord<'_>) -> Result<(), QueueError> {
+        let mut found = |stored: StoredCall| found(stored.into());
+        match *query {
+            CallQuery::Id(id) => self.each("c.id = $2", id.as_str(), Order::Queued, &mut found)?,
+            CallQuery::Shown => self.each("$2 = ''", "", Order::Queued, &mut found)?,
+            CallQuery::List { status: None, order } => self.each("$2 = ''", "", order, &mut found)?,
+            CallQuery::List { status: Some(status), order } => {
+                // A call that is stored as approved may be pending here, because its approvals do not count.
+                let condition = "(c.status = $2 OR $2 = 'pending' AND c.status IN ('approved', 'waiting', \
+                                 'resume-pending'))";
+                self.each(condition, status.as_str(), order, &mut |stored| {
+                    if stored.call.status == *status { found(stored) } else { ControlFlow::Continue(()) }
+                })?;
+            }
+            CallQuery::Similar(call) => {
+                let condition = "c.tool_id = $2 AND c.status IN ('pending', 'approved', 'rejected')";
+                self.each(condition, &call.tool_id, Order::Queued, &mut found)?;
+            }
+            CallQuery::LastApproved(tool) => {
+                let condition = "c.tool_id = $2 AND c.approved_revision IS NOT NULL";
+                self.each(condition, tool, Order::Newest, &mut |stored| match stored
+                    .call
+                    .approval
+                    .as_ref()
+                    .is_some_and(|approval| approval.by.is_person())
+                {
+                    true => found(stored),
+                    false => ControlFlow::Continue(()),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn receipts(&self, query: &ReceiptQuery<'_>) -> Result<RunList, QueueError> {
+        let newest = "ORDER BY sort_key DESC, run_id LIMIT $2 OFFSET $3";
+        let workspace = &self.core.workspace;
+        Ok(match *query {
+            ReceiptQuery::Run(run) => self.list("AND run_id = $2", &[workspace, &run])?,
+            ReceiptQuery::Newest(limit) => self.list(newest, &[workspace, &limit_of(limit), &0i64])?,
+            ReceiptQuery::Part { skip, limit } => {
+                self.list(newest, &[workspace, &limit_of(limit), &limit_of(skip)])?
+            }
+            ReceiptQuery::Misplaced => RunList::default(),
+        })
+    }
+
+    fn examine(
+        &self,
+        chain: Chain,
+        found: Option<(Detail, &ExaminedRun<'_>)>,
+    ) -> Result<Verification, QueueError> {
+        if let Some((detail, found)) = found {
+            let mut after = String::new();
+            loop {
+                let rest = format!("AND $2 < run_id ORDER BY run_id LIMIT {PAGE}");
+                let sql = format!("SELECT run_id, body, sha256 FROM @schema@.receipts WHERE {ENDS} {rest}");
+                let rows = self.rows(&sql, &[&self.core.workspace, &after])?;
+                for row in &rows {
+                    found(match receipt_of(row)? {
+                        FoundReceipt::Good(stored) => Ok(ExaminedReceipt {
+                            receipt: detail.examined(&stored.receipt),
+                            stored_id: stored.stored_id,
+                        }),
+                        FoundReceipt::Bad(bad) => Err(bad),
+                    });
+                }
+                let Some(row) = rows.last().filter(|_| rows.len() == PAGE as usize) else { break };
+                after = row.try_get(0).map_err(TeamError::from)?;
+            }
+        }
+        Ok(match chain {
+            Chain::From(first) => self.verify(first)?,
+            Chain::Trust => Verification::default(),
+        })
+    }
+
+    fn checkpoints(&self, which: Checkpoints<'_>) -> Result<CheckpointList, QueueError> {
+        let mut found = match which {
+            Checkpoints::Known => self.known_checkpoints()?,
+            Checkpoints::AddedFor(run) => {
+                let sql = "SELECT document FROM @schema@.checkpoints
+                           WHERE workspace = $1 AND run_id = $2 ORDER BY added_at, id";
+                let mut found = Vec::new();
+                for row in self.rows(sql, &[&self.core.workspace, &run])? {
+                    let text: &str = row.try_get(0).map_err(TeamError::from)?;
+                    let document = Json::parse_bytes(text.as_bytes(), Dialect::Lenient).ok();
+                    found.extend(document.and_then(|document| Checkpoint::from_document(document).ok()));
+                }
+                found
+            }
+        };
+        found.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.created_at));
+        let checkpoints = found.into_iter().map(StoredCheckpoint::recorded).collect();
+        Ok(CheckpointList { checkpoints, errors: Vec::new() })
+    }
+
+    fn ids(&self, of: Records, prefix: &str, limit: usize) -> Result<Vec<String>, QueueError> {
+        let sql = match of {
+            Records::Calls => {
+                "SELECT id FROM @schema@.calls
+                 WHERE workspace = $1 AND $2 <= id AND starts_with(id, $2) ORDER BY id LIMIT $3"
+            }
+            Records::Runs => {
+                "SELECT run_id FROM @schema@.receipts WHERE workspace = $1 AND $2 <= run_id
+                     AND starts_with(run_id, $2) AND NOT is_late AND NOT is_aside ORDER BY run_id LIMIT $3"
+            }
+        };
+        let rows = self.rows(sql, &[&self.core.workspace, &prefix, &limit_of(limit)])?;
+        Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(TeamError::from)?)
+    }
+
+    fn recent(&self, since: i64, question: &mut dyn FnMut(&mut RecentCalls)) -> Result<(), QueueError> {
+        let mut recent = RecentCalls::since(since);
+        let condition = "(c.status IN ('pending', 'held') OR $2::text::bigint <= c.created)";
+        self.each(condition, &since.to_string(), Order::Queued, &mut |stored| {
+            recent.note_stored(&stored);
+            ControlFlow::Continue(())
+        })?;
+        question(&mut recent);
+        Ok(())
+    }
+
+    fn counts(&self, of: Records) -> Result<BTreeMap<String, u64>, QueueError> {
+        let sql = match of {
+            Records::Calls => {
+                "SELECT status, count(*) FROM @schema@.calls WHERE workspace = $1 GROUP BY 1".to_owned()
+            }
+            Records::Runs => {
+                format!("SELECT status, count(*) FROM @schema@.receipts WHERE {ENDS} GROUP BY 1")
+            }
+        };
+        let mut counts = BTreeMap::new();
+        for row in self.rows(&sql, &[&self.core.workspace])? {
+            let (status, count): (String, i64) =
+                (row.try_get(0).map_err(TeamError::from)?, row.try_get(1).map_err(TeamError::from)?);
+            counts.insert(status, u64::try_from(count).unwrap_or(0));
+        }
+        Ok(counts)
+    }
+}
+
+/// Returns when a call was created, as the database sorts by it.
+pub(crate) fn created(at: Option<Timestamp>) -> i64 {
+    at.map_or(i64::MAX, Timestamp::unix_micros)
+}

@@ -1,0 +1,112 @@
+//! The store of a team's queue, for one workspace.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use brigade_core::Timestamp;
+use brigade_queue::{Durability, QueueError, Snapshot, Store, Transaction};
+
+use crate::connection::{Connection, Lease, Tables};
+use crate::error::TeamError;
+use crate::roster::{Member, members};
+use crate::signature::Signer;
+use crate::snapshot::{Source, TeamSnapshot};
+use crate::status::{TeamStatus, status};
+use crate::transaction::TeamTransaction;
+
+/// How a host takes part in a team.
+pub struct TeamStoreOptions {
+    /// The database.
+    pub connection: Connection,
+    /// The name of the workspace in the team.
+    pub workspace: String,
+    /// The id of the team.
+    pub team_id: String,
+    /// The public keys of reviewers that this host trusts, by member, as hex digits.
+    pub keys: BTreeMap<String, String>,
+    /// The key of this account, which signs approvals.
+    pub signer: Signer,
+    /// The name of this host in receipts.
+    pub host: String,
+    /// How many seconds a claim is valid without a renewal, 2 to 3600.
+    pub lease_seconds: u16,
+}
+
+/// The parts of a store that its snapshots and transactions share.
+pub(crate) struct Core {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) workspace: String,
+    pub(crate) team_id: String,
+    pub(crate) keys: BTreeMap<String, String>,
+    pub(crate) signer: Signer,
+    pub(crate) host: String,
+    pub(crate) lease_seconds: i32,
+}
+
+/// Keeps the queue of a workspace in the database of a team.
+///
+/// Opens no connection before the first use. A claim that expired is shown without its runner, so the queue interrupts
+/// it. An approval without enough valid signatures of trusted keys does not count.
+#[derive(Clone)]
+pub struct TeamStore(Arc<Core>);
+
+impl TeamStore {
+    /// Creates the store. Opens no connection.
+    pub fn new(options: TeamStoreOptions) -> TeamStore {
+        let TeamStoreOptions { connection, workspace, team_id, keys, signer, host, lease_seconds } = options;
+        TeamStore(Arc::new(Core {
+            connection: Arc::new(connection),
+            workspace,
+            team_id,
+            keys,
+            signer,
+            host,
+            lease_seconds: i32::from(lease_seconds),
+        }))
+    }
+
+    fn lease(&self) -> Result<Lease, TeamError> {
+        self.0.connection.take(Tables::Current)
+    }
+
+    /// Returns the id of the team.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be read, or has no team.
+    pub fn team_id(&self) -> Result<String, TeamError> {
+        let rows = self.lease()?.rows("SELECT id FROM @schema@.team", &[])?;
+        let row = rows.first().ok_or_else(|| TeamError::Database("it has no id of a team".to_owned()))?;
+        Ok(row.try_get(0)?)
+    }
+
+    /// Lists the members of the team.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be read.
+    pub fn members(&self) -> Result<Vec<Member>, TeamError> {
+        members(&mut self.lease()?)
+    }
+
+    /// Reports how the team is.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be read.
+    pub fn status(&self, now: Timestamp) -> Result<TeamStatus, TeamError> {
+        status(&mut self.lease()?, &self.0, now)
+    }
+}
+
+impl Store for TeamStore {
+    fn read(&self) -> Result<Arc<dyn Snapshot>, QueueError> {
+        Ok(Arc::new(TeamSnapshot { core: self.0.clone(), source: Source::Any }))
+    }
+
+    fn begin(&self, _now: Timestamp, _: Durability) -> Result<Box<dyn Transaction + '_>, QueueError> {
+        let lease = Arc::new(Mutex::new(self.lease()?));
+        Ok(Box::new(TeamTransaction::begin(self.0.clone(), lease)?))
+    }
+
+    fn shared_name(&self) -> Option<String> {
+        Some(self.0.connection.url().without_user())
+    }
+}

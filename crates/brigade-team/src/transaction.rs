@@ -1,0 +1,298 @@
+//! Writes calls, receipts and checkpoints, each step by the function of the database for it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use brigade_call::{Call, CallStatus, Checkpoint, LedgerLink, Receipt};
+use brigade_core::{CallId, Json, RunId};
+use brigade_queue::{
+    ChainEnd, NewReceipt, OnRunTaken, QueueError, RecordedReceipt, Snapshot, StoredCall, StoredCheckpoint,
+    StoredReceipt, Transaction,
+};
+
+use crate::connection::Lease;
+use crate::error::TeamError;
+use crate::signature::{Approval, Subject};
+use crate::snapshot::{Source, TeamSnapshot, created};
+use crate::store::Core;
+
+/// How long the server waits for a client that has begun to write, in milliseconds.
+const MAX_PAUSE_MILLIS: u64 = 30_000;
+
+/// The queue while this process is its only writer.
+///
+/// The lock is released with the first write, which commits. A later write takes it again. What both are based on is
+/// compared by revision.
+pub(crate) struct TeamTransaction {
+    snapshot: TeamSnapshot,
+    lease: Arc<Mutex<Lease>>,
+    is_open: bool,
+}
+
+impl Drop for TeamTransaction {
+    fn drop(&mut self) {
+        if self.is_open {
+            // Nothing was written. Without a connection, the server does the same.
+            let _ = self.lease().run("ROLLBACK");
+        }
+    }
+}
+
+/// What is stored about a call that changes.
+struct Before {
+    status: String,
+    is_expired: bool,
+}
+
+impl TeamTransaction {
+    pub(crate) fn begin(core: Arc<Core>, lease: Arc<Mutex<Lease>>) -> Result<TeamTransaction, TeamError> {
+        let snapshot = TeamSnapshot { core, source: Source::Own(lease.clone()) };
+        let mut transaction = TeamTransaction { snapshot, lease, is_open: false };
+        transaction.open()?;
+        Ok(transaction)
+    }
+
+    fn lease(&self) -> MutexGuard<'_, Lease> {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn core(&self) -> &Core {
+        &self.snapshot.core
+    }
+
+    /// Begins a transaction, and waits to be the only writer of the workspace.
+    fn open(&mut self) -> Result<(), TeamError> {
+        if self.is_open {
+            return Ok(());
+        }
+        let timeout = self.core().connection.timeout().as_millis().max(1);
+        {
+            let mut lease = self.lease();
+            lease.run(&format!(
+                "BEGIN; SET LOCAL lock_timeout = {timeout}; \
+                 SET LOCAL idle_in_transaction_session_timeout = {MAX_PAUSE_MILLIS}"
+            ))?;
+            let lock = "SELECT pg_advisory_xact_lock(hashtextextended('@schema@/' || $1, 0))";
+            if let Err(error) = lease.rows(lock, &[&self.core().workspace]) {
+                let _ = lease.run("ROLLBACK");
+                return Err(error);
+            }
+        }
+        self.is_open = true;
+        Ok(())
+    }
+
+    /// Does a step in a transaction, and commits it. Nothing of a failed step stays.
+    fn step<T>(
+        &mut self,
+        step: impl FnOnce(&Core, &mut Lease) -> Result<T, QueueError>,
+    ) -> Result<T, QueueError> {
+        self.open()?;
+        self.is_open = false;
+        let mut lease = self.lease();
+        match step(self.core(), &mut lease) {
+            Ok(done) => {
+                lease.run("COMMIT")?;
+                Ok(done)
+            }
+            Err(error) => {
+                let _ = lease.run("ROLLBACK");
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Writes one call. Returns whether it is stored as it was given: an approval may be one of several that are needed.
+fn put_one(core: &Core, lease: &mut Lease, stored: &mut StoredCall) -> Result<IsWhole, QueueError> {
+    let call = &stored.call;
+    let (id, run) = (call.id.clone(), call.claim.as_ref().map(|claim| claim.run_id.clone()));
+    let failed = |error: TeamError| error.of_step(&id, run.as_ref());
+    let ws = core.workspace.as_str();
+    let record = record_of(stored);
+    if stored.sequence == 0 {
+        if call.status != CallStatus::Pending {
+            let message = "a team's call is queued first, and then approved by people".to_owned();
+            return Err(failed(TeamError::Role(message)));
+        }
+        let sql = "SELECT @schema@.queue_call($1, $2, $3, $4)";
+        let rows = lease.rows(sql, &[&ws, &call.id.as_str(), &created(call.created_at), &record]);
+        let place: i64 = rows.and_then(|rows| Ok(rows[0].try_get(0)?)).map_err(failed)?;
+        stored.sequence = u64::try_from(place).unwrap_or(0);
+        return Ok(IsWhole::Yes);
+    }
+    let base = i64::try_from(stored.revision).unwrap_or(i64::MAX) - 1;
+    let before = before(lease, ws, &call.id).map_err(failed)?;
+    let sql = match (before.status.as_str(), &call.status) {
+        ("running", CallStatus::Interrupted) if before.is_expired => {
+            "SELECT @schema@.interrupt_call($1, $2, $3, $4)"
+        }
+        ("running", _) => "SELECT @schema@.finish_call($1, $2, $3, $4)",
+        (_, CallStatus::Running) => {
+            let Some(run) = &run else {
+                return Err(failed(TeamError::Invalid("a run has no id".to_owned())));
+            };
+            let sql = "SELECT @schema@.claim_call($1, $2, $3, $4, $5, $6, $7)";
+            let lease_seconds = core.lease_seconds;
+            let values: [&(dyn postgres::types::ToSql + Sync); 7] =
+                [&ws, &call.id.as_str(), &base, &record, &run.as_str(), &core.host, &lease_seconds];
+            lease.rows(sql, &values).map_err(failed)?;
+            return Ok(IsWhole::Yes);
+        }
+        (_, CallStatus::Rejected) if call.withdrawn => "SELECT @schema@.withdraw_call($1, $2, $3, $4)",
+        _ => return review(core, lease, stored, base, &record).map_err(failed),
+    };
+    lease.rows(sql, &[&ws, &call.id.as_str(), &base, &record]).map_err(failed)?;
+    Ok(IsWhole::Yes)
+}
+
+/// Whether a call is stored as it was given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IsWhole {
+    Yes,
+    No,
+}
+
+/// Records a decision of this member, signed if it approves.
+fn review(
+    core: &Core,
+    lease: &mut Lease,
+    stored: &StoredCall,
+    base: i64,
+    record: &str,
+) -> Result<IsWhole, TeamError> {
+    let Call { id, status, approval, reviewed_at, .. } = &stored.call;
+    let ws = core.workspace.as_str();
+    let signed = match (status, approval) {
+        (CallStatus::Approved, Some(approval)) => {
+            if !approval.by.is_person() {
+                let message = "only people approve calls of a team, and not a rule of one host".to_owned();
+                return Err(TeamError::Role(message));
+            }
+            let Some(key) = (core.signer)()? else {
+                let message = "an approval of a team is signed, and this account has no key".to_owned();
+                return Err(TeamError::UntrustedKey(message));
+            };
+            let member: String = lease.rows("SELECT session_user::text", &[])?[0].try_get(0)?;
+            let subject = Subject { team: &core.team_id, workspace: ws, call: id.as_str(), revision: base };
+            let at = reviewed_at.map(|at| at.to_string()).unwrap_or_default();
+            Some(Approval::sign(subject, &member, &approval.binding, at, &key))
+        }
+        _ => None,
+    };
+    let part = |part: fn(&Approval) -> &str| signed.as_ref().map(part);
+    let (key, shared) = (part(|signed| &signed.public_key), part(|signed| &signed.shared));
+    let hosts = signed.as_ref().map(|signed| &signed.hosts);
+    let (at, signature) =
+        (part(|signed| &signed.signed_at), signed.as_ref().map(|signed| signed.signature.as_slice()));
+    let rows = lease.rows(
+        "SELECT now_revision FROM @schema@.review_call($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        &[&ws, &id.as_str(), &base, &record, &key, &shared, &hosts, &at, &signature],
+    )?;
+    let revision: i64 = rows[0].try_get(0)?;
+    Ok(if revision == base { IsWhole::No } else { IsWhole::Yes })
+}
+
+/// Returns the record of a call as it is stored. Sequence, revision and approvals have their own columns.
+fn record_of(stored: &StoredCall) -> String {
+    let call = Call { approvals: None, ..stored.call.clone() };
+    StoredCall { call, ..stored.clone() }.to_text()
+}
+
+fn before(lease: &mut Lease, workspace: &str, id: &CallId) -> Result<Before, TeamError> {
+    let sql = "SELECT status, coalesce(lease_until <= clock_timestamp(), false) FROM @schema@.calls
+               WHERE workspace = $1 AND id = $2";
+    let rows = lease.rows(sql, &[&workspace, &id.as_str()])?;
+    let gone = || TeamError::Step { state: "BR003".to_owned(), message: "the call is gone".to_owned() };
+    let row = rows.first().ok_or_else(gone)?;
+    Ok(Before { status: row.try_get(0)?, is_expired: row.try_get(1)? })
+}
+
+/// Stores a receipt, unless it is stored. Returns its place in the chain of the host.
+fn store_receipt(
+    core: &Core,
+    lease: &mut Lease,
+    receipt: &Receipt,
+    taken: OnRunTaken,
+) -> Result<(StoredReceipt, i64), QueueError> {
+    let bytes = receipt.to_bytes();
+    let run: RunId =
+        receipt.id().parse().map_err(|_| QueueError::Store("a run's id is not an id".to_owned()))?;
+    let sql = "SELECT place FROM @schema@.record_receipt($1, $2, $3, $4, $5, $6, $7, $8)";
+    let (ws, host, aside) = (core.workspace.as_str(), core.host.as_str(), taken == OnRunTaken::SetAside);
+    let (call, status, key) = (receipt.call_id(), receipt.status().as_str(), receipt.sort_key());
+    let rows = lease.rows(sql, &[&ws, &host, &run.as_str(), &call, &status, &key, &bytes, &aside]);
+    let place = rows.and_then(|rows| Ok(rows[0].try_get(0)?));
+    let place = place.map_err(|error: TeamError| match call.parse() {
+        Ok(call) => error.of_step(&call, Some(&run)),
+        Err(_) => error.into(),
+    })?;
+    let stored = StoredReceipt::from_bytes(run.as_str(), &bytes).map_err(QueueError::Unreadable)?;
+    Ok((stored, place))
+}
+
+impl Transaction for TeamTransaction {
+    fn snapshot(&self) -> &dyn Snapshot {
+        &self.snapshot
+    }
+
+    fn prepare(&mut self) -> Result<(), QueueError> {
+        Ok(self.open()?)
+    }
+
+    fn put(&mut self, calls: &mut [StoredCall]) -> Result<(), QueueError> {
+        let mut partly = Vec::new();
+        self.step(|core, lease| {
+            for (place, stored) in calls.iter_mut().enumerate() {
+                if put_one(core, lease, stored)? == IsWhole::No {
+                    partly.push(place);
+                }
+            }
+            Ok(())
+        })?;
+        for place in partly {
+            let id = calls[place].call.id.clone();
+            let query = brigade_queue::CallQuery::Id(&id);
+            self.snapshot.calls(&query, &mut |record| {
+                calls[place] = record.into_stored().expect("the database keeps whole records");
+                std::ops::ControlFlow::Break(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn add_checkpoints(&mut self, checkpoints: Vec<Checkpoint>) -> Result<Vec<StoredCheckpoint>, QueueError> {
+        if checkpoints.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.step(|core, lease| {
+            let mut stored = Vec::with_capacity(checkpoints.len());
+            for mut checkpoint in checkpoints {
+                let wanted = checkpoint.id.as_str().to_owned();
+                for number in 2.. {
+                    let document = Json::Object(checkpoint.to_document()).to_compact();
+                    let (id, run) = (checkpoint.id.as_str(), checkpoint.run_id.as_str());
+                    let sql = "SELECT @schema@.add_checkpoint($1, $2, $3, $4)";
+                    let rows = lease.rows(sql, &[&core.workspace, &id, &run, &document])?;
+                    if rows[0].try_get(0).map_err(TeamError::from)? {
+                        break;
+                    }
+                    checkpoint.id = StoredCheckpoint::numbered(&wanted, number);
+                }
+                stored.push(StoredCheckpoint::recorded(checkpoint));
+            }
+            Ok(stored)
+        })
+    }
+
+    fn record(&mut self, receipt: NewReceipt<'_>) -> Result<RecordedReceipt, QueueError> {
+        let (receipt, taken) = match receipt {
+            NewReceipt::Unstored(receipt, taken) => (receipt.clone(), taken),
+            // It has an entry already. The database answers which one.
+            NewReceipt::Stored(stored) => (stored.receipt, OnRunTaken::Refuse),
+        };
+        let (receipt, place) = self.step(|core, lease| store_receipt(core, lease, &receipt, taken))?;
+        let sequence = u64::try_from(place).unwrap_or(0);
+        let link = LedgerLink { sequence, sha256: receipt.sha256 };
+        Ok(RecordedReceipt { receipt, link, chain: ChainEnd::Whole })
+    }
+}

@@ -1,0 +1,111 @@
+//! Claims, leases and reports.
+
+use brigade_call::CallStatus;
+use brigade_core::OperationError as _;
+use brigade_core::codes;
+use brigade_queue::{Durability, NewReceipt, OnRunTaken, QueueError, Store as _};
+use brigade_team::{Role, Schema};
+
+use crate::suite::common::{approve, at, call_id, claim, enqueue, finish, receipt, run_id, start, stored};
+use crate::world::{World, connection, queue_on};
+
+const ALL: &[Role] = &[Role::Queuer, Role::Reviewer, Role::Runner];
+
+#[test]
+fn an_expired_claim_is_interrupted_and_reports_are_late() {
+    let members = [("rev-1", ALL), ("box-1", &[Role::Runner][..]), ("box-2", &[Role::Runner][..])];
+    let Some(world) = World::new("expired", &members) else { return };
+    let (queue, runner) = (world.queue("rev-1"), world.queue("box-1"));
+    enqueue(&queue, "call-a", "a", 1).unwrap();
+    approve(&queue, "call-a", 2).unwrap();
+    start(&runner, "call-a", "run-a", 3).unwrap();
+    assert_eq!(stored(&queue.read().unwrap(), "call-a").call.status, CallStatus::Running, "on another host");
+    let stolen = finish(&world.queue("box-2"), "call-a", "run-a", "completed", 4, Vec::new()).unwrap_err();
+    assert!(matches!(stolen, QueueError::NotThisRun { .. }), "{stolen:?}");
+    world.as_owner("UPDATE @schema@.calls SET lease_until = clock_timestamp()");
+    assert_eq!(stored(&queue.read().unwrap(), "call-a").call.status, CallStatus::Interrupted);
+    drop(queue.lock(at(9)).unwrap());
+    let after = stored(&runner.read().unwrap(), "call-a").call;
+    assert_eq!((after.status, after.receipt.is_some()), (CallStatus::Interrupted, true));
+    let late = finish(&runner, "call-a", "run-a", "completed", 9, Vec::new()).unwrap_err();
+    assert!(matches!(late, QueueError::NotThisRun { .. }), "{late:?}");
+    let again = start(&runner, "call-a", "run-b", 10).unwrap_err();
+    assert_eq!(again.code(), Some(codes::WRONG_STATE), "it is never claimed again: {again}");
+    // The report is kept in the chain of its host, once, and ends nothing.
+    let store = world.store("box-1", "shop");
+    let report = receipt("call-a", "run-a", "completed", 3, &[]);
+    let mut transaction = store.begin(at(11), Durability::AtOnce).unwrap();
+    let mut record = || transaction.record(NewReceipt::Unstored(&report, OnRunTaken::Refuse)).unwrap();
+    assert_eq!(record().link, record().link);
+    drop(transaction);
+    let view = queue.read().unwrap();
+    assert_eq!(view.receipts(9).unwrap().receipts[0].receipt.status().as_str(), "interrupted");
+    let verified = view.verify(1).unwrap();
+    assert_eq!((verified.checked, verified.findings), (2, vec![]), "the chains of two hosts");
+    assert_eq!(world.as_owner("UPDATE @schema@.receipts SET body = '{}' WHERE is_late"), 1);
+    assert_eq!(view.verify(1).unwrap().findings.len(), 1);
+    world.as_owner("DELETE FROM @schema@.receipts WHERE NOT is_late");
+    assert_eq!(view.verify(1).unwrap().findings.len(), 3, "and its call has no receipt");
+}
+
+#[test]
+fn one_of_many_runners_claims_a_call() {
+    let Some(world) = World::new("one_claim", &[("all", ALL), ("other", ALL)]) else { return };
+    let queue = world.queue("all");
+    for number in 0..20 {
+        let id = format!("call-{number}");
+        enqueue(&queue, &id, &id, number).unwrap();
+        approve(&queue, &id, number).unwrap();
+    }
+    let claimed = std::thread::scope(|scope| {
+        let runners = ["all", "all", "other", "other"].map(|member| {
+            let queue = world.queue(member);
+            scope.spawn(move || {
+                let claim_one = |number: &i64| {
+                    let id = call_id(&format!("call-{number}"));
+                    let claim = claim(&format!("run-{number}"));
+                    queue.lock(at(30)).unwrap().claim(&id, 2, claim, at(30)).is_ok()
+                };
+                (0..20).filter(claim_one).count()
+            })
+        });
+        runners.map(|runner| runner.join().unwrap()).iter().sum::<usize>()
+    });
+    assert_eq!(claimed, 20);
+}
+
+#[test]
+fn the_tables_are_made_once_and_have_a_version() {
+    let Some(world) = World::new("versions", &[("all", ALL)]) else { return };
+    let again = world.owner.init().unwrap();
+    assert_eq!((world.made.created, again.created, again.applied), (true, false, 0));
+    assert_eq!((again.team_id, again.version), (world.made.team_id.clone(), 1));
+    let code = |store: &brigade_team::TeamStore| {
+        store.read().unwrap().counts(brigade_queue::Records::Calls).err().unwrap().code()
+    };
+    world.as_owner("INSERT INTO @schema@.migrations (number, name, sha256) VALUES (99, 'later', '')");
+    assert_eq!(code(&world.store("all", "shop")), Some(codes::TEAM_SCHEMA_NEWER));
+    world.as_owner("DELETE FROM @schema@.migrations");
+    assert_eq!(code(&world.store("all", "shop")), Some(codes::TEAM_SCHEMA_OLDER));
+    let missing = connection("postgresql:///postgres?host=/nonexistent&user=a", &Schema::default()).unwrap();
+    let unreachable = brigade_team::Owner::new(missing).init().unwrap_err();
+    assert_eq!(unreachable.code(), Some(codes::TEAM_UNREACHABLE), "{unreachable}");
+    let store = world.store("nobody", "shop");
+    assert_eq!(code(&store), Some(codes::TEAM_AUTH));
+}
+
+#[test]
+fn another_writer_is_waited_for() {
+    let Some(world) = World::new("waits", &[("all", ALL)]) else { return };
+    let queue = world.queue("all");
+    let locked = queue.lock(at(1)).unwrap();
+    let other = queue_on(world.store("all", "shop"));
+    std::thread::scope(|scope| {
+        let other = scope.spawn(move || enqueue(&other, "call-a", "a", 1).unwrap());
+        assert!(!other.is_finished());
+        drop(locked);
+        other.join().unwrap();
+    });
+    assert_eq!(run_id("run-a").as_str(), "run-a");
+    assert_eq!(queue.read().unwrap().call_counts().unwrap().get("pending"), Some(&1));
+}

@@ -1,0 +1,135 @@
+//! What each role's own credential can do, as `psql` does it.
+
+use std::collections::BTreeSet;
+
+use brigade_call::CallStatus;
+use brigade_core::OperationError as _;
+use brigade_core::codes;
+use brigade_team::Role;
+use postgres::error::SqlState;
+
+use crate::suite::common::{approve, enqueue, stored};
+use crate::world::{World, queue_on};
+
+/// The functions that each role may call.
+const FUNCTIONS: [(Role, &[&str]); 4] = [
+    (
+        Role::Queuer,
+        &[
+            "interrupt_call",
+            "needed_approvals",
+            "queue_call",
+            "readable_workspaces",
+            "record_receipt",
+            "withdraw_call",
+        ],
+    ),
+    (
+        Role::Reviewer,
+        &["interrupt_call", "needed_approvals", "readable_workspaces", "record_receipt", "review_call"],
+    ),
+    (
+        Role::Runner,
+        &[
+            "add_checkpoint",
+            "claim_call",
+            "finish_call",
+            "interrupt_call",
+            "needed_approvals",
+            "readable_workspaces",
+            "record_receipt",
+            "renew_claim",
+        ],
+    ),
+    (Role::Auditor, &["needed_approvals", "readable_workspaces"]),
+];
+
+#[test]
+fn each_role_reads_all_and_calls_only_its_functions() {
+    let members =
+        Role::ALL.iter().map(|role| (role.as_str(), std::slice::from_ref(role))).collect::<Vec<_>>();
+    let Some(world) = World::new("matrix", &members) else { return };
+    let mut owner = world.psql("owner");
+    let tables =
+        owner.query("SELECT tablename::text FROM pg_tables WHERE schemaname = 'matrix'", &[]).unwrap();
+    assert!(9 <= tables.len());
+    for (role, expect) in FUNCTIONS {
+        let mut client = world.psql(&world.login(role.as_str()));
+        for table in &tables {
+            let table = format!("matrix.{}", table.get::<_, &str>(0));
+            client.query(&format!("SELECT * FROM {table}"), &[]).unwrap();
+            for change in [
+                format!("INSERT INTO {table} DEFAULT VALUES"),
+                format!("DELETE FROM {table}"),
+                format!("TRUNCATE {table}"),
+                format!("SELECT * FROM {table} FOR UPDATE"),
+                format!("ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"),
+            ] {
+                let error = client.batch_execute(&change).unwrap_err();
+                assert_eq!(error.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE), "{role}: {change}");
+            }
+        }
+        let functions = client
+            .query(
+                "SELECT proname::text FROM pg_proc WHERE pronamespace = 'matrix'::regnamespace
+                     AND has_function_privilege(oid, 'EXECUTE')",
+                &[],
+            )
+            .unwrap();
+        let functions: BTreeSet<String> = functions.iter().map(|row| row.get(0)).collect();
+        assert_eq!(functions.iter().map(String::as_str).collect::<Vec<_>>(), expect, "{role}");
+        let create = client.batch_execute("CREATE TABLE matrix.mine (x int)").unwrap_err();
+        assert_eq!(create.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE));
+    }
+    let open = owner
+        .query(
+            "SELECT proname::text FROM pg_proc WHERE pronamespace = 'matrix'::regnamespace AND (NOT prosecdef
+                 OR coalesce(proconfig[1], '') <> 'search_path=pg_catalog, pg_temp')",
+            &[],
+        )
+        .unwrap();
+    assert_eq!(open.len(), 0, "every function runs as the owner with a fixed search path");
+}
+
+#[test]
+fn a_stolen_runner_credential_neither_queues_nor_approves() {
+    let all: &[Role] = &[Role::Queuer, Role::Reviewer];
+    let Some(world) = World::new("runner_only", &[("rev-1", all), ("box-1", &[Role::Runner])]) else {
+        return;
+    };
+    enqueue(&world.queue("rev-1"), "call-a", "a", 1).unwrap();
+    let (queue, runner) = (world.queue("rev-1"), world.queue("box-1"));
+    let denied = enqueue(&runner, "call-b", "b", 1).unwrap_err();
+    assert_eq!(denied.code(), Some(codes::TEAM_ROLE), "{denied}");
+    let denied = approve(&runner, "call-a", 2).unwrap_err();
+    assert_eq!(denied.code(), Some(codes::TEAM_ROLE), "{denied}");
+    assert_eq!(stored(&queue.read().unwrap(), "call-a").call.status, CallStatus::Pending);
+    // A removed member can do nothing any more, although the session is open.
+    approve(&queue, "call-a", 2).unwrap();
+    assert!(world.owner.remove_member(&world.login("rev-1")).unwrap());
+    assert_eq!(enqueue(&queue, "call-c", "c", 3).unwrap_err().code(), Some(codes::TEAM_ROLE));
+    assert_eq!(
+        stored(&runner.read().unwrap(), "call-a").call.status,
+        CallStatus::Pending,
+        "nor do approvals count"
+    );
+}
+
+#[test]
+fn other_workspaces_are_invisible() {
+    let all: &[Role] = &[Role::Queuer, Role::Reviewer, Role::Runner];
+    let Some(mut world) = World::new("workspaces", &[("all", all)]) else { return };
+    world.add("shop-only", all, &["shop".to_owned()]);
+    let bank = queue_on(world.store("all", "bank"));
+    enqueue(&bank, "call-a", "a", 1).unwrap();
+    approve(&bank, "call-a", 1).unwrap();
+    enqueue(&world.queue("shop-only"), "call-a", "a", 1).unwrap();
+    let outside = queue_on(world.store("shop-only", "bank"));
+    assert!(outside.read().unwrap().call_counts().unwrap().is_empty());
+    assert_eq!(enqueue(&outside, "call-b", "b", 1).unwrap_err().code(), Some(codes::TEAM_ROLE));
+    let mut client = world.psql(&world.login("shop-only"));
+    for table in ["calls", "approvals", "checkpoints", "receipts", "hosts"] {
+        let sql = format!("SELECT FROM workspaces.{table} WHERE workspace = 'bank'");
+        assert!(client.query(&sql, &[]).unwrap().is_empty(), "{table}");
+    }
+}

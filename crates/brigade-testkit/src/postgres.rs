@@ -1,0 +1,89 @@
+//! A PostgreSQL server of a test program, in a temporary directory.
+
+use std::env;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+/// Starts the server, prints its directory, and ends it once the standard input ends: with the test program.
+const SCRIPT: &str = r#"
+set -e
+dir=$(mktemp -d /tmp/brigade-pg-XXXXXX)
+"$1/initdb" -D "$dir/data" -U owner -A trust --no-sync -E UTF8 --locale=C >"$dir/log" 2>&1
+"$1/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off -c max_connections=200 \
+    >>"$dir/log" 2>&1 </dev/null &
+server=$!
+until "$1/pg_isready" -q -h "$dir"; do kill -0 $server; sleep 0.05; done
+echo "$dir"
+read -r _ || true
+kill -QUIT $server
+wait $server || true
+rm -rf "$dir"
+"#;
+
+/// A running server. Its superuser is `owner`, and every login is trusted.
+#[derive(Debug)]
+pub struct Postgres {
+    directory: String,
+    /// Its standard input keeps the server alive.
+    _keeper: Child,
+}
+
+impl Postgres {
+    /// Returns the server of this test program, which is started on first use. Without PostgreSQL it says so and
+    /// returns `None`, and with `BRIGADE_REQUIRE=postgres` it panics.
+    ///
+    /// # Panics
+    /// Panics if the server cannot be started.
+    pub fn get(test: &str) -> Option<&'static Postgres> {
+        static SERVER: OnceLock<Option<Postgres>> = OnceLock::new();
+        let server = SERVER.get_or_init(|| Some(start(&programs()?)));
+        if server.is_none() {
+            let is_required = env::var("BRIGADE_REQUIRE")
+                .is_ok_and(|names| names.split(',').any(|name| name == "postgres"));
+            assert!(!is_required, "{test} needs postgresql");
+            println!("SKIPPED: {test} needs postgresql");
+        }
+        server.as_ref()
+    }
+
+    /// Returns the address of a database for a login.
+    pub fn url(&self, database: &str, user: &str) -> String {
+        format!("postgresql:///{database}?host={}&user={user}", self.directory)
+    }
+}
+
+/// Returns the directory of the programs of PostgreSQL.
+fn programs() -> Option<PathBuf> {
+    let has_server = |path: &PathBuf| path.join("postgres").is_file() && path.join("initdb").is_file();
+    if let Some(named) = env::var_os("BRIGADE_TEST_POSTGRES").map(PathBuf::from) {
+        return Some(named).filter(has_server);
+    }
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = versions.map(|entry| entry.path().join("bin")).filter(has_server).collect();
+    found.sort();
+    let path = env::var_os("PATH").unwrap_or_default();
+    found.pop().or_else(|| env::split_paths(&path).find(has_server))
+}
+
+fn start(programs: &PathBuf) -> Postgres {
+    // The server refuses to run as root.
+    let is_root = rustix::process::geteuid().is_root();
+    let mut command = Command::new(if is_root { "setpriv" } else { "sh" });
+    if is_root {
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let user =
+            if users.lines().any(|line| line.starts_with("postgres:")) { "postgres" } else { "nobody" };
+        command.args(["--reuid", user, "--clear-groups", "sh"]);
+    }
+    command.args(["-c", SCRIPT, "sh"]).arg(programs).current_dir("/");
+    let mut keeper =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a shell can be started");
+    let mut directory = String::new();
+    let output = keeper.stdout.take().expect("it was asked for");
+    BufReader::new(output).read_line(&mut directory).expect("the shell prints a line");
+    let directory = directory.trim().to_owned();
+    assert!(!directory.is_empty(), "the server did not start");
+    Postgres { directory, _keeper: keeper }
+}
