@@ -408,8 +408,8 @@ issue_types! {
     Call {
         CallStalePending = "call_stale_pending", Warning, "A call has been pending for days",
             "Approve, hold or reject it.", Remedy::Call(NextStep::ShowCall);
-        NotApprovedHere = "not_approved_here", Warning, "A call is not approved on this host",
-            "Its approval has no valid MAC of this host's key, so it counts as pending. Approve it, or accept what another host approved.",
+        NotApprovedHere = "not_approved_here", Warning, "An approval does not count on this host",
+            "It has no valid MAC of this host's key, so what it approves counts as pending. Approve again, or accept what another host approved.",
             Remedy::Step(NextStep::AdoptState);
         CallBlocked = "call_blocked", Warning, "A queued call cannot be approved",
             "Its plan had blockers. Fix them and queue the call again, or reject it.", Remedy::Call(NextStep::ShowCall);

@@ -73,6 +73,8 @@ pub struct Snapshot<'a> {
     /// State files and directories that are open to other users, relative to the workspace. One of several siblings is
     /// enough.
     pub wide_modes: Vec<String>,
+    /// Why the key of this host cannot be used, so that no approval counts.
+    pub key_problem: Option<String>,
     /// Locks of v0.30 whose process no longer exists, relative to the workspace.
     pub left_locks: Vec<String>,
     /// Parts of the state that cannot be read.
@@ -116,6 +118,7 @@ impl<'a> Snapshot<'a> {
             broken_checkpoints: Vec::new(),
             sandbox_gaps: None,
             wide_modes: Vec::new(),
+            key_problem: None,
             left_locks: Vec::new(),
             unread: Vec::new(),
             clients: Vec::new(),

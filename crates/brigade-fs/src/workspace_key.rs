@@ -71,6 +71,11 @@ impl WorkspaceKey {
         self.get(IfMissing::Fail).is_ok_and(|key| key.verify(domain, content, mac))
     }
 
+    /// Returns why no MAC can be verified although there is a key.
+    pub fn problem(&self) -> Option<FsError> {
+        self.get(IfMissing::Fail).err().filter(|error| !error.is_not_found())
+    }
+
     fn get(&self, missing: IfMissing) -> Result<&HostKey, FsError> {
         if let Some(key) = self.key.get() {
             return Ok(key);
@@ -259,6 +264,7 @@ mod tests {
             let error = key(home.path(), "/w").sign("call", b"1").unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
             assert!(!key(home.path(), "/w").verify("call", b"1", Some(&mac)));
+            assert!(key(home.path(), "/w").problem().is_some_and(|error| error.to_string().contains(why)));
         }
         let chmod = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         check(|_, file| chmod(file, 0o620), "other accounts");

@@ -106,6 +106,7 @@ impl Kitchen<'_> {
                 is_loss: !fault.problem.is_set_aside(),
             })
             .collect();
+        health.unsigned = recorded.unsigned;
         health.set_aside = quarantined(&*self.fs, &PrdFiles::new(&health.name));
         let Some(search) = search else { return Ok(health) };
         let found = self.prd(&search, configuration.config.settings.lints())?;

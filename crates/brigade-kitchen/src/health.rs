@@ -42,6 +42,8 @@ pub struct PrdHealth {
     pub set_aside: Vec<String>,
     /// The number of records of a newer version.
     pub newer: u64,
+    /// The number of records that approve or answer, and that this host has not signed.
+    pub unsigned: u64,
     /// Whether the last service was killed.
     pub is_interrupted: bool,
     /// Whether the last service was killed or interrupted, so that the PRD can be continued.
@@ -89,6 +91,7 @@ impl PrdHealth {
             damage: Vec::new(),
             set_aside: Vec::new(),
             newer: life.newer,
+            unsigned: 0,
             is_interrupted: life.service.as_ref().is_some_and(is_open),
             can_continue: life.service.as_ref().is_some_and(|service| {
                 is_open(service) || !is_served && service.ended == Some(Outcome::Interrupted)

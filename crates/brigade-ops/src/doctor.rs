@@ -311,6 +311,7 @@ impl<'c> Survey<'c> {
             broken_checkpoints: history.broken_checkpoints.clone(),
             sandbox_gaps: self.sandbox_gaps.clone(),
             wide_modes: self.wide_modes.clone(),
+            key_problem: site.host.trust.key().problem().map(|error| error.to_string()),
             left_locks: self.left_locks.clone(),
             unread: self.unread.clone(),
             clients: self.clients.clone(),

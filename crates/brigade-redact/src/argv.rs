@@ -158,7 +158,9 @@ fn of_option(before: &str, word: &str) -> Option<usize> {
 fn of_pair(words: &[&str], at: usize) -> Option<usize> {
     let (option, name) = (words[at.checked_sub(2)?], words[at - 1]);
     let is_name = name.contains(['_', '-']) && !name.starts_with('-') && !name.contains(['=', ':', '/']);
-    let is_option = option.starts_with('-') && !option.contains('=') || option == "set";
+    // `docker run -e API_KEY image` passes on a variable, and the next word is another argument.
+    let is_passed_on = ["-e", "--env"].contains(&option) && words[..at].iter().any(|word| is_container(word));
+    let is_option = option.starts_with('-') && !option.contains('=') && !is_passed_on || option == "set";
     (is_option && is_name && is_secret_value(name, words[at])).then_some(0)
 }
 
@@ -298,9 +300,12 @@ fn of_user(words: &[&str], at: usize) -> Option<usize> {
         return None;
     }
     let mut near = words[at.saturating_sub(NEAR_PROGRAM)..at].iter();
-    let runs_container =
-        near.any(|word| Program::from_word(word).is_some_and(|program| program.role() == Role::Container));
-    (!runs_container).then(|| word.len() - password.len())
+    (!near.any(|word| is_container(word))).then(|| word.len() - password.len())
+}
+
+/// Returns whether a word is a program that runs containers.
+fn is_container(word: &str) -> bool {
+    Program::from_word(word).is_some_and(|program| program.role() == Role::Container)
 }
 
 /// Finds the password in `user:password@host` without a scheme.
@@ -453,6 +458,8 @@ mod tests {
             "gcloud --credentials account.json run",
             "docker build --secret id=npm,src=.npmrc .",
             "docker run -e GITHUB_TOKEN --user 1000:1000 image",
+            "docker run --rm -i --network none -e API_KEY ghcr.io/acme/board:1.2.0",
+            "docker run -i --rm -e GITHUB_PERSONAL_ACCESS_TOKEN ghcr.io/github/github-mcp-server",
             "ssh -p 22 host",
             "x --session main --sid ORCL --bearer-token-env-var FOO --apikey-header X-Key",
             "x --authorization enabled -u localhost:8080 --api-key YOUR_API_KEY",

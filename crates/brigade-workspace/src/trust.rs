@@ -154,7 +154,7 @@ impl TrustStore {
     }
 
     /// Returns the key of this host, which signs the records.
-    pub(crate) fn key(&self) -> &WorkspaceKey {
+    pub fn key(&self) -> &WorkspaceKey {
         &self.key
     }
 

@@ -320,17 +320,18 @@ fn doctor_groups_equal_projection_issues() {
 #[test]
 fn no_pager_comes_from_the_workspace() {
     let workspace = TempWorkspace::fixture("repo-tools");
-    workspace.write(".venv/bin/less", "#!/bin/sh\necho from the workspace\n");
+    workspace.write(".venv/bin/pager-of-a-run", "#!/bin/sh\necho from the workspace\n");
     let bin = workspace.path().join(".venv/bin");
-    std::fs::set_permissions(bin.join("less"), std::fs::Permissions::from_mode(0o755)).expect("it is there");
+    std::fs::set_permissions(bin.join("pager-of-a-run"), std::fs::Permissions::from_mode(0o755))
+        .expect("it is there");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
     for words in
         [&["--help"][..], &["tools", "--help"], &["tools", "list"], &["tools", "show", "always-fails"]]
     {
-        let shown = on_a_terminal(&workspace, 60, &[("PATH", &path), ("PAGER", "less")], words);
+        let shown = on_a_terminal(&workspace, 60, &[("PATH", &path), ("PAGER", "pager-of-a-run")], words);
         assert!(!shown.contains("from the workspace"), "{words:?}: {shown}");
     }
-    let own = bin.join("less").display().to_string();
+    let own = bin.join("pager-of-a-run").display().to_string();
     let shown = on_a_terminal(&workspace, 60, &[("PAGER", &own)], &["--help"]);
     assert_eq!(shown.trim_start_matches('\0'), "from the workspace\n", "a path is the person's choice");
 }

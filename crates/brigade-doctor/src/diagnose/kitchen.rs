@@ -157,6 +157,11 @@ fn of_journal(prd: &PrdHealth, found: &mut Vec<Issue>) {
         let issue = of_kitchen(IssueType::KitchenLinesSetAside, prd.name.as_str(), detail);
         found.push(issue.subject(file.as_str()).at(Place::file(file)).object(file.as_str()));
     }
+    if 0 < prd.unsigned {
+        let s = if prd.unsigned == 1 { "" } else { "s" };
+        let detail = format!("{} record{s} that approve or answer were not made on this host", prd.unsigned);
+        found.push(of_journal(IssueType::NotApprovedHere, detail, None));
+    }
     if 0 < prd.newer {
         let s = if prd.newer == 1 { "" } else { "s" };
         let detail = format!("{} record{s} of a newer version", prd.newer);

@@ -16,6 +16,8 @@ pub(super) fn state(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
         let issue = Issue::new(IssueType::LeftLock, format!("{lock}: the process that took it is gone"));
         found.push(issue.subject(lock.as_str()).at(Place::file(lock)));
     }
+    let problem = snapshot.key_problem.iter().map(|why| format!("no approval counts: {why}"));
+    found.extend(problem.map(|detail| Issue::new(IssueType::NotApprovedHere, detail)));
     let Some(first) = snapshot.wide_modes.first() else { return };
     let named: Vec<&str> = snapshot.wide_modes.iter().take(MAX_NAMED_FILES).map(String::as_str).collect();
     let more = if MAX_NAMED_FILES < snapshot.wide_modes.len() { ", …" } else { "" };

@@ -372,6 +372,14 @@ fn a_missing_source_is_reported_once() {
 }
 
 #[test]
+fn an_unusable_key_is_an_issue() {
+    let key_problem = Some("other accounts have access".to_owned());
+    let issues = diagnose(Snapshot { key_problem, ..Snapshot::new(now()) });
+    let details: Vec<&str> = issues.iter().map(|issue| issue.detail.as_str()).collect();
+    assert_eq!(details, ["no approval counts: other accounts have access"]);
+}
+
+#[test]
 fn a_closeout_quiets_only_unchanged_projections() {
     let catalog = parse(GREET);
     let items =

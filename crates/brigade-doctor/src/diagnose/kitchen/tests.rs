@@ -156,6 +156,12 @@ fn a_killed_service_and_failed_tasks_are_reported() {
 }
 
 #[test]
+fn approvals_of_another_host_are_reported() {
+    let copied = PrdHealth { unsigned: 2, ..prd(&[], false) };
+    check(&kitchen_health(copied), 1, &["not_approved_here  → adopt-state"]);
+}
+
+#[test]
 fn a_decision_is_an_issue_after_three_days() {
     let records = [approved(), failed(), asked()];
     check(&kitchen_health(prd(&records, false)), 73, &[]);
