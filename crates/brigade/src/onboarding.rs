@@ -13,7 +13,7 @@ use brigade_core::Report as _;
 use brigade_harness::{
     Client, DiscoveredEntry, EntrySource, HarnessFiles, NAME, Scope, ServerTransport, clients,
 };
-use brigade_ops::{DiscoverRequest, Error, ErrorKind, RegisterSource};
+use brigade_ops::{DiscoverRequest, Error, ErrorKind, RegisterSource, downloads_package};
 use brigade_policy::SandboxMode;
 use brigade_workspace::{POLICY, load};
 
@@ -168,6 +168,7 @@ fn row(entry: &DiscoveredEntry, is_known: bool, other: Option<String>) -> SetupS
             Some(host) if is_remote => host.clone(),
             _ => entry.command.join(" "),
         },
+        downloads: !is_remote && downloads_package(&entry.command.join(" ")),
         programs,
         paths: paths.into_iter().collect(),
         state: if is_known { SetupState::Known } else { SetupState::Offered },
@@ -184,6 +185,7 @@ fn new_server(source: &str) -> SetupServer {
         name: source.to_owned(),
         source: source.to_owned(),
         runs: String::new(),
+        downloads: false,
         programs: Vec::new(),
         paths: Vec::new(),
         state: SetupState::Offered,

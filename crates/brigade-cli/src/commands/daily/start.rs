@@ -12,7 +12,7 @@ use crate::{arguments, commands, usage};
 /// What to type without a workspace, and why. The first command that exists comes first.
 const BEGINNINGS: [(&str, &str); 4] = [
     ("setup", "Put the agents and servers of this machine under rules, in a few questions"),
-    ("tools discover", "See the agent programs, servers and tools of this machine"),
+    ("discover", "See the agent programs, servers and tools of this machine"),
     ("tools init", "Create an empty catalog in this directory"),
     ("demo", "Walk through a call, from plan to receipt, on real scripts"),
 ];
