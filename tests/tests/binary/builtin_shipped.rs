@@ -245,16 +245,12 @@ fn generated_manifest_waits_as_call_of_caller() {
     assert_eq!(waited["status"], "completed", "{waited:#}");
     let exported = done(&mut client, "agent.export", json!({"name": "poet"}));
     assert_eq!(exported["manifest_yaml"], AGENT);
-    // Issue 44: a caller with system access creates it as with its own call, which the rule covers.
+    // Issue 44: for a caller with system access it is a call like any other, which the rule approves here.
     let mut local = Client::connect(&site, "local");
-    let id = done(&mut local, "agent.export", json!({"name": "poet"}))["id"].clone();
-    let deleted = local.call("agent.delete", json!({"agent_id": id}));
-    site.json(["call", "approve", about(&deleted)["id"].as_str().unwrap()]).expect(0);
-    done(&mut local, "agent.delete", json!({"agent_id": id}));
     let started = done(&mut local, "agent.generate", json!({"input": "An agent that writes poems"}));
     let waited = json!({"execution_id": started["execution_id"], "timeout_seconds": 60});
     let waited = done(&mut local, "agent.wait", waited);
-    assert_eq!(waited["status"], "completed", "{waited:#}");
+    assert!(waited["last_error"].as_str().unwrap().starts_with("name_taken"), "{waited:#}");
     // A profile that hides the resulting tool, other than the access for which a person decides.
     let closed = format!("{PROFILES}\n[[profile]]\nname = \"guard.closed\"\nhide = [\"id:agent.create\"]\n");
     site.workspace.write(".brigade/tools/profiles.toml", closed);
