@@ -395,10 +395,7 @@ impl<'a, 's> Output<'a, 's> {
     /// Writes a question, and reads a line; `None` at the end of the input. Nothing that is typed after the line is
     /// taken away from the next question.
     fn answer(&mut self, question: &str) -> Option<String> {
-        let mut asked = self.new_page();
-        asked.notes.line(question);
-        self.aside(&asked.notes);
-        self.read_line()
+        self.ask_inline(&Text::from(question))
     }
 
     /// Asks the person at the terminal, who types after the question. `None` at the end of the input.

@@ -37,6 +37,6 @@ pub use programs::{
     ContainerOptions, PACKAGE_FILES, Password, Place, Program, Role, Starts, is_code_name, is_found_beside,
     is_loaded_from, near_program,
 };
-pub use reads::{Files, Kind, PathTarget, Reads, path_of_process, what_it_reads};
+pub use reads::{Files, Kind, PathTarget, Reads, code_words, path_of_process, runs_package, what_it_reads};
 pub use shell_syntax::shell_syntax;
 pub use variables::is_dangerous_variable;

@@ -25,6 +25,12 @@ const MAX_LAUNCHED: usize = 32;
 /// The maximum length of a chain of programs. The kernel follows five first lines.
 const MAX_CHAIN: usize = 6;
 
+/// Programs that download a package and run it. The words after them name package and version.
+const PACKAGE_RUNNERS: &[&str] = &["bunx", "npx", "pipx", "pnpx", "uvx"];
+
+/// Programs that download an image and run it.
+const CONTAINER_RUNNERS: &[&str] = &["docker", "podman"];
+
 /// The maximum length of a first line that the system reads.
 const FIRST_LINE: usize = 256;
 
@@ -178,9 +184,9 @@ fn follow(chain: Vec<PlacedWords>, directory: &Path, files: &dyn Files, reads: &
 /// Returns how a command chooses its code: by its program, or by one that a launcher may start (`uv run make`, `find
 /// -exec`). The words of a package runner name package and version, so they choose no code.
 fn chosen_after((words, moved): &PlacedWords, directory: &Path, files: &dyn Files) -> Option<ChosenCode> {
-    const PACKAGE_RUNNERS: &[&str] = &["bunx", "docker", "npx", "pipx", "pnpx", "podman", "uvx"];
     let launcher = Program::from_word(&words.first()?.text).filter(|known| launches(*known));
-    let launcher = launcher.filter(|known| !PACKAGE_RUNNERS.contains(&known.name));
+    let launcher = launcher
+        .filter(|known| !PACKAGE_RUNNERS.contains(&known.name) && !CONTAINER_RUNNERS.contains(&known.name));
     chosen_code(&(words.clone(), moved.clone()), directory, files).or_else(|| {
         let after = 1..words.len().min(if launcher.is_some() { MAX_LAUNCHED } else { 0 });
         after.filter(|at| !words[*at].text.starts_with('-')).find_map(|at| {
@@ -188,6 +194,21 @@ fn chosen_after((words, moved): &PlacedWords, directory: &Path, files: &dyn File
             Program::from_word(&inner.0[0].text).and_then(|_| chosen_code(&inner, directory, files))
         })
     })
+}
+
+/// Returns whether a command runs a package that its program downloads first, such as `npx -y NAME`.
+pub fn runs_package(argv: &Argv) -> bool {
+    let chain = wrapped(numbered(argv.words()));
+    let program = chain.last().and_then(|(words, _)| Program::from_word(&words.first()?.text));
+    program.is_some_and(|known| PACKAGE_RUNNERS.contains(&known.name))
+}
+
+/// Returns the words of a command that are code, after its program: scripts of interpreters, and files that options
+/// load.
+pub fn code_words(argv: &Argv) -> Vec<&str> {
+    let words = argv.words();
+    let positions = code_at(&numbered(words)).into_iter().filter(|at| 0 < *at);
+    positions.filter_map(|at| words.get(at)).map(String::as_str).collect()
 }
 
 /// Returns whether a program may start any program that its arguments name.
@@ -323,6 +344,24 @@ mod tests {
             ("", &[]),
         ] {
             assert_eq!(names_in(word).into_iter().collect::<Vec<_>>(), expect, "{word}");
+        }
+    }
+
+    #[test]
+    fn code_and_packages_are_known_by_their_program() {
+        for (command, packages, code) in [
+            ("npx -y @a/b@1.0", true, &[][..]),
+            ("env A=b uvx server", true, &[]),
+            ("python3 -u /srv/x.py --in a", false, &["/srv/x.py"]),
+            ("node --require /srv/a.js /srv/b.js", false, &["/srv/a.js", "/srv/b.js"]),
+            ("docker run x", false, &[]),
+            ("./server", false, &[]),
+        ] {
+            let argv = Argv::parse(command).unwrap();
+            assert_eq!(runs_package(&argv), packages, "{command}");
+            let words: Vec<&str> =
+                code_words(&argv).into_iter().filter(|word| word.starts_with('/')).collect();
+            assert_eq!(words, code, "{command}");
         }
     }
 

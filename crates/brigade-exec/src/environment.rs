@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use brigade_call::VerifiedCall;
 use brigade_catalog::Transport;
 use brigade_core::{Json, RunId};
-use brigade_policy::Decision;
+use brigade_policy::{Decision, SandboxMode};
 use brigade_redact::SecretValue;
 use brigade_remote::VARIABLE;
 use brigade_remote::tokens::TokenStore;
@@ -15,6 +15,9 @@ use brigade_remote::tokens::TokenStore;
 /// A snapshot of the environment variables of this process.
 #[derive(Clone, Debug, Default)]
 pub struct HostEnvironment(BTreeMap<OsString, OsString>);
+
+/// Variables by which package runners take what is in the private home, and do not try to reach a closed network.
+const OFFLINE: [(&str, &str); 2] = [("npm_config_offline", "true"), ("UV_OFFLINE", "1")];
 
 /// Variables that every child inherits, in addition to those that start with `LC_`.
 const INHERITED: &[&str] = &["PATH", "HOME", "LANG", "TZ", "USER", "SHELL", "TERM"];
@@ -157,7 +160,13 @@ pub(crate) fn decided_environment(
         let trusted = CERTIFICATE_VARIABLES.iter().filter_map(|name| Some((*name, host.get(name)?)));
         variables.extend(trusted.map(|(name, value)| (name.into(), value.to_owned())));
     }
-    variables.extend(home.map(|home| ("HOME".into(), home.into())));
+    if let Some(home) = home {
+        variables.insert("HOME".into(), home.into());
+        let is_offline = decision.sandbox.mode != SandboxMode::Off && !decision.sandbox.grants.network;
+        for (name, value) in OFFLINE.iter().filter(|_| is_offline) {
+            variables.entry(name.into()).or_insert_with(|| value.into());
+        }
+    }
     for (label, value) in host.bound_by(decision) {
         variables.insert(label.into(), value);
     }

@@ -204,13 +204,13 @@ fn denied_by_sandbox(printed: &str, writes: &[String], runtime: &str) -> Option<
     ))
 }
 
-/// Returns the first absolute path in a line.
+/// Returns the first absolute path in quotes in a line, or the first one without quotes.
 fn absolute_path(line: &str) -> Option<&str> {
-    let is_start = |at: &usize| {
-        let before = line[..*at].chars().next_back();
-        before.is_none_or(|c| c.is_whitespace() || "'\"`([=:".contains(c))
-    };
-    let start = line.match_indices('/').map(|(at, _)| at).find(is_start)?;
+    let before = |at: usize| line[..at].chars().next_back();
+    let starts = || line.match_indices('/').map(|(at, _)| at);
+    let is_start = |at: &usize| before(*at).is_none_or(|c| c.is_whitespace() || "'\"`([=:".contains(c));
+    let is_quoted = |at: &usize| before(*at).is_some_and(|c| "'\"`".contains(c));
+    let start = starts().find(is_quoted).or_else(|| starts().find(is_start))?;
     let quote = line[..start].chars().next_back().filter(|c| "'\"`".contains(*c));
     let is_end = |c: char| match quote {
         Some(quote) => c == quote,
@@ -285,6 +285,7 @@ mod tests {
                 "`/home/a b/.x/logs`",
             ),
             ("Error: EACCES: permission denied, mkdir '/root/.cache'", "`/root/.cache`"),
+            ("/opt/bin/python3: can't open file '/srv/x.py': [Errno 13] Permission denied", "`/srv/x.py`"),
             ("mkdir: cannot create directory /srv/x: Read-only file system", "`/srv/x`"),
             ("open failed: operation not permitted", "a path"),
         ] {

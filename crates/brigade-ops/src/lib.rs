@@ -130,7 +130,7 @@ pub use tools::enable::{Confirm, EnableChange, EnableRequest, enable_tools};
 pub use tools::finding::{ListFilter, discovered_entries, doubts, find, search, show, stats};
 pub use tools::health::{diagnose_catalog, list, list_of};
 pub use tools::import::{ImportPlan, ServerListing};
-pub use tools::import_mcp::{ImportMcpRequest, import_mcp};
+pub use tools::import_mcp::{ImportMcpRequest, downloads_package, import_mcp};
 pub use tools::installing::{InstallCheck, InstallRequest, InstallSelection, install};
 pub use tools::login::{LoginRequest, login, logout};
 pub use tools::policy_tests::test_policy;

@@ -20,6 +20,7 @@ use crate::discovery::discover;
 use crate::discovery::machine_view::DiscoverRequest;
 use crate::error::{Error, ErrorKind};
 use crate::report::{SetupLevel, SetupProgram, SetupReport, SetupServer, SetupState};
+use crate::tools::import_mcp::downloads_package;
 use crate::tools::register::RegisterSource;
 
 pub use record::SetupUndo;
@@ -175,6 +176,7 @@ fn row(entry: &DiscoveredEntry, is_known: bool, other: Option<String>) -> SetupS
             Some(host) if is_remote => host.clone(),
             _ => entry.command.join(" "),
         },
+        downloads: !is_remote && downloads_package(&entry.command.join(" ")),
         programs,
         paths: paths.into_iter().collect(),
         state: if is_known { SetupState::Known } else { SetupState::Offered },
@@ -191,6 +193,7 @@ fn new_server(source: &str) -> SetupServer {
         name: source.to_owned(),
         source: source.to_owned(),
         runs: String::new(),
+        downloads: false,
         programs: Vec::new(),
         paths: Vec::new(),
         state: SetupState::Offered,

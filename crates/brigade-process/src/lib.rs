@@ -100,7 +100,7 @@ pub use sandbox::{
     ClosedWorkspace, Code, Enforcement, Extent, Installation, LocalSockets, Mode, Network, OpenedRepository,
     ProgramOrigin, ProtectedEntries, ReplacedPath, Repositories, SandboxError, SandboxProfile, Search, State,
     Surroundings, WritableScope, folders_in, installation_in, installation_of, is_only_of_root,
-    json_files_in, shared_git, system_read_paths, without_links, without_links_below,
+    json_files_in, project_of, shared_git, system_read_paths, without_links, without_links_below,
 };
 pub use spec::{Input, Limits, Program, Spec};
 pub use typed::{

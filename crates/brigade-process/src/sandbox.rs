@@ -63,7 +63,8 @@ mod shown;
 mod view;
 
 pub use installation::{
-    Installation, ProgramOrigin, Surroundings, installation_in, installation_of, system_read_paths,
+    Installation, ProgramOrigin, Surroundings, installation_in, installation_of, project_of,
+    system_read_paths,
 };
 pub use kept::{
     ProtectedEntries, WritableScope, folders_in, is_only_of_root, json_files_in, shared_git, without_links,

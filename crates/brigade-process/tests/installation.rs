@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use brigade_process::{ProgramOrigin, Surroundings, installation_in};
+use brigade_process::{ProgramOrigin, Surroundings, installation_in, project_of};
 
 /// Writes an executable file, with the directories above it.
 fn program(path: &Path, text: &str) -> PathBuf {
@@ -376,4 +376,36 @@ fn linked_home_and_workspace_are_recognized() {
             assert!(!found.iter().any(|path| path.ends_with("mono")), "{found:?}");
         }
     }
+}
+
+/// Issue 45: a server may be a script of the person, with the files of its project.
+#[test]
+fn a_script_opens_its_project_and_no_home() {
+    let root = tempfile::tempdir().unwrap();
+    let home = root.path().canonicalize().unwrap().join("home");
+    let make = |name: &str| program(&home.join(name), "");
+    for file in ["package.json", "app/package.json", "app/lib/a.js", "secret", "node_modules/x/package.json"]
+    {
+        make(file);
+    }
+    let around = Surroundings {
+        home: Some(home.clone()),
+        path: "".into(),
+        rustup_home: None,
+        workspace: Some(home.join("work")),
+    };
+    for (script, expect) in [
+        ("app/build/index.js", "app"),
+        ("alone.py", "alone.py"),
+        ("tools/alone.py", "tools/alone.py"),
+        ("node_modules/x/index.js", "node_modules"),
+    ] {
+        let found = project_of(&make(script), &around);
+        assert!(found.contains(&home.join(expect)), "{script}: {found:?}");
+        assert!(
+            found.iter().all(|path| *path != home && !home.join("secret").starts_with(path)),
+            "{found:?}"
+        );
+    }
+    assert!(project_of(&make("work/run.py"), &around).is_empty(), "the workspace can be read anyway");
 }

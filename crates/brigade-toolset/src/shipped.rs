@@ -77,6 +77,9 @@ struct IntentStatus {
     duration_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reused_existing_agent: Option<bool>,
+    /// The volume that keeps the program and what it printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    volume_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,7 +184,12 @@ fn deployed<M: Manifest>(
         Err(error) if error.code_word() == "name_taken" => true,
         other => other.map(|_| false)?,
     };
-    let (deployed, revision) = store.manifest(kind, &name, None)?;
+    let (mut deployed, mut revision) = store.manifest(kind, &name, None)?;
+    if revision.text != text && deployed.author == AUTHOR {
+        // An earlier version of Brigade shipped it.
+        store.deploy_manifest(&NewManifest { force: true, ..new }, context.clock.now())?;
+        (deployed, revision) = store.manifest(kind, &name, None)?;
+    }
     if revision.text != text {
         let message =
             format!("another {kind} has the name `{name}`, which is shipped with Brigade; delete it");
@@ -190,15 +198,20 @@ fn deployed<M: Manifest>(
     Ok(ShippedManifest { deployed, revision, manifest, was_there })
 }
 
-/// Refuses to start a workflow whose calls a profile of the caller hides, as the work of its workers would be wasted.
-fn check_tools(context: &Context<'_>, limits: &TaskLimits, tools: &[&str]) -> Result<(), Failure> {
+/// Returns the rights of the calling agent in a workflow with these limits. `None` for other callers.
+fn rights_within(context: &Context<'_>, limits: &TaskLimits) -> Result<Option<Rights>, Failure> {
     let (Some((profiles, agent)), Some(tasks)) = (context.agent_profiles, context.tasks) else {
-        return Ok(());
+        return Ok(None);
     };
     let mut begun = tasks.rights();
     begun.session.within(limits.clone());
     let rights = Rights::of_session(profiles, agent, &begun.session, &begun.profiles);
-    let rights = rights.map_err(|unknown| Failure::new(codes::PROFILE_MISSING, unknown.to_string()))?;
+    rights.map(Some).map_err(|unknown| Failure::new(codes::PROFILE_MISSING, unknown.to_string()))
+}
+
+/// Refuses to start a workflow whose calls a profile of the caller hides, as the work of its workers would be wasted.
+fn check_tools(context: &Context<'_>, limits: &TaskLimits, tools: &[&str]) -> Result<(), Failure> {
+    let Some(rights) = rights_within(context, limits)? else { return Ok(()) };
     for tool in tools.iter().filter_map(|id| builtin::entry(id)) {
         if let Some(profile) = rights.hidden_by(&ToolTraits::from_tool(tool)) {
             let message = format!("the profile `{profile}` hides `{}`, which this needs", tool.id);
@@ -356,6 +369,7 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             output.final_result = Some(context.redactor.redact_json(&result));
             output.duration_ms = Some(took);
             output.reused_existing_agent = Some(given.reused_existing_agent);
+            output.volume_id = given.volume_id;
         }
         status if status.is_over() => {
             let code = flow.error_code.as_deref().unwrap_or(status.as_str());
@@ -385,7 +399,14 @@ fn generate(
     let text = include_str!("shipped/generate.yaml").replace("@A_KIND@", a_kind).replace("@KIND@", kind);
     let tools = ["task.execute", "schema.validate", create.as_str()];
     let none = Json::object::<&str>([]);
-    let flow = begin_shipped(context, &text, &wanted, none, &tools, &[create.as_str()])?;
+    // For a caller that may call the tool itself, it is a call like any other. For others, a person decides.
+    let rights = rights_within(context, &TaskLimits::default())?;
+    let may_create = rights
+        .zip(builtin::entry(&create))
+        .is_some_and(|(rights, tool)| rights.shows(&ToolTraits::from_tool(tool)));
+    let asks = [create.as_str()];
+    let asks = if may_create { &[][..] } else { &asks };
+    let flow = begin_shipped(context, &text, &wanted, none, &tools, asks)?;
     Ok(Output::from_result(&StartResult::new(flow.id)))
 }
 

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use brigade_access::builtin::LaneWork;
 use brigade_call::{Caller, NamedThings};
 use brigade_catalog::Masks;
-use brigade_cmdline::{Reads, find_program};
+use brigade_cmdline::{Argv, Reads, code_words, find_program};
 use brigade_core::{Clock, Json};
 use brigade_exec::{CERTIFICATE_VARIABLES, HostEnvironment};
-use brigade_fs::{Fs, Location};
+use brigade_fs::{FileKind, Fs, Location};
 use brigade_mcp::PinStore;
 use brigade_policy::PolicyState;
-use brigade_process::{Installation, ProgramOrigin, Surroundings, installation_in};
+use brigade_process::{Installation, ProgramOrigin, Surroundings, installation_in, project_of};
 use brigade_redact::SecretValue;
 
 use crate::config::Config;
@@ -100,12 +100,7 @@ impl<'a> Host<'a> {
 
     /// Returns the installation directories of a command's programs, outside of the system and the workspace.
     pub(crate) fn installation(&self, reads: &Reads) -> Installation {
-        let surroundings = Surroundings {
-            home: self.home().map(Path::to_owned),
-            path: self.environment.get("PATH").map(OsStr::to_owned).unwrap_or_default(),
-            rustup_home: self.environment.get("RUSTUP_HOME").map(PathBuf::from),
-            workspace: Some(self.fs.root().to_owned()),
-        };
+        let surroundings = self.surroundings();
         let programs = reads.executed.iter().map(|program| {
             let is_text = reads.named_by_workspace.contains(program);
             (program.as_path(), if is_text { ProgramOrigin::Workspace } else { ProgramOrigin::Command })
@@ -121,6 +116,24 @@ impl<'a> Host<'a> {
             }
         }
         installation_in(programs, &surroundings)
+    }
+
+    /// Returns the directories of the projects of a command's scripts, outside of the system and the workspace.
+    pub(crate) fn projects(&self, argv: &Argv, directory: &Path) -> Vec<PathBuf> {
+        let surroundings = self.surroundings();
+        let scripts = code_words(argv).into_iter().map(|word| directory.join(word));
+        let scripts = scripts
+            .filter(|path| self.fs.metadata_outside(path).is_ok_and(|found| found.kind == FileKind::File));
+        scripts.flat_map(|script| project_of(&script, &surroundings)).collect()
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            home: self.home().map(Path::to_owned),
+            path: self.environment.get("PATH").map(OsStr::to_owned).unwrap_or_default(),
+            rustup_home: self.environment.get("RUSTUP_HOME").map(PathBuf::from),
+            workspace: Some(self.fs.root().to_owned()),
+        }
     }
 
     /// Inspects the directories that show where a program is installed, so that a cache notices changes: its directory,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use brigade_call::{BoundBy, CodeFacts, PlanFacts, no_home};
-use brigade_catalog::Tool;
+use brigade_catalog::{Family, Tool};
 use brigade_cmdline::{ChosenCode, what_it_reads};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, reasons};
@@ -179,6 +179,13 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     }
     let installation = reader.host.installation(&reads);
     named.program_paths = installation.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    // A server that a person put behind the gateway often runs a script of theirs.
+    if reader.tool.family == Some(Family::Mcp) && reader.tool.remote.is_none() {
+        let projects = reader.host.projects(&argv, directory);
+        named.program_paths.extend(projects.iter().map(|path| path.to_string_lossy().into_owned()));
+        named.program_paths.sort();
+        named.program_paths.dedup();
+    }
     // The bridge is this program, which need not be installed where programs are.
     if reader.tool.remote.is_some() {
         let bridge = reader.program_path(&argv, directory);

@@ -203,6 +203,8 @@ fn written_files_are_kept_in_a_volume() {
     );
     let kept = done(&mut client, "file.read", json!({"volume_id": volume["volume_id"], "path": "main.sh"}));
     assert_eq!(kept["content"], "echo \"$1\"", "the answer of a worker has no line end");
+    let printed = json!({"volume_id": stands["volume_id"], "path": "output.txt"});
+    assert_eq!(done(&mut client, "file.read", printed)["content"], "{}\n", "what it printed");
     assert_eq!(stands["reused_existing_agent"], false, "{stands:#}");
     let again = begin(&mut client, json!({"intent": "Say hello again", "language": "bash"}));
     assert_eq!(ended(&mut client, &again)["reused_existing_agent"], true);
@@ -228,12 +230,12 @@ fn generated_manifest_waits_as_call_of_caller() {
         {"says": "Write the manifest of an agent", "do": [{"output": broken}]},
     ]);
     let site = site(&rules);
-    let mut client = Client::connect(&site, "local");
+    let mut client = Client::connect(&site, "ann");
     let started = done(&mut client, "agent.generate", json!({"input": "An agent that writes poems"}));
     let id = started["execution_id"].as_str().unwrap().to_owned();
-    // The policy's rule covers the tool, but a person is still asked.
+    // The policy's rule covers the tool, but a person is asked for a caller that has no system access.
     let call = pending(&site, "agent.create");
-    assert_eq!(call["caller"], "agent:local", "{call:#}");
+    assert_eq!(call["caller"], "agent:ann", "{call:#}");
     assert_eq!(call["args"]["manifest_yaml"], AGENT, "{call:#}");
     assert!(prompts(&site)[1].contains("line"), "the faults have places: {:#?}", prompts(&site));
     let listed = done(&mut client, "agent.list", json!({}));
@@ -243,6 +245,12 @@ fn generated_manifest_waits_as_call_of_caller() {
     assert_eq!(waited["status"], "completed", "{waited:#}");
     let exported = done(&mut client, "agent.export", json!({"name": "poet"}));
     assert_eq!(exported["manifest_yaml"], AGENT);
+    // Issue 44: for a caller with system access it is a call like any other, which the rule approves here.
+    let mut local = Client::connect(&site, "local");
+    let started = done(&mut local, "agent.generate", json!({"input": "An agent that writes poems"}));
+    let waited = json!({"execution_id": started["execution_id"], "timeout_seconds": 60});
+    let waited = done(&mut local, "agent.wait", waited);
+    assert!(waited["last_error"].as_str().unwrap().starts_with("name_taken"), "{waited:#}");
     // A profile that hides the resulting tool, other than the access for which a person decides.
     let closed = format!("{PROFILES}\n[[profile]]\nname = \"guard.closed\"\nhide = [\"id:agent.create\"]\n");
     site.workspace.write(".brigade/tools/profiles.toml", closed);
@@ -259,7 +267,7 @@ fn a_rejected_generated_workflow_is_not_deployed() {
     let manifest = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: greet}\nspec:\n  initial_state: A\n  states:\n    A: \
                     {kind: System, command: echo hello, transitions: []}\n";
     let site = site(&json!([{"says": "Write the manifest of a workflow", "do": [{"output": manifest}]}]));
-    let mut client = Client::connect(&site, "local");
+    let mut client = Client::connect(&site, "ann");
     let started = done(&mut client, "workflow.generate", json!({"input": "Say hello"}));
     let id = started["execution_id"].as_str().unwrap().to_owned();
     let call = pending(&site, "workflow.create");

@@ -71,7 +71,8 @@ fn six_answers_lead_to_the_first_calls() {
     let steps = json!([
         {"size": [160, 400]},
         {"see": "or the user for all projects? [project]:"}, {"type": "\n"},
-        {"see": "Which agent programs? Names or numbers, all, or none [all]:"}, {"type": "claude, codex\n"},
+        {"see": "Which agent programs? Names or numbers, all, or none [all]:"}, {"type": "claude, codx\n"},
+        {"see": "`codx` is not an answer; type names or numbers of the table"}, {"type": "claude, codex\n"},
         {"see": "Which servers? Names or numbers, all, or none [all]:"}, {"type": "\n"},
         {"see": "list the tools? [yes]:"}, {"type": "\n"},
         {"see": "or none? [all]:"}, {"type": "\n"},
@@ -114,6 +115,25 @@ fn six_answers_lead_to_the_first_calls() {
     let write = client.call("notes-write", json!({"text": "x"}));
     assert_eq!(text(&write), "notes write", "{write:#}");
     assert_eq!(site.workspace.read_text("notes.txt"), "x");
+}
+
+/// Issue 45: the script of a server is often in a directory of the person.
+#[test]
+fn a_server_outside_of_the_workspace_is_listed() {
+    let site = Site::empty();
+    let script = site.beside("own.py");
+    fs::write(&script, SERVER).unwrap();
+    let own = json!({"command": "python3", "args": ["-S", "-E", script, "own"]});
+    let broken = json!({"command": "python3", "args": [site.beside("none.py")]});
+    let servers = json!({"mcpServers": {"own": own, "broken": broken}});
+    fs::write(site.workspace.home().join(".claude.json"), servers.to_string()).unwrap();
+    let done = site.brigade.run(["setup", "--agents", "none", "--yes"]);
+    done.assert_code(1);
+    let said = done.stdout_text();
+    assert!(said.contains("own (2 of 3 tools)") && said.contains("left out broken: "), "{said}");
+    assert!(!done.stderr_text().contains("starting"), "{}", done.stderr_text());
+    // The entry of the server and its runtime are one thing.
+    assert_eq!(site.document(["show", "own"]).expect(0)["schema"], "brigade.runtime.v1");
 }
 
 #[test]

@@ -156,16 +156,6 @@ impl Play {
         self.seen.entry(tool.to_owned()).or_default().push(result["structuredContent"].clone());
         result
     }
-
-    /// Waits for a pending call of a tool, and approves it.
-    fn approve(&self, tool: &str) {
-        let call = until("a call waits", || {
-            let calls = self.site.json(["call", "list", "--status", "pending"]).json;
-            let found = calls["calls"].as_array()?.iter().find(|call| call["tool_id"] == tool)?.clone();
-            Some(found["id"].as_str()?.to_owned())
-        });
-        self.site.json(["call", "approve", &call]).expect(0);
-    }
 }
 
 const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: greeter, version: 1.0.0, description: Greets, \
@@ -239,7 +229,6 @@ fn play_agents(play: &mut Play) {
     play.call("aegis.task.cancel", json!({"execution_id": slow}));
     play.call("aegis.task.remove", of);
     let made = play.call("aegis.agent.generate", json!({"input": "An agent that writes poems"}));
-    play.approve("agent.create");
     play.call("workflow.wait", json!({"execution_id": made["execution_id"], "timeout_seconds": 60}));
     let poet = play.call("aegis.agent.export", json!({"name": "poet"}));
     play.call("aegis.agent.delete", json!({"agent_id": poet["id"]}));
@@ -287,7 +276,6 @@ fn play_workflows(play: &mut Play) {
     play.call("aegis.workflow.promote", json!({"name": "ask", "target_scope": "global"}));
     play.call("aegis.workflow.demote", json!({"name": "ask", "target_scope": "tenant"}));
     let made = play.call("aegis.workflow.generate", json!({"input": "A workflow that asks"}));
-    play.approve("workflow.create");
     play.call("workflow.wait", json!({"execution_id": made["execution_id"], "timeout_seconds": 60}));
     play.call("aegis.workflow.delete", json!({"name": "made"}));
     let intent = json!({"intent": "Say hello", "inputs": {}, "language": "python", "timeout_seconds": 60});

@@ -56,7 +56,7 @@ pub(super) const ROWS: &[Definition] = &[
         id: "agent.generate",
         is_built: true,
         title: "Generate an agent",
-        description: "Lets a worker write the manifest of a new agent, which waits for a person.",
+        description: "Lets a worker write the manifest of a new agent. Without system access, a person approves it.",
         input: "input!:string",
         output: "execution_id:string status:string",
         effects: &["process-exec"],

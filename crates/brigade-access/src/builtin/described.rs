@@ -104,7 +104,10 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ("inputs", "Values for the program, which gets them as JSON in its first argument."),
     ("execute.intent:language", "The language of the program: `python`, `javascript` or `bash`."),
     ("execute.intent:timeout_seconds", "After how many seconds the program is ended."),
-    ("execute.intent:volume_id", "A volume that also keeps the program. The program itself writes no files."),
+    (
+        "execute.intent:volume_id",
+        "A volume that keeps the program and, in `output.txt`, what it prints. The program itself writes no files.",
+    ),
     ("execution.file:path", "A path in what the execution left; `/workspace/` in front of it is removed."),
     ("file.delete:path", "A path in the volume."),
     ("file.list:path", "A path in the volume; `/` is the whole volume."),

@@ -227,7 +227,7 @@ pub(super) const ROWS: &[Definition] = &[
         title: "Show an intent",
         description: "Shows the state of the execution of an intent.",
         input: "pipeline_execution_id!:string tenant_id?:string",
-        output: "status:string final_result?:any duration_ms?:integer reused_existing_agent?:boolean \
+        output: "status:string final_result?:any duration_ms?:integer reused_existing_agent?:boolean volume_id?:string \
             reason?:string failed_at_state?:string",
         effects: &["local-read"],
         tiers: &[Tier::Platform],

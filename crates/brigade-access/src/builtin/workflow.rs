@@ -121,7 +121,7 @@ pub(super) const ROWS: &[Definition] = &[
         id: "workflow.generate",
         is_built: true,
         title: "Generate a workflow",
-        description: "Lets a worker write the manifest of a new workflow, which waits for a person.",
+        description: "Lets a worker write the manifest of a new workflow. Without system access, a person approves it.",
         input: "input!:string",
         output: "execution_id:string status:string",
         effects: &["process-exec"],

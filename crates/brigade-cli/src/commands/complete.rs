@@ -220,6 +220,12 @@ mod tests {
         check("brigade -t dir tools show ", &["Tools"]);
         check("brigade tools policy explain x --as ", &["Agents"]);
         check("brigade tools call queue --args ", &[]);
+        check("brigade approve ", &["OpenCalls", "Tools"]);
+        check("brigade approve x ", &["OpenCalls", "Tools"]);
+        check("brigade log --agent ", &["Agents"]);
+        check("brigade log --tool ", &["Tools"]);
+        check("brigade why ", &["Calls", "Runs"]);
+        check("brigade show ", &["Calls", "Runs", "Tools", "Agents", "Runtimes", "Prds", "Tasks"]);
         check("brigade status ", &["Prds"]);
         check("brigade kitchen log ", &["Tasks", "Prds"]);
         check("brigade kitchen log calc ", &["Tasks"]);

@@ -143,13 +143,12 @@ fn level(
     }
     let workspace = session.workspace()?;
     let place = workspace.root().display();
-    let answer =
-        output.ask(&format!("Set up the project {place}, or the user for all projects?"), "project")?;
-    match answer.as_str() {
+    let question = format!("Set up the project {place}, or the user for all projects?");
+    ask_until(&question, "project", output, |answer| match answer {
         "project" | "p" => Ok(SetupLevel::Project),
         "user" | "u" => Ok(SetupLevel::User),
-        _ => Err(not_understood(&answer, "project or user")),
-    }
+        _ => Err(not_understood(answer, "project or user")),
+    })
 }
 
 fn add_all(
@@ -164,11 +163,13 @@ fn add_all(
     }
     let programs: Vec<&str> = found.programs.iter().map(|row| row.program.as_str()).collect();
     let programs =
-        chosen("agent programs", &programs, &programs, arguments.agents.as_deref(), asking, output)?;
-    let names: Vec<&str> = found.servers.iter().map(|row| row.source.as_str()).collect();
+        chosen("agent programs", &programs, &[], &programs, arguments.agents.as_deref(), asking, output)?;
+    let sources: Vec<&str> = found.servers.iter().map(|row| row.source.as_str()).collect();
+    let names: Vec<&str> = found.servers.iter().map(|row| row.name.as_str()).collect();
     let is_usual = |row: &&brigade::SetupServer| row.state == SetupState::Offered && row.detail.is_none();
     let usual: Vec<&str> = found.servers.iter().filter(is_usual).map(|row| row.source.as_str()).collect();
-    let servers = chosen("servers", &names, &usual, arguments.servers.as_deref(), asking, output)?;
+    let option = arguments.servers.as_deref();
+    let servers = chosen("servers", &sources, &names, &usual, option, asking, output)?;
     let is_new = |name: &String| {
         let known = found.servers.iter().find(|row| row.source == *name || row.name == *name);
         known.is_none_or(|row| row.state != SetupState::Known)
@@ -177,7 +178,15 @@ fn add_all(
     if asking == Asking::Person && 0 < count {
         let noun = if count == 1 { "this server" } else { "these servers" };
         let place = if found.notes.is_empty() { " in the sandbox" } else { "" };
-        let question = format!("Start {noun}{place}, to list the tools?");
+        let downloads = |row: &brigade::SetupServer| {
+            row.downloads && servers.iter().any(|name| *name == row.source || *name == row.name)
+        };
+        let network = if found.servers.iter().any(downloads) {
+            " Those of npx, uvx and similar programs download their package, and get the network for it."
+        } else {
+            ""
+        };
+        let question = format!("Start {noun}{place}, to list the tools?{network}");
         if !matches!(output.ask(&question, "yes")?.to_lowercase().as_str(), "y" | "yes") {
             output.note("nothing was written");
             return Ok(Exit::Refused);
@@ -196,7 +205,12 @@ pub(super) fn propose(
     asking: Asking,
     output: &mut Output<'_, '_>,
 ) -> Result<Exit, Error> {
-    let mut staged = onboarding.begin(choice, &mut |name| output.note(&format!("starting {name}")))?;
+    let mut tell = |name: &str| {
+        if asking == Asking::Person {
+            output.note(&format!("starting {name}"));
+        }
+    };
+    let mut staged = onboarding.begin(choice, &mut tell)?;
     let has_tools = staged.report().servers.iter().any(|server| !server.tools.is_empty());
     if asking == Asking::Person {
         output.show(|page| show_tools(staged.report(), page));
@@ -204,9 +218,11 @@ pub(super) fn propose(
     let grant = match (step.enable, asking) {
         (Some(word), _) => word.meaning(),
         (None, Asking::Person) if has_tools => {
-            let answer = output.ask("Enable all of them, only those that read, or none?", "all")?;
-            let word = GrantWord::from_str(&answer, true);
-            word.map_err(|_| not_understood(&answer, "all, reads or none"))?.meaning()
+            let question = "Enable all of them, only those that read, or none?";
+            ask_until(question, "all", output, |answer| {
+                let word = GrantWord::from_str(answer, true);
+                Ok(word.map_err(|_| not_understood(answer, "all, reads or none"))?.meaning())
+            })?
         }
         (None, _) => SetupGrant::All,
     };
@@ -245,24 +261,41 @@ fn undo(onboarding: &Onboarding, asking: Asking, output: &mut Output<'_, '_>) ->
 }
 
 /// Returns the chosen names: those of an option, those that a person types by name or number, or the usual ones.
+///
+/// `names` are other names of what is in `all`.
 fn chosen(
     what: &str,
     all: &[&str],
+    names: &[&str],
     usual: &[&str],
     option: Option<&[String]>,
     asking: Asking,
     output: &mut Output<'_, '_>,
 ) -> Result<Vec<String>, Error> {
-    let words: Vec<String> = match (option, asking) {
-        (Some(words), _) => words.to_vec(),
+    match (option, asking) {
+        (Some(words), _) => picked(words.iter().map(String::as_str), all, usual),
         (None, Asking::Person) if !all.is_empty() => {
-            let answer = output.ask(&format!("Which {what}? Names or numbers, all, or none"), "all")?;
-            answer.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+            let question = format!("Which {what}? Names or numbers, all, or none");
+            ask_until(&question, "all", output, |answer| {
+                let words = picked(answer.split([',', ' ']), all, usual)?;
+                match words.iter().find(|word| !all.iter().chain(names).any(|known| known == word)) {
+                    Some(word) => Err(not_understood(word, "names or numbers of the table")),
+                    None => Ok(words),
+                }
+            })
         }
-        (None, _) => vec!["all".to_owned()],
-    };
+        (None, _) => picked(["all"], all, usual),
+    }
+}
+
+/// Returns the names that words stand for.
+fn picked<'w>(
+    words: impl IntoIterator<Item = &'w str>,
+    all: &[&str],
+    usual: &[&str],
+) -> Result<Vec<String>, Error> {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    let words: Vec<&str> = words.iter().map(|word| word.trim()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = words.into_iter().map(str::trim).filter(|word| !word.is_empty()).collect();
     match words.as_slice() {
         ["all"] => return Ok(owned(usual)),
         [] | ["none"] => return Ok(Vec::new()),
@@ -276,6 +309,24 @@ fn chosen(
         _ => Ok((*word).to_owned()),
     };
     words.iter().map(named).collect()
+}
+
+/// Asks until the answer is understood.
+fn ask_until<T>(
+    question: &str,
+    usual: &str,
+    output: &mut Output<'_, '_>,
+    read: impl Fn(&str) -> Result<T, Error>,
+) -> Result<T, Error> {
+    loop {
+        match read(&output.ask(question, usual)?) {
+            Ok(value) => return Ok(value),
+            Err(error) => {
+                let hints = error.hints().iter().map(|hint| format!("; {hint}"));
+                output.note(&format!("{error}{}", hints.collect::<String>()));
+            }
+        }
+    }
 }
 
 fn not_understood(answer: &str, expected: &str) -> Error {

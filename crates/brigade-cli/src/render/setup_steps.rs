@@ -76,6 +76,11 @@ pub(crate) fn show_tools(report: &SetupReport, page: &mut Page) {
         }
         page.data.table(table);
     }
+    show_left_out(report, page);
+}
+
+/// Shows which servers are left out, and why.
+pub(crate) fn show_left_out(report: &SetupReport, page: &mut Page) {
     for server in report.servers.iter().filter(|server| server.state == SetupState::Failed) {
         page.data.gap();
         let why = server.detail.as_deref().unwrap_or_default();

@@ -53,7 +53,11 @@ pub(super) fn connected(program: &mut SetupProgram, shown: &ConnectReport) -> Op
 
 /// Says what the rule for reads does.
 pub(super) fn sentence(tools: &BTreeSet<String>, agents: &BTreeSet<String>) -> String {
-    let names = agents.iter().map(String::as_str).collect::<Vec<_>>().join(" and ");
+    let names: Vec<&str> = agents.iter().map(String::as_str).collect();
+    let names = match names.as_slice() {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        names => names.concat(),
+    };
     let by = if names.is_empty() { String::new() } else { format!(" by {names}") };
     match tools.len() {
         0 => format!("calls{by} of the tools of this rule run without asking"),

@@ -120,6 +120,9 @@ pub struct SetupServer {
     pub source: String,
     /// The command that it runs, or its host.
     pub runs: String,
+    /// Whether it downloads its package when it is started to list its tools, such as `npx -y NAME`.
+    #[serde(default)]
+    pub downloads: bool,
     /// The programs that define it.
     pub programs: Vec<String>,
     /// The files that define it.

@@ -11,7 +11,7 @@ use brigade_policy::{
 };
 use brigade_workspace::{CONFIG_LIMIT, POLICY, WorkspaceContext, load};
 
-use super::import_mcp::{ImportMcpRequest, import_mcp};
+use super::import_mcp::{ImportMcpRequest, downloads_package, import_mcp};
 use super::register::{RegisterRequest, RegisterSource, register, save_runtime};
 use crate::error::Error;
 use crate::refusal::Refusal;
@@ -91,9 +91,10 @@ fn not_there(tool: &str) -> Failure {
 /// Returns what a policy must allow so that a server can start and list its tools.
 fn needs_of_server(runtime: &Runtime) -> PolicyAdditions {
     let remote = runtime.remote();
+    let needs_network = remote.is_some() || downloads_package(&runtime.command);
     PolicyAdditions {
         families: BTreeSet::from(["mcp".to_owned()]),
-        effects: remote.iter().map(|_| NETWORK_EFFECTS[0].to_owned()).collect(),
+        effects: needs_network.then(|| NETWORK_EFFECTS[0].to_owned()).into_iter().collect(),
         remotes: remote.iter().map(brigade_catalog::RemoteServer::origin).collect(),
         labels: runtime.env_labels.iter().cloned().collect(),
         read_paths: BTreeSet::new(),

@@ -4,10 +4,12 @@
 //! imported entry has no effects, only those that the server's hints propose, and its calls are refused until a person
 //! grants some. Existing entries and files are never replaced.
 
-use brigade_catalog::{Catalog, Runtime, RuntimeHome, Runtimes, Tool};
+use brigade_catalog::{Catalog, Runtime, RuntimeHome, Runtimes, Seconds, Tool};
+use brigade_cmdline::{Argv, runs_package};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Glob, NextStep, codes};
 use brigade_mcp::{Exchange, ImportAction, OnFirstUse, Silence, import_tool, wanted};
+use brigade_policy::{NETWORK_EFFECTS, Policy};
 use brigade_workspace::{CATALOG, Config, WorkspaceContext, load};
 
 use super::enable::{Confirm, EnableChange, check_effects, enable_ids};
@@ -20,6 +22,9 @@ use crate::pins;
 use crate::report::{ImportMcpReport, Report as _};
 use crate::setup::Setup;
 use crate::trust::note_shown;
+
+/// How long a server may take to list its tools while its package is downloaded, in seconds.
+const DOWNLOAD_TIMEOUT: f64 = 120.0;
 
 /// Options of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +84,10 @@ pub(crate) fn list_server(
         .with_runtimes(Runtimes::new(vec![runtime.clone()], Vec::new()));
     let most = config.policy.policy().and_then(|policy| policy.max_timeout.as_ref()).map(|most| most.value);
     let mut asking = import_tool(&runtime, most);
+    if runtime.timeout.is_none() && !effects.is_empty() && downloads_package(&runtime.command) {
+        let limit = Seconds::new(DOWNLOAD_TIMEOUT).ok();
+        asking.timeout = most.filter(|most| limit.is_none_or(|limit| most.get() < limit.get())).or(limit);
+    }
     asking.effects.extend(effects);
     asking.effects.sort();
     asking.effects.dedup();
@@ -95,6 +104,11 @@ pub(crate) fn list_server(
         }
     })?;
     Ok(ListedServer { runtime, asking, exchange })
+}
+
+/// Returns whether a command downloads the package that it runs, such as `npx -y NAME`.
+pub fn downloads_package(command: &str) -> bool {
+    Argv::parse(command).is_ok_and(|argv| runs_package(&argv))
 }
 
 /// Lists the tools of a runtime's server and adds them to the catalog, disabled, with their schemas. Then enables the
@@ -121,7 +135,15 @@ pub fn import_mcp(
     if gets_home {
         runtime.home = Some(RuntimeHome::Private);
     }
-    let server = list_server(context, runtime, Vec::new())?;
+    // Its program downloads the package into the private home, if the policy allows the network.
+    let network = NETWORK_EFFECTS[0].to_owned();
+    let is_allowed = |policy: &Policy| {
+        policy.allowed_effects.find(&network).is_some() && policy.denied_effects.find(&network).is_none()
+    };
+    let downloads =
+        downloads_package(&runtime.command) && load::policy(context).policy().is_some_and(is_allowed);
+    let effects = if downloads { vec![network] } else { Vec::new() };
+    let server = list_server(context, runtime, effects)?;
     let ListedServer { runtime, asking, exchange } = &server;
     let wanted = wanted(exchange, &request.tools)?;
     let setup = Setup::new(context);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use brigade_catalog::Tool;
 use brigade_core::{CallId, CheckpointId, IdPrefix, RunId};
 use brigade_fs::RelPath;
 use brigade_queue::Match;
@@ -74,13 +75,19 @@ impl Daily {
         }
         let mut found = self.records(word)?;
         let config = gather::config(&self.context)?;
-        found.extend(load::named(&config.catalog, word).map(|tool| NamedThing::Tool(tool.id.to_string())));
         let runtimes = load::runtimes(&self.context)?;
         let of_server =
             config.catalog.tools().iter().filter(|tool| tool.mcp_server_id.as_deref() == Some(word));
         let mut names = std::iter::once(word).chain(of_server.filter_map(|tool| tool.runtime_id.as_deref()));
         let runtime =
             names.find_map(|id| runtimes.runtimes().iter().find(|runtime| runtime.id.as_str() == id));
+        // The entry of a whole server has nothing that its server does not show.
+        let is_server = |tool: &&Tool| {
+            tool.mcp_tool_name.is_none()
+                && runtime.is_some_and(|runtime| tool.runtime_id.as_deref() == Some(runtime.id.as_str()))
+        };
+        let tool = load::named(&config.catalog, word).filter(|tool| !is_server(tool));
+        found.extend(tool.map(|tool| NamedThing::Tool(tool.id.to_string())));
         found.extend(runtime.map(|runtime| NamedThing::Runtime(runtime.id.to_string())));
         if let Ok(agents) = read_agents(&*self.context.fs, &self.context.trust) {
             let agent = agents.gateway.agents.iter().find(|agent| agent.name.as_str() == word);

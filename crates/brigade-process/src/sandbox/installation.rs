@@ -48,6 +48,12 @@ const SYSTEM: [&str; 20] = [
 /// The maximum length of a chain of programs.
 const DEPTH: usize = 8;
 
+/// Files in the root of a project.
+const PROJECT_FILES: [&str; 3] = ["package.json", "pyproject.toml", "setup.py"];
+
+/// How many directories above a script are searched for the root of its project.
+const PROJECT_DEPTH: usize = 6;
+
 /// The largest settings file of a virtual environment that is read.
 const MAX_SETTINGS_BYTES: u64 = 64 * 1024;
 
@@ -112,14 +118,28 @@ pub fn installation_in<'p>(
     programs: impl IntoIterator<Item = (&'p Path, ProgramOrigin)>,
     around: &Surroundings,
 ) -> Installation {
-    let homes = Names::new(around.home.as_deref());
-    let workspaces = Names::new(around.workspace.as_deref());
-    let mut finder =
-        Finder { around, homes, workspaces, found: Installation::default(), seen: BTreeSet::new() };
+    let mut finder = Finder::new(around);
     for (program, named_by) in programs {
         finder.follow(program, named_by, 0);
     }
     finder.found
+}
+
+/// Returns what a script outside of the workspace needs in addition to its interpreter: the directory of its project,
+/// or the file alone. Never includes a home or a directory that holds one.
+pub fn project_of(script: &Path, around: &Surroundings) -> BTreeSet<PathBuf> {
+    let mut finder = Finder::new(around);
+    for script in Names::new(Some(script)).0 {
+        finder.prefix(&script, ProgramOrigin::Command, 0);
+        let is_root = |folder: &&Path| PROJECT_FILES.iter().any(|name| folder.join(name).is_file());
+        if let Some(root) = script.ancestors().skip(1).take(PROJECT_DEPTH).find(is_root) {
+            finder.grant(root);
+        }
+        if !finder.found.paths.iter().any(|path| script.starts_with(path)) {
+            finder.grant(&script);
+        }
+    }
+    finder.found.paths
 }
 
 /// What names a program.
@@ -153,7 +173,13 @@ struct Finder<'a> {
     seen: BTreeSet<(PathBuf, ProgramOrigin)>,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    fn new(around: &'a Surroundings) -> Finder<'a> {
+        let homes = Names::new(around.home.as_deref());
+        let workspaces = Names::new(around.workspace.as_deref());
+        Finder { around, homes, workspaces, found: Installation::default(), seen: BTreeSet::new() }
+    }
+
     fn follow(&mut self, program: &Path, named_by: ProgramOrigin, depth: usize) {
         let visit = (program.to_owned(), named_by);
         if DEPTH < depth || !program.is_absolute() || !is_executable(program) || !self.seen.insert(visit) {

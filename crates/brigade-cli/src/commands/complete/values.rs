@@ -52,6 +52,10 @@ pub(super) fn kinds(path: &[&str], name: &str) -> Vec<Kind> {
         "RUN" => vec![Kind::Runs],
         "CHECKPOINT" => vec![Kind::Checkpoints],
         "AGENT" => vec![Kind::Agents],
+        "N|ID|TOOL" => vec![Kind::OpenCalls, Kind::Tools],
+        "ANYTHING" => {
+            vec![Kind::Calls, Kind::Runs, Kind::Tools, Kind::Agents, Kind::Runtimes, Kind::Prds, Kind::Tasks]
+        }
         "RUNTIME" | "SERVER" => vec![Kind::Runtimes],
         "HARNESS" => vec![Kind::Harnesses],
         "PRD" | "PRDS" => match command {
@@ -65,11 +69,16 @@ pub(super) fn kinds(path: &[&str], name: &str) -> Vec<Kind> {
         "CODE" => vec![Kind::Codes],
         "NAME" => match group {
             "agent" if command != "add" => vec![Kind::Agents],
+            // The agent of `--agent`.
+            "" => vec![Kind::Agents],
             "profile" => vec![Kind::Profiles],
             "harness" => vec![Kind::Harnesses],
             _ => Vec::new(),
         },
         "ID" => match (group, command) {
+            // The tool of `--tool`.
+            ("", "log" | "approve" | "reject" | "hold") => vec![Kind::Tools],
+            ("", "why") => vec![Kind::Calls, Kind::Runs],
             (_, "ticket" | "log") => vec![Kind::Tasks],
             ("kitchen", "answer") => vec![Kind::Decisions],
             ("kitchen" | "receipts" | "pins", _) => Vec::new(),

@@ -1,5 +1,7 @@
 //! MCP tools: pins, live comparisons and imports.
 
+use std::collections::BTreeMap;
+
 use brigade::core::{NextStep, Severity};
 use brigade::{
     EnableReport, EnabledTool, ImportAction, ImportMcpReport, ImportedServer, ListState, LiveIssue,
@@ -296,6 +298,21 @@ pub(crate) fn imported_line(server: &ImportedServer) -> String {
     }
 }
 
+/// Sums up the gates of a tool: agents with the same gate are named together.
+fn gates(gates: &BTreeMap<String, String>) -> String {
+    let mut agents: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (agent, gate) in gates {
+        agents.entry(gate).or_default().push(agent);
+    }
+    match agents.len() {
+        1 if 1 < gates.len() => format!("all agents: {}", agents.into_keys().collect::<String>()),
+        _ => {
+            let each = agents.into_iter().map(|(gate, agents)| format!("{}: {gate}", agents.join(", ")));
+            each.collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
 impl View for EnableReport {
     fn show(&self, page: &mut Page) {
         let done = if self.written { "changed" } else { "would change" };
@@ -312,14 +329,12 @@ impl View for EnableReport {
             ("gate", Fit::Cut),
         ]);
         for tool in &self.tools {
-            let gates: Vec<String> =
-                tool.gates.iter().map(|(agent, gate)| format!("{agent}: {gate}")).collect();
             table.row([
                 Text::new(Tone::Strong, &tool.tool_id),
                 Text::from(if tool.enabled { "yes" } else { "no" }),
                 Text::from(tool.effects.join(", ")),
                 Text::from(tool.proposed_effects.join(", ")),
-                Text::from(gates.join(", ")),
+                Text::from(gates(&tool.gates)),
             ]);
         }
         page.data.table(table);

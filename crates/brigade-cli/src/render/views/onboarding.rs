@@ -4,15 +4,16 @@ use brigade::{SetupLevel, SetupReport, SetupState};
 
 use crate::render::View;
 use crate::render::page::Page;
-use crate::render::setup_steps::{show_changes, show_tools};
+use crate::render::setup_steps::{show_changes, show_left_out, show_tools};
 use crate::render::text::{Text, Tone};
 
 impl View for SetupReport {
     fn show(&self, page: &mut Page) {
-        if self.change_count == 0 {
-            let nothing =
-                if self.undo { "nothing to take back" } else { "nothing new: everything chosen is set up" };
-            page.data.line(nothing);
+        let has_failed = self.servers.iter().any(|server| server.state == SetupState::Failed);
+        match (self.change_count, self.undo) {
+            (0, true) => page.data.line("nothing to take back"),
+            (0, false) if !has_failed => page.data.line("nothing new: everything chosen is set up"),
+            _ => {}
         }
         if !self.written {
             show_tools(self, page);
@@ -55,6 +56,7 @@ impl View for SetupReport {
             let why = program.detail.as_deref().unwrap_or_default();
             page.data.line(Text::new(Tone::Bad, &program.title).then(Tone::Plain, &format!(": {why}")));
         }
+        show_left_out(self, page);
         for note in &self.notes {
             page.note(note);
         }
