@@ -12,6 +12,7 @@ use crate::repository::{Failure, Repository};
 use crate::schemas::{self, SchemasArguments};
 use crate::skills;
 use crate::tidy::{self, TidyArguments};
+use crate::web;
 
 /// Check formatting, lints, docs, house rules and generated files
 ///
@@ -28,7 +29,7 @@ type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Failure> + 'a>);
 
 pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
     let start = |arguments: &'static str| move || start_cargo(repository, arguments);
-    let steps: [Step<'_>; 11] = [
+    let steps: [Step<'_>; 12] = [
         ("formatting", Box::new(start("fmt --all --check"))),
         ("lints", Box::new(start(LINTS))),
         ("docs", Box::new(start("doc --workspace --no-deps --locked --quiet"))),
@@ -39,6 +40,7 @@ pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
         ("schemas", Box::new(|| schemas::run(repository, &SchemasArguments { check: true }))),
         ("skills", Box::new(|| skills::run_if_installable(repository))),
         ("real MCP servers", Box::new(|| interop::run_if_installable(repository))),
+        ("page in a browser", Box::new(|| web::run_if_installable(repository))),
         ("manual and issues", Box::new(|| docs::run(repository, &DocsArguments { check: true }))),
     ];
     let (began, count) = (Instant::now(), steps.len());
