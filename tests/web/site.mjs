@@ -21,6 +21,7 @@ max_timeout = 60
 const SCHEMA = JSON.stringify({ type: "object", properties: { text: { type: "string" }, branch: { type: "string" } }, additionalProperties: false });
 
 function tool(id, name, effects, more = "") {
+  more += 'allow_option_values = ["text"]\n';
   return `[[tool]]\nid = ${JSON.stringify(id)}\nname = ${JSON.stringify(name)}\ndescription = ${JSON.stringify(name)}\nfamily = "script"\n` +
     `command = "sh bin/${id}.sh"\ninput_schema_path = "schemas/text.json"\nargument_template = { text = "{text}" }\n` +
     `approval_mode = "on-request"\neffects = ${JSON.stringify(effects)}\ntimeout = 60\n${more}\n`;
