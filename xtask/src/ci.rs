@@ -13,6 +13,7 @@ use crate::repository::{Failure, Repository};
 use crate::schemas::{self, SchemasArguments};
 use crate::skills;
 use crate::tidy::{self, TidyArguments};
+use crate::web;
 
 /// Check formatting, lints, docs, house rules and generated files
 ///
@@ -40,6 +41,7 @@ pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
         ("schemas", Box::new(|| schemas::run(repository, &SchemasArguments { check: true }))),
         ("skills", Box::new(|| skills::run_if_installable(repository))),
         ("real MCP servers", Box::new(|| interop::run_if_installable(repository))),
+        ("page in a browser", Box::new(|| web::run_if_installable(repository))),
         ("manual and issues", Box::new(|| docs::run(repository, &DocsArguments { check: true }))),
         ("pictures", Box::new(|| pictures::run(repository, &PicturesArguments { check: true }))),
     ];

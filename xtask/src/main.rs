@@ -27,6 +27,7 @@ mod servers;
 mod skills;
 mod tidy;
 mod torture;
+mod web;
 mod workspace;
 
 use std::process::ExitCode;
@@ -61,6 +62,7 @@ enum Task {
     Skills(skills::SkillsArguments),
     Tidy(tidy::TidyArguments),
     Torture(torture::TortureArguments),
+    Web(web::WebArguments),
     #[command(hide = true)]
     Measure,
     #[command(hide = true)]
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
         Task::Skills(arguments) => skills::run(&repository, &arguments),
         Task::Tidy(arguments) => tidy::run(&repository, &arguments),
         Task::Torture(arguments) => torture::run(&repository, &arguments),
+        Task::Web(arguments) => web::run(&repository, &arguments),
         Task::Measure => bench::measure_children(),
         Task::McpClient(arguments) => bench::mcp_client(&arguments),
         Task::ParseToml(arguments) => bench::parse_toml(&arguments),

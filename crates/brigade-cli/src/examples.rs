@@ -20,6 +20,7 @@ const GROUPS: &[Examples] = &[
         &[
             ("brigade serve --as codex", "Serve one agent over standard input and output"),
             ("brigade serve --http", "Serve agents with tokens at http://127.0.0.1:8766/mcp"),
+            ("brigade serve --web --open", "Review calls in the browser, at http://127.0.0.1:7717"),
         ],
     ),
     ("brigade", "plan", &[("brigade plan 'Count words per file'", "The same as brigade kitchen plan")]),

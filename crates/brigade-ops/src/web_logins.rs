@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind};
 use crate::tools::login::open_browser;
 
-/// The file of the tokens, and its lock.
+/// The file of the tokens, its lock, and the directory of both.
+const FOLDER: &str = ".brigade/tools";
 const TOKENS: &str = ".brigade/tools/web.json";
 const LOCK: &str = ".brigade/tools/web.lock";
 
@@ -88,10 +89,7 @@ impl WebLogins {
         let server = ProcessIdentity::current().map_err(|error| {
             Error::new(ErrorKind::Environment, format!("the process is not known: {}", error.kind()))
         })?;
-        let begun = self.add(|open| {
-            (open.url, open.server) = (url.to_owned(), server.to_string());
-            Ok(())
-        });
+        let begun = self.add(|open| (open.url, open.server) = (url.to_owned(), server.to_string()));
         begun.map(|(_, token)| token)
     }
 
@@ -101,13 +99,11 @@ impl WebLogins {
     /// Fails if no page is served, inside a run, and on file errors.
     pub fn another(&self) -> Result<(String, Token), Error> {
         self.context.require_outside_run()?;
-        self.add(|open| {
-            let server = open.server.parse::<ProcessIdentity>();
-            match server.is_ok_and(|server| server.is_alive()) {
-                true => Ok(()),
-                false => Err(Error::new(ErrorKind::NotFound, "no page of this workspace is served")),
-            }
-        })
+        let server = self.read().server.parse::<ProcessIdentity>();
+        if !server.is_ok_and(|server| server.is_alive()) {
+            return Err(Error::new(ErrorKind::NotFound, "no page of this workspace is served"));
+        }
+        self.add(|_| {})
     }
 
     /// Uses a token up. Returns whether it was one of this page that was not used and is not too old.
@@ -128,14 +124,14 @@ impl WebLogins {
         open_browser(&self.context, url);
     }
 
-    fn add(&self, page: impl FnOnce(&mut OpenTokens) -> Result<(), Error>) -> Result<(String, Token), Error> {
+    fn add(&self, page: impl FnOnce(&mut OpenTokens)) -> Result<(String, Token), Error> {
         let random = brigade_process::random_bytes().map_err(|error| {
             Error::new(ErrorKind::Environment, format!("no random numbers: {}", error.kind()))
         })?;
         let (token, now) = (Token::of_random(random), self.context.now());
         let until = Timestamp::from_unix_micros(now.unix_micros() + TOKEN_LIFETIME.as_micros() as i64);
         self.change(|open| {
-            page(open)?;
+            page(open);
             open.tokens.retain(|token| now < token.until);
             let surplus = (open.tokens.len() + 1).saturating_sub(MAX_TOKENS);
             open.tokens.drain(..surplus);
@@ -146,6 +142,7 @@ impl WebLogins {
 
     fn change<T>(&self, change: impl FnOnce(&mut OpenTokens) -> Result<T, Error>) -> Result<T, Error> {
         let context = &*self.context;
+        context.fs.create_dir_all(&RelPath::from_static(FOLDER))?;
         let holder = format!("process {} (page)", std::process::id());
         let _lock = context.fs.lock(&RelPath::from_static(LOCK), &holder, LOCK_TIMEOUT)?;
         let mut open = OpenTokens { schema: SCHEMA.to_owned(), ..self.read() };

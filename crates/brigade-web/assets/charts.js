@@ -22,14 +22,13 @@ function stacked({ title, days, rows }) {
       const tall = (row.counts[index] / most) * (height - 8);
       below += tall;
       return s("rect", { class: "mark", "data-state": tone(row.name), x: index * step + step * 0.12, y: height - below,
-        width: Math.max(step * 0.76, 1), height: Math.max(tall - 1, 1), rx: 2 }, s("title", {}, `${day}: ${row.counts[index]} ${row.name}`));
+        width: Math.max(step * 0.76, 1), height: Math.max(tall - 1, 1) }, s("title", {}, `${day}: ${row.counts[index]} ${row.name}`));
     });
   });
   const picture = h("div", { class: "picture" },
-    s("svg", { viewBox: `0 0 ${width} ${height + 22}`, role: "img", "aria-label": `${title}: at most ${most} on a day` },
-      s("line", { class: "axis", x1: 0, x2: width, y1: height + 0.5, y2: height + 0.5 }), marks,
-      s("text", { class: "tick", x: 0, y: height + 18 }, days[0]),
-      s("text", { class: "tick end", x: width, y: height + 18 }, days.at(-1))),
+    s("svg", { class: "days", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `${title}: at most ${most} on a day` },
+      s("line", { class: "axis", x1: 0, x2: width, y1: height, y2: height }), marks),
+    h("p", { class: "ticks" }, h("span", {}, days[0]), h("span", {}, days.at(-1))),
     h("ul", { class: "legend" }, rows.map((row) => h("li", { "data-state": tone(row.name) }, shown(row.name), h("span", { class: "count" }, String(row.total))))));
   const shownDays = days.map((day, index) => [day, ...rows.map((row) => String(row.counts[index]))]).filter((row, index) => totals[index] > 0);
   return figure(title, undefined, picture, table(title, ["Day", ...rows.map((row) => ({ name: row.name, number: true }))], shownDays));
@@ -43,7 +42,7 @@ function sparks({ title, days, rows }) {
   const spark = (row) => s("svg", { class: "spark", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" },
     s("line", { class: "axis", x1: 0, x2: width, y1: height - 0.5, y2: height - 0.5 }),
     row.counts.map((count, index) => count > 0 && s("rect", { class: "mark", x: index * step + step * 0.1, width: Math.max(step * 0.8, 1),
-      y: height - Math.max((count / most) * (height - 2), 2), height: Math.max((count / most) * (height - 2), 2), rx: 1 }, s("title", {}, `${days[index]}: ${count}`))));
+      y: height - Math.max((count / most) * (height - 2), 2), height: Math.max((count / most) * (height - 2), 2) }, s("title", {}, `${days[index]}: ${count}`))));
   const picture = h("ul", { class: "sparks" }, rows.map((row) => h("li", {}, h("span", { class: "spark-name" }, shown(row.name)), spark(row),
     h("span", { class: "number" }, String(row.total)))));
   const last = days.slice(-7);
@@ -55,9 +54,9 @@ function sparks({ title, days, rows }) {
 export function bars({ title, note, rows, unit, second }) {
   const most = Math.max(Number.EPSILON, ...rows.map((row) => Math.max(row.value, row.second ?? 0)));
   const bar = (row) => s("svg", { class: "bar-mark", viewBox: "0 0 300 16", preserveAspectRatio: "none", "aria-hidden": "true" },
-    s("rect", { class: "track", x: 0, y: 5, width: 300, height: 6, rx: 3 }),
-    row.second !== undefined && s("rect", { class: "mark soft", x: 0, y: 5, width: (row.second / most) * 300, height: 6, rx: 3 }),
-    s("rect", { class: "mark", "data-state": row.state, x: 0, y: 3, width: Math.max((row.value / most) * 300, row.value ? 2 : 0), height: 10, rx: 3 }));
+    s("rect", { class: "track", x: 0, y: 5, width: 300, height: 6 }),
+    row.second !== undefined && s("rect", { class: "mark soft", x: 0, y: 5, width: (row.second / most) * 300, height: 6 }),
+    s("rect", { class: "mark", "data-state": row.state, x: 0, y: 3, width: Math.max((row.value / most) * 300, row.value ? 2 : 0), height: 10 }));
   const picture = h("ul", { class: "sparks" }, rows.map((row) => h("li", {}, h("span", { class: "spark-name" }, shown(row.name)), bar(row),
     h("span", { class: "number" }, unit(row.value), row.second !== undefined && h("span", { class: "note" }, ` / ${unit(row.second)}`)))));
   return figure(title, note, picture, table(title, ["Name", { name: second ? "Median" : "Value", number: true }, ...(second ? [{ name: second, number: true }] : [])],
@@ -74,7 +73,7 @@ export function timeline({ title, rows }) {
   const line = (name) => s("svg", { class: "spark wide", viewBox: "0 0 600 20", preserveAspectRatio: "none", "aria-hidden": "true" },
     s("line", { class: "axis", x1: 0, x2: 600, y1: 10, y2: 10 }),
     known.filter((row) => row.name === name).map((row) => s("rect", { class: "mark", "data-state": tone(row.status), x: x(row.start), y: 4,
-      width: Math.max(x(row.end) - x(row.start), 3), height: 12, rx: 2 }, s("title", {}, `${row.detail}: ${duration((row.end - row.start) / 1000)}`))));
+      width: Math.max(x(row.end) - x(row.start), 3), height: 12 }, s("title", {}, `${row.detail}: ${duration((row.end - row.start) / 1000)}`))));
   const picture = h("ul", { class: "sparks timeline" }, names.map((name) => h("li", {}, h("span", { class: "spark-name" }, shown(name)), line(name))));
   return figure(title, `${new Date(from).toLocaleString()} to ${new Date(to).toLocaleString()}`, picture,
     table(title, ["Task", "What", "Ended", "Began", { name: "Took", number: true }],

@@ -40,6 +40,16 @@ export function shown(value) {
   return parts.filter((part) => part !== "");
 }
 
+/** Names who asked for a call. */
+export function asker(caller) {
+  return !caller || caller === "command-line" ? "you" : String(caller).replace(/^agent:/, "");
+}
+
+/** Writes an amount of money. */
+export function dollars(value) {
+  return `$${value.toFixed(value > 0 && value < 0.1 ? 4 : 2)}`;
+}
+
 /** Shows a time relative to now, with the whole time on hover. */
 export function when(text) {
   if (!text) return "";
@@ -70,9 +80,9 @@ export function duration(seconds) {
 }
 
 const TONES = {
-  good: "completed complete approved resumed already_done absorbed running_ok pinned known ok".split(" "),
-  bad: "failed rejected timed_out blocked refused error missing vanished broken critical unreachable interrupted expired abandoned".split(" "),
-  running: "running resuming started".split(" "),
+  good: "completed complete resumed already_done absorbed running_ok pinned known ok".split(" "),
+  bad: "failed timed_out blocked refused error missing vanished broken critical unreachable interrupted expired abandoned".split(" "),
+  running: "running approved resuming started".split(" "),
   held: "held skipped stale changed".split(" "),
   waiting: "pending waiting high warning warn".split(" "),
 };

@@ -1,7 +1,7 @@
 // Calls and runs of the past.
 
 import { at, read } from "./api.js";
-import { chip, duration, empty, h, head, section, shown, table, when } from "./dom.js";
+import { asker, chip, duration, empty, h, head, section, shown, table, when } from "./dom.js";
 import { callParts } from "./review.js";
 import { go } from "./app.js";
 
@@ -45,7 +45,7 @@ export const historyView = {
     const calls = [...doc.calls].reverse();
     const rows = calls.map((call) => [
       chip(call.status), h("a", { href: `#/calls/${encodeURIComponent(call.id)}` }, shown(call.tool_id)),
-      h("span", { class: "mono wrap clip" }, shown(argumentLine(call.args))), shown(call.caller ?? "you"), when(call.created_at)]);
+      h("span", { class: "mono wrap clip" }, shown(argumentLine(call.args))), shown(asker(call.caller)), when(call.created_at)]);
     const total = Object.values(doc.counts).reduce((sum, count) => sum + count, 0);
     return [head("History", h("span", { class: "count" }, `${total} calls`)),
       filters("history", select("status", "Status", STATUSES, query.get("status") ?? ""),

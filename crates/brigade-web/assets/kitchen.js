@@ -2,7 +2,7 @@
 
 import { at, read } from "./api.js";
 import { bars, timeline } from "./charts.js";
-import { chip, duration, empty, h, head, section, shown } from "./dom.js";
+import { chip, dollars, duration, empty, h, head, section, shown } from "./dom.js";
 
 const COLUMNS = [
   ["To do", ["pending"]], ["Running", ["running"]], ["Waits for you", ["waiting"]],
@@ -44,7 +44,7 @@ export const boardView = {
     const columns = COLUMNS.map(([title, states]) => [title, status.tasks.filter((task) => states.includes(task.status))]);
     return [head(status.feature_name, h("a", { href: "#/kitchen" }, "All PRDs")),
       h("p", { class: "note" }, status.running ? chip("running") : chip("no service", "plain"), " ",
-        `${status.completed_tasks} of ${status.total_tasks} tasks · ${cost.attempts} attempts · $${cost.cost_usd.toFixed(2)}`,
+        `${status.completed_tasks} of ${status.total_tasks} tasks · ${cost.attempts} attempts · ${dollars(cost.cost_usd)}`,
         status.branch && [" · ", h("code", {}, shown(status.branch))]),
       status.attention_reason && h("div", { class: "notice", "data-state": "waiting" }, h("p", { class: "notice-title" }, "It needs you"), h("p", {}, shown(status.attention_reason))),
       status.decisions.length > 0 && section("Decisions", h("ul", { class: "lines" }, status.decisions.map((decision) =>
@@ -52,7 +52,7 @@ export const boardView = {
       h("div", { class: "board", role: "group", "aria-label": "Tasks by state" }, columns.map(([title, tasks]) => h("section", { class: "column" },
         h("h2", {}, title, " ", h("span", { class: "count" }, String(tasks.length))),
         tasks.length ? h("ul", {}, tasks.map(task)) : h("p", { class: "note" }, "none")))),
-      cost.tasks.length > 0 && bars({ title: "Cost of each task", unit: (value) => `$${value.toFixed(2)}`,
+      cost.tasks.length > 0 && bars({ title: "Cost of each task", unit: dollars,
         rows: cost.tasks.map((row) => ({ name: row.id, value: row.cost_usd })) }),
       cost.tasks.length > 0 && bars({ title: "Attempts of each task", unit: String,
         rows: cost.tasks.map((row) => ({ name: row.id, value: row.attempts })) }),
@@ -68,7 +68,7 @@ function task(row) {
     h("h3", {}, shown(row.title)),
     h("p", { class: "note" }, h("span", { class: "mono" }, shown(row.id)), " · ", shown(row.tier), " · ",
       `${row.attempts} ${row.attempts === 1 ? "attempt" : "attempts"}`,
-      row.elapsed ? ` · ${duration(row.elapsed)}` : "", row.cost_usd ? ` · $${row.cost_usd.toFixed(2)}` : ""),
+      row.elapsed ? ` · ${duration(row.elapsed)}` : "", row.cost_usd ? ` · ${dollars(row.cost_usd)}` : ""),
     row.last_error && h("p", { class: "warn" }, shown(row.last_error)),
     row.decision && h("p", {}, h("a", { href: `#/waiting/${encodeURIComponent(row.decision)}` }, "Decide")));
 }

@@ -56,7 +56,8 @@ export const issuesView = {
       h("p", { class: "notice-title" }, shown(row.detail)),
       h("p", { class: "note" }, shown(row.issue_type), row.tool_id && [" · ", shown(row.tool_id)],
         row.file && [" · ", h("span", { class: "mono" }, shown(`${row.file}${row.line ? `:${row.line}` : ""}`))]),
-      row.fix && h("p", {}, h("code", { class: "wrap" }, shown(row.fix))));
+      row.fix && h("p", {}, h("code", { class: "wrap" }, shown(row.fix))),
+      row.call_id && h("p", {}, h("a", { href: `#/calls/${encodeURIComponent(row.call_id)}` }, "Look at the call")));
     return [head("Issues", h("span", { class: "count" }, String(doc.issue_count))),
       doc.issues.length ? h("ul", { class: "stack" }, doc.issues.map(issue))
         : empty("No issues", "Brigade checks tools, policy, projections, calls, runs and the kitchen each time you open this view.", "brigade doctor"),

@@ -1,7 +1,7 @@
 // What waits, and one thing in full, with the decisions about it.
 
 import { Refusal, at, may, read, send } from "./api.js";
-import { chip, duration, empty, fold, h, head, section, shown, table, when } from "./dom.js";
+import { asker, chip, duration, empty, fold, h, head, section, shown, table, when } from "./dom.js";
 import { announce, ask, go, refresh } from "./app.js";
 
 const CALL = "call";
@@ -101,7 +101,7 @@ export function callParts(doc) {
   const head = h("header", { class: "thing-head" },
     h("p", { class: "kicker" }, h("span", { class: "risk", "data-risk": doc.risk }, `${doc.risk} risk`), chip(call.status)),
     h("h2", {}, shown(call.tool_id)),
-    h("p", { class: "note" }, "asked by ", shown(call.caller ?? "you"), " ", when(call.created_at), " · ",
+    h("p", { class: "note" }, "asked by ", shown(asker(call.caller)), " ", when(call.created_at), " · ",
       h("span", { class: "mono" }, shown(doc.short_id))));
   return [
     head, call.review_reason && h("p", { class: "quote" }, shown(call.review_reason)),
@@ -183,9 +183,7 @@ function policy(rulings) {
     h("span", { class: "verdict", "data-state": ruling.allowed ? "good" : "bad" }, ruling.allowed ? "allows" : "refuses"),
     " ", shown(ruling.message),
     ruling.file && h("span", { class: "note mono" }, ` ${ruling.file}${ruling.line ? `:${ruling.line}` : ""}`));
-  const open = rulings.filter((ruling) => !ruling.allowed);
-  return [open.length > 0 && section("The policy refuses", h("ul", { class: "lines" }, open.map(row))),
-    fold("policy", `Policy: ${rulings.length} rulings`, h("ul", { class: "lines" }, rulings.map(row)))];
+  return fold("policy", `Policy: ${rulings.length} rulings`, h("ul", { class: "lines" }, rulings.map(row)));
 }
 
 function blockers(doc) {
@@ -207,7 +205,7 @@ function events(all) {
   if (all.length === 0) return null;
   return section("So far", h("ol", { class: "events" }, all.map((event) =>
     h("li", {}, h("span", { class: "event-kind" }, shown(event.kind)), h("span", {}, shown(event.text)),
-      event.at && h("span", { class: "note" }, " ", when(event.at))))));
+      event.at && h("span", { class: "note" }, " ", when(event.at)), event.details.length > 0 && lines(event.details)))));
 }
 
 function actions(doc) {

@@ -125,6 +125,7 @@ mod serve_stdio;
 mod serve_trust;
 mod serve_turns;
 mod serve_upstream;
+mod serve_web;
 mod setup;
 mod slips;
 mod specification;

@@ -340,6 +340,7 @@ const UNSHOWN: &[&str] = &[
     "brigade.registry-search.v1",
     "brigade.review-call.v1",
     "brigade.review-question.v1",
+    "brigade.series.v1",
     "brigade.tool-lines.v1",
     "brigade.upstream-start.v1",
     "brigade.waiting.v1",

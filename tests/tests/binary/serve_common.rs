@@ -473,7 +473,7 @@ impl Server {
             Some(address) => {
                 Place::Port(address.trim_start_matches("http://").trim_end_matches("/mcp").to_owned())
             }
-            None => Place::Socket(line["socket"].as_str().expect("one of both").into()),
+            None => Place::Socket(line["socket"].as_str().unwrap_or_default().into()),
         };
         Server { child, said, line, place }
     }

@@ -13,7 +13,6 @@ use brigade::{
 
 use super::model::{Action, Content, Detail, Event, Pane};
 use super::question::{Decision, Purpose, Target};
-use crate::commands::daily::decide::HELD;
 use crate::render::failure::show_error;
 use crate::render::page::{Page, TextFormat};
 use crate::render::text::{Colour, Text, Tone};
@@ -236,7 +235,7 @@ impl Desk {
         let chosen = ChosenCall::Reviewed { id: target.id.clone(), fingerprint: target.fingerprint.clone() };
         let decided = match &decision.purpose {
             Purpose::Reject => CallDecision::Reject(text.unwrap_or_default()),
-            Purpose::Hold => CallDecision::Hold(HELD.to_owned()),
+            Purpose::Hold => CallDecision::Hold(CallDecision::HELD.to_owned()),
             Purpose::Approve
             | Purpose::Always
             | Purpose::AddRule(_)

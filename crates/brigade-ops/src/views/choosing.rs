@@ -62,6 +62,11 @@ pub enum CallDecision {
     Hold(String),
 }
 
+impl CallDecision {
+    /// Why a call is on hold when a person gives no reason.
+    pub const HELD: &str = "held for later";
+}
+
 impl Daily {
     /// Finds the calls that a person chose, each once. What waits and is not a call is answered by its own command.
     ///

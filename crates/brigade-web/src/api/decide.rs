@@ -82,7 +82,14 @@ async fn reject(State(page): Here, Path(id): Path<String>, bytes: Bytes) -> Resp
 
 async fn hold(State(page): Here, Path(id): Path<String>, bytes: Bytes) -> Response {
     match body::<Refusal>(&page, &bytes, "`reason`") {
-        Ok(refusal) => decide(page, chosen(id, &refusal), CallDecision::Hold(refusal.reason)).await,
+        Ok(refusal) => {
+            let chosen = chosen(id, &refusal);
+            let reason = match refusal.reason.trim() {
+                "" => CallDecision::HELD.to_owned(),
+                _ => refusal.reason,
+            };
+            decide(page, chosen, CallDecision::Hold(reason)).await
+        }
         Err(refused) => *refused,
     }
 }

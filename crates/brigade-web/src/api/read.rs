@@ -215,7 +215,8 @@ async fn prd(State(page): Here, Path(name): Path<String>) -> Response {
         };
         let (status, cost) = (kitchen.status(Some(&path))?, kitchen.cost(Some(&path))?);
         let mut receipts = kitchen.receipts(RECEIPTS)?;
-        receipts.receipts.retain(|receipt| receipt.prd.as_ref().is_some_and(|prd| prd.as_str() == name));
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        receipts.receipts.retain(|receipt| receipt.prd.as_ref().is_some_and(|prd| prd.as_str() == stem));
         Ok(BoardView { status, cost, receipts })
     };
     show(page, read).await

@@ -14,9 +14,6 @@ use crate::session::Session;
 /// Why a call is rejected when a person gives no reason.
 pub(super) const DECLINED: &str = "declined";
 
-/// Why a call is held when a person gives no reason.
-pub(crate) const HELD: &str = "held for later";
-
 #[derive(Args, Debug)]
 struct ChoiceArgs {
     /// Numbers of brigade pending such as 2 or 1-3, ids or prefixes of calls, or tools
@@ -112,7 +109,7 @@ pub(crate) fn reject(session: &Session<'_>, arguments: &RejectArgs, output: &mut
 }
 
 pub(crate) fn hold(session: &Session<'_>, arguments: &HoldArgs, output: &mut Output<'_, '_>) -> Exit {
-    let reason = arguments.reason.clone().unwrap_or_else(|| HELD.to_owned());
+    let reason = arguments.reason.clone().unwrap_or_else(|| CallDecision::HELD.to_owned());
     decide(session, &arguments.choice, &CallDecision::Hold(reason), AfterApproval::Nothing, output)
 }
 

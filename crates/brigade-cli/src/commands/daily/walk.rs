@@ -6,7 +6,7 @@ use brigade::{
     WorkAnswer, Workspace,
 };
 
-use super::decide::{DECLINED, HELD, outcome_line};
+use super::decide::{DECLINED, outcome_line};
 use crate::output::Output;
 use crate::render::View as _;
 use crate::render::page::{Page, Sheet};
@@ -134,7 +134,7 @@ impl Walk<'_, '_, '_> {
             match word {
                 "y" | "yes" => return self.decide(shown, &CallDecision::Approve),
                 "n" | "no" => return self.decide(shown, &CallDecision::Reject(reason(DECLINED))),
-                "h" => return self.decide(shown, &CallDecision::Hold(reason(HELD))),
+                "h" => return self.decide(shown, &CallDecision::Hold(reason(CallDecision::HELD))),
                 "a" => {
                     self.all_of.push(group.row.subject.clone());
                     return self.decide(shown, &CallDecision::Approve);

@@ -71,10 +71,11 @@ pub(super) fn bind(
     check_address(address)?;
     let public_origin = arguments.public_origin.as_deref().map(PublicOrigin::parse).transpose()?;
     let reviews = if arguments.no_review { Reviews::LookOnly } else { Reviews::Allowed };
-    let (words, sources) = (session.words(), workspace.sources());
+    let (words, origin) = (session.words(), workspace.clone());
     let describe = move |error: &Error| {
         let mut text = Vec::new();
-        let report = ErrorReport::from_error(error, diagnosis(error, Some(&sources), &words), &words);
+        let report =
+            ErrorReport::from_error(error, diagnosis(error, Some(&origin.sources()), &words), &words);
         write_document(&mut text, &report).expect("an error is JSON, and memory takes it");
         String::from_utf8(text).expect("documents are UTF-8")
     };
@@ -98,10 +99,10 @@ pub(super) fn tell(arguments: &PageArgs, served: &ServedPage, is_shown: bool, wo
 
 /// Makes another login token for the page that is served.
 pub(super) fn another(workspace: &Workspace) -> Result<ServeReport, Error> {
-    let (url, token) = workspace.web_logins().another().map_err(|error| {
-        let error =
-            if error.kind() == ErrorKind::NotFound { error.hint("brigade serve --web") } else { error };
-        error
+    let another = workspace.web_logins().another();
+    let (url, token) = another.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => error.hint("brigade serve --web"),
+        _ => error,
     })?;
     let mut report = ServeReport::new(None, None, 0);
     report.web = Some(ServedPage::new(url, token.expose().to_owned()));
