@@ -13,6 +13,8 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 /// A command on a pseudo-terminal, and what its screen shows.
 struct Tty {
     parser: Arc<Mutex<vt100::Parser>>,
+    /// Everything that was written.
+    written: Arc<Mutex<Vec<u8>>>,
     keys: Box<dyn Write + Send>,
     master: Box<dyn MasterPty + Send>,
     child: Box<dyn Child + Send + Sync>,
@@ -36,15 +38,17 @@ impl Tty {
         drop(pair.slave);
         let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
         let mut output = pair.master.try_clone_reader().unwrap();
-        let shown = parser.clone();
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let (shown, all) = (parser.clone(), written.clone());
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = output.read(&mut bytes) {
                 shown.lock().unwrap().process(&bytes[..count]);
+                all.lock().unwrap().extend_from_slice(&bytes[..count]);
             }
         });
         let keys = pair.master.take_writer().unwrap();
-        Tty { parser, keys, master: pair.master, child }
+        Tty { parser, written, keys, master: pair.master, child }
     }
 
     fn review(site: &Site, size: (u16, u16)) -> Tty {
@@ -99,6 +103,9 @@ impl Tty {
 
 impl Drop for Tty {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.screen());
+        }
         // It may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -167,12 +174,12 @@ fn the_screen_fits_into_small_and_large_windows() {
     tty.see("q quit");
     tty.resize((40, 10));
     tty.see("too small");
-    for size in [(80, 24), (200, 60)] {
+    for (size, hints) in [((80, 24), "Enter details  / filter"), ((200, 60), "Space mark")] {
         tty.resize(size);
-        let name = format!("{}x{}", size.0, size.1);
-        snapshot(&name, &tty.see("Enter details  Space mark"));
+        snapshot(&format!("{}x{}", size.0, size.1), &tty.see(hints));
     }
-    assert!(tty.parser.lock().unwrap().screen().title().is_empty(), "hostile text set the title");
+    let written = String::from_utf8_lossy(&tty.written.lock().unwrap()).into_owned();
+    assert!(!written.contains("\u{1b}]") && !written.contains('\u{7}'), "hostile text acts on the terminal");
     tty.press("q");
     assert_eq!(tty.end(), 0);
     tty.assert_left();
