@@ -114,8 +114,7 @@ impl Desk {
         let mut page = Page::new(self.now(), self.words.clone());
         show(&mut page);
         let look = TextFormat { colour: Colour::On, width: Some(usize::from(self.width)) };
-        let text =
-            page.data.write(look, None) + &page.trouble.write(look, None) + &page.notes.write(look, None);
+        let text = page.data.write(look, None) + &page.trouble.write(look, None);
         text.lines().map(painted).collect()
     }
 
@@ -191,15 +190,18 @@ impl Desk {
         if decision.purpose == Purpose::Run {
             return match self.start(&decision) {
                 Ok(events) => events,
-                Err(error) => self.failed(&decision.targets[0], &error),
+                Err(error) => vec![failures(self.failed(&decision.targets[0], &error))],
             };
         }
-        let (mut done, mut events) = (0, Vec::new());
+        let (mut done, mut events, mut failed) = (0, Vec::new(), Vec::new());
         for target in &decision.targets {
             match self.decide_one(&decision, target) {
                 Ok(()) => done += 1,
-                Err(error) => events.extend(self.failed(target, &error)),
+                Err(error) => failed.extend(self.failed(target, &error)),
             }
+        }
+        if !failed.is_empty() {
+            events.push(failures(failed));
         }
         if 0 < done {
             let what = match (&decision.purpose, done) {
@@ -251,7 +253,7 @@ impl Desk {
     }
 
     /// Says why something was not done. If it changed since it was shown, shows the difference.
-    fn failed(&self, target: &Target, error: &Error) -> Vec<Event> {
+    fn failed(&self, target: &Target, error: &Error) -> Vec<Text> {
         let mut lines = self.lines(|page| show_error(error, page));
         if error.code() == codes::CHANGED_MEANWHILE.as_str()
             && target.is_call
@@ -264,7 +266,8 @@ impl Desk {
                 lines.extend(difference.added.iter().map(|line| Text::new(Tone::Good, &format!("+ {line}"))));
             }
         }
-        vec![Event::Pane(Pane { title: format!("not done: {}", target.id), lines, scroll: 0 })]
+        lines.push(Text::default());
+        lines
     }
 
     /// Starts a run.
@@ -411,6 +414,10 @@ fn refusal(review: &ReviewCall, purpose: &Purpose) -> Text {
         (offer, Some(because)) => format!("{offer} is not possible: {because}"),
     };
     Text::new(Tone::Warning, &text)
+}
+
+fn failures(lines: Vec<Text>) -> Event {
+    Event::Pane(Pane { title: "not done".to_owned(), lines, scroll: 0 })
 }
 
 fn diff_line(line: &str) -> Text {

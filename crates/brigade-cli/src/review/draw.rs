@@ -11,8 +11,12 @@ use super::lines;
 use super::model::{Focus, Mode, Model, Pane};
 use crate::render::text::{Colour, Text, Tone};
 
-/// The keys on the status line, the most important first.
-const HINTS: &str = "a approve  r reject  h hold  x run  Enter details  Space mark  / filter  ? keys  q quit";
+/// The keys on the status line, by the columns that they need.
+const HINTS: [&str; 3] = [
+    "a approve  r reject  h hold  A always  x run  Enter details  Space mark  / filter  ? keys  q quit",
+    "a approve  r reject  h hold  x run  Enter details  / filter  ? keys  q quit",
+    "a approve  r reject  h hold  Enter details  ? keys  q quit",
+];
 
 /// Draws the whole screen.
 pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
@@ -77,7 +81,10 @@ fn status(model: &Model) -> Text {
             None if matches!(model.mode, Mode::Pane(_)) => {
                 Text::new(Tone::Faint, "Esc back  PgUp PgDn scroll  q quit")
             }
-            None => Text::new(Tone::Faint, HINTS),
+            None => {
+                let fitting = HINTS.iter().find(|hints| hints.len() <= usize::from(model.size.0));
+                Text::new(Tone::Faint, fitting.unwrap_or(&HINTS[2]))
+            }
         },
     }
 }

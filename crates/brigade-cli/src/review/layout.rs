@@ -86,23 +86,40 @@ fn wrap(line: &Text, width: usize) -> Vec<Text> {
     if line.width() <= width {
         return vec![line.clone()];
     }
-    let (mut found, mut current, mut used) = (Vec::new(), Text::default(), 0);
-    for (tone, text) in line.spans() {
-        let mut part = String::new();
-        for c in text.chars() {
-            let columns = c.width().unwrap_or(0);
-            if width < used + columns {
-                current = current.then(*tone, &std::mem::take(&mut part));
-                found.push(std::mem::replace(&mut current, Text::new(Tone::Plain, INDENT)));
-                used = INDENT.len();
-            }
-            part.push(c);
-            used += columns;
-        }
-        current = current.then(*tone, &part);
+    let pieces = line.spans().iter().flat_map(|(tone, text)| text.chars().map(move |c| (*tone, c)));
+    let pieces: Vec<(Tone, char)> = pieces.collect();
+    let (mut found, mut rest, mut room) = (Vec::new(), pieces.as_slice(), width);
+    while !rest.is_empty() {
+        let (fitting, next) = rest.split_at(break_at(rest, room));
+        let indent = if found.is_empty() { "" } else { INDENT };
+        found.push(joined(indent, fitting));
+        (rest, room) = (next, width - INDENT.len());
     }
-    found.push(current);
     found
+}
+
+/// Returns how many characters fit. Breaks after a space, except in commands, where every blank matters.
+fn break_at(pieces: &[(Tone, char)], room: usize) -> usize {
+    let mut used = 0;
+    let is_over = |(_, c): &(Tone, char)| {
+        used += c.width().unwrap_or(0);
+        room < used
+    };
+    let Some(fitting) = pieces.iter().position(is_over) else { return pieces.len() };
+    let is_space = |(tone, c): &(Tone, char)| *c == ' ' && *tone != Tone::Accent;
+    match pieces[..fitting].iter().rposition(is_space) {
+        Some(space) if fitting / 2 < space => space + 1,
+        _ => fitting.max(1),
+    }
+}
+
+fn joined(indent: &str, pieces: &[(Tone, char)]) -> Text {
+    let mut text = Text::from(indent);
+    for part in pieces.chunk_by(|left, right| left.0 == right.0) {
+        let characters: String = part.iter().map(|(_, c)| c).collect();
+        text = text.then(part[0].0, &characters);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -115,10 +132,15 @@ mod tests {
 
     #[test]
     fn wrapping_keeps_every_character() {
-        let line = Text::new(Tone::Strong, "0123456789").then(Tone::Plain, "日本語日本語 end");
+        let line = Text::new(Tone::Strong, "0123456789").then(Tone::Accent, "日本語日本語 end");
         let lines: Vec<String> = wrap(&line, 12).iter().map(plain).collect();
         assert_eq!(lines, ["0123456789日", "      本語日", "      本語 e", "      nd"]);
         assert!(wrapped(&[line], 0).iter().all(|line| line.width() <= 8));
+        let prose = wrap(&Text::from("what a person reads, word by word"), 16);
+        assert_eq!(
+            prose.iter().map(plain).collect::<Vec<_>>(),
+            ["what a person ", "      reads, ", "      word by ", "      word"]
+        );
     }
 
     #[test]

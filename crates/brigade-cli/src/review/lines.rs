@@ -105,8 +105,8 @@ pub(crate) fn call(review: &ReviewCall, amount: Amount, now: Now) -> Vec<Text> {
     lines.extend(touches(review));
     lines.extend(code(review, amount));
     lines.extend(server(review));
-    lines.extend(policy(review, amount));
     lines.extend(difference(review));
+    lines.extend(policy(review, amount));
     lines.push(heading("last runs"));
     lines.extend(review.runs.iter().map(|row| run(row, now)));
     if review.runs.is_empty() {
@@ -166,8 +166,15 @@ fn policy(review: &ReviewCall, amount: Amount) -> Vec<Text> {
         return Vec::new();
     }
     let line = |ruling: &&RulingReport| {
-        let tone = if ruling.allowed { Tone::Plain } else { Tone::Bad };
-        Text::new(tone, &format!("  {}", ruling.line()))
+        let (verdict, tone) = if ruling.allowed { ("allows", Tone::Plain) } else { ("refuses", Tone::Bad) };
+        let subject = ruling.subject.as_ref().map(|subject| format!(" {subject}")).unwrap_or_default();
+        let text = format!("  {verdict} {}{subject}: {}", ruling.topic, ruling.message);
+        let place = match (&ruling.file, ruling.line) {
+            (Some(file), Some(line)) => format!("  {file}:{line}"),
+            (Some(file), None) => format!("  {file}"),
+            (None, _) => String::new(),
+        };
+        Text::new(tone, &text).then(Tone::Faint, &place)
     };
     std::iter::once(heading("policy")).chain(shown.iter().map(line)).collect()
 }

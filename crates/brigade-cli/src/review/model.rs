@@ -120,6 +120,7 @@ pub(crate) struct Model {
     pub(crate) note: Option<Text>,
     /// The call that runs here.
     pub(crate) running: Option<String>,
+    /// Whether the screen, and the question on it, were drawn. Keys from before are not meant for it.
     is_drawn: bool,
     /// What changed while a question or a text was open.
     later: Option<Box<WaitingReport>>,
@@ -206,9 +207,9 @@ impl Model {
         }
     }
 
-    /// Returns whether the screen, or its question, was not drawn yet.
+    /// Returns whether the screen or its question was not drawn yet.
     pub(crate) fn awaits_drawing(&self) -> bool {
-        !self.is_drawn || matches!(&self.mode, Mode::Question(question) if !question.is_drawn())
+        !self.is_drawn
     }
 
     /// Returns whether the list must stay as it is.
@@ -259,7 +260,7 @@ pub(crate) fn update(model: &mut Model, event: Event) -> Option<Action> {
             None
         }
         Event::Asked(purpose, targets, extra) => {
-            model.note = None;
+            (model.note, model.is_drawn) = (None, false);
             model.mode = match purpose.needs_text() {
                 true => Mode::Text(purpose, targets, TextLine::default()),
                 false => Mode::Question(Question::new(purpose, targets, extra)),
@@ -319,6 +320,15 @@ impl Model {
         }
     }
 
+    /// Selects the first row if the selected one is not visible.
+    fn select_any(&mut self) -> Option<Action> {
+        if self.place().is_none() {
+            let first = self.visible().first().map(|row| row.item.id().to_owned());
+            self.select(first);
+        }
+        self.selected.clone().map(Action::Show)
+    }
+
     /// Returns to the list. What changed meanwhile is shown now.
     fn leave(&mut self) -> Option<Action> {
         self.mode = Mode::Browse;
@@ -330,7 +340,6 @@ impl Model {
     }
 
     fn input(&mut self, input: Input) -> Option<Action> {
-        // What was typed before the first drawing was not meant for this screen.
         if !self.is_drawn {
             return None;
         }
@@ -402,11 +411,8 @@ impl Model {
                 None
             }
             Key::Escape => {
-                self.is_full = false;
-                if !std::mem::take(&mut self.filter).is_empty() {
-                    self.marked.clear();
-                }
-                None
+                (self.is_full, self.filter) = (false, String::new());
+                self.select_any()
             }
             Key::Char(' ') => self.mark(),
             Key::Char('a') => self.approve(),
@@ -573,11 +579,7 @@ impl Model {
                 self.filter = line.as_str().to_owned();
             }
         }
-        if self.place().is_none() {
-            let first = self.visible().first().map(|row| row.item.id().to_owned());
-            self.select(first);
-        }
-        self.selected.clone().map(Action::Show)
+        self.select_any()
     }
 
     fn text_line(&mut self, input: Input) -> Option<Action> {
@@ -606,8 +608,7 @@ impl Model {
         let size = self.size;
         let Mode::Question(question) = &mut self.mode else { return None };
         match input {
-            // A key that came before the question was drawn does not answer it.
-            Input::Key(Key::Char('y')) if question.is_drawn() => {
+            Input::Key(Key::Char('y')) => {
                 if !question.was_read() {
                     self.say(Tone::Warning, "the end was not shown yet: PgDn");
                     return None;

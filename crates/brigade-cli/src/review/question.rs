@@ -137,7 +137,6 @@ pub(crate) struct Question {
     targets: Vec<Target>,
     lines: Vec<Text>,
     scroll: usize,
-    is_drawn: bool,
     was_read: bool,
 }
 
@@ -159,7 +158,7 @@ impl Question {
             lines.extend(target.lines.iter().cloned());
         }
         lines.extend(extra);
-        Question { purpose, targets, lines, scroll: 0, is_drawn: false, was_read: false }
+        Question { purpose, targets, lines, scroll: 0, was_read: false }
     }
 
     /// Returns the wrapped lines that are visible, and the number of those below.
@@ -175,12 +174,7 @@ impl Question {
 
     /// Notes that it is on the screen.
     pub(crate) fn drawn(&mut self, size: (u16, u16)) {
-        self.is_drawn = true;
         self.was_read |= self.page(size).1 == 0;
-    }
-
-    pub(crate) fn is_drawn(&self) -> bool {
-        self.is_drawn
     }
 
     pub(crate) fn was_read(&self) -> bool {

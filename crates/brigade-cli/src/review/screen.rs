@@ -42,7 +42,14 @@ impl<'o> Screen<'o> {
         let backend = self.terminal.backend_mut();
         crossterm::queue!(backend, EnterAlternateScreen, Hide)?;
         backend.write_all(REPORTS_ON)?;
-        self.terminal.clear()
+        self.resize(self.size)
+    }
+
+    /// Draws everything anew in a window of this size. `Terminal::clear` would ask the terminal where its cursor is, and
+    /// not every terminal answers.
+    fn resize(&mut self, size: (u16, u16)) -> io::Result<()> {
+        self.size = size;
+        self.terminal.resize(Rect::new(0, 0, size.0, size.1))
     }
 
     /// Gives the terminal back.
@@ -61,8 +68,7 @@ impl<'o> Screen<'o> {
     /// Draws what changed.
     pub(super) fn draw(&mut self, model: &Model) -> io::Result<()> {
         if self.size != model.size {
-            self.size = model.size;
-            self.terminal.resize(Rect::new(0, 0, model.size.0, model.size.1))?;
+            self.resize(model.size)?;
         }
         self.terminal.draw(|frame| draw(model, frame)).map(|_| ())
     }
