@@ -145,4 +145,5 @@ pub use views::history::HistoryFilter;
 pub use views::numbers::ShownThing;
 pub use views::pending::WaitingGroup;
 pub use views::things::NamedThing;
+pub use views::who as caller_name;
 pub use work::brief::brief;

@@ -183,7 +183,7 @@ pub use brigade_ops::{
 };
 pub use brigade_ops::{
     CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, Onboarding, PendingChoice, RuleProposal,
-    SetupChoice, SetupGrant, SetupUndo, StagedSetup, arguments_line, upstreams::Upstreams,
+    SetupChoice, SetupGrant, SetupUndo, StagedSetup, arguments_line, caller_name, upstreams::Upstreams,
 };
 pub use brigade_workspace::TaskSessions;
 pub use builtin_call::{DirectCallResult, documentation};
