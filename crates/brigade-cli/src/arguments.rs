@@ -28,8 +28,8 @@ Examples:
   brigade demo                       See the whole story on made-up servers, in a minute
   brigade discover                   Show which servers the agent programs of this machine have
   brigade setup                      Put them behind the gateway
-  brigade tools list                 List the tools
-  brigade tools call plan ID         Show what a call would run, and what blocks it
+  brigade approve                    Decide what waits, one question each
+  brigade log --since yesterday      Show what ran
 
 Exit codes:
   0 success; 1 refused, blocked, not found, or the run failed; 2 usage error;

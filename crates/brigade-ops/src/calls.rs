@@ -261,6 +261,14 @@ impl CallList {
         Ok(self.view.list_calls(&self.filter, &mut |stored| found(&stored.call))?)
     }
 
+    /// Returns the shortest unique form of a call's id that commands accept, such as `call-8303`.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn short_id(&self, call: &Call) -> Result<String, Error> {
+        Ok(self.view.short_call_id(call.id.as_str())?)
+    }
+
     /// Passes on the JSON of the calls with absolute paths, oldest first, indented as elements of a list at depth 1 of
     /// a document. For very long lists: stored text is copied without parsing it into values.
     pub fn for_each_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {

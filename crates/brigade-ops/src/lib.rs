@@ -149,5 +149,6 @@ pub use views::pages::CallPage;
 pub use views::parts::{ReviewDifference, ReviewPart, visible_word};
 pub use views::pending::WaitingGroup;
 pub use views::things::NamedThing;
+pub use views::who as caller_name;
 pub use web_logins::WebLogins;
 pub use work::brief::brief;

@@ -52,7 +52,7 @@ pub fn arguments_line(args: &Json) -> String {
 }
 
 /// Returns the name of a caller for people: the agent, or `you` at the command line.
-pub(crate) fn who(caller: &Caller) -> String {
+pub fn who(caller: &Caller) -> String {
     match caller {
         Caller::CommandLine => "you".to_owned(),
         caller => caller.agent().map_or_else(|| caller.as_record(), str::to_owned),

@@ -287,7 +287,10 @@ mod tests {
             );
             let test = policy.tests.last().unwrap();
             assert_eq!(
-                (test.expect.to_string().as_str(), test.args["path"].as_str()),
+                (
+                    test.expect.to_string().as_str(),
+                    test.args.get("path").and_then(brigade_core::Json::as_str)
+                ),
                 ("rule:reads", Some("a*\\\"b\n?"))
             );
         }

@@ -185,7 +185,7 @@ pub use brigade_ops::{
 pub use brigade_ops::{
     CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, Onboarding, PendingChoice,
     ReviewDifference, ReviewPart, RuleProposal, SetupChoice, SetupGrant, SetupUndo, StagedSetup, WebLogins,
-    arguments_line, upstreams::Upstreams, visible_word,
+    arguments_line, caller_name, upstreams::Upstreams, visible_word,
 };
 pub use brigade_workspace::TaskSessions;
 pub use builtin_call::{DirectCallResult, documentation};

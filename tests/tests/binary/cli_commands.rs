@@ -138,6 +138,8 @@ fn calls_are_listed_in_order_as_text_and_json() {
 
     let newest = run(&brigade, "tools call list").stdout_text();
     assert_eq!(newest.matches("pending").count(), 51, "people see the newest 50");
+    let row = newest.lines().last().unwrap_or_default();
+    assert!(row.contains("you  count-words  paths=[\"1199\"]") && !row.contains("-queued-"), "{newest}");
     let text = run(&brigade, "tools call list --all").stdout_text();
     assert_eq!(text.matches("CALL").count(), 1, "one header");
     assert_eq!(text.matches("pending").count(), 1_201);

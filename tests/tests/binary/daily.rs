@@ -142,7 +142,7 @@ fn always_adds_the_narrowest_rule() {
     let same = json!({"text": "one*"});
     assert_stands(&ann.call("asks", same.clone()), "pending", "approval_pending");
     let said = text(&site, &["approve", "--agent", "ann", "--always", "--yes"]);
-    for line in ["+agents = [\"ann\"]", "+arguments = { \"text\" = \"one\\\\*\" }", "+tools = [\"asks\"]"] {
+    for line in ["+agents = [\"ann\"]", "+arguments = { text = 'one\\*' }", "+tools = [\"asks\"]"] {
         assert!(said.lines().any(|said| said == line), "{line}\n{said}");
     }
     // The approved call, and then one that the rule approves.
@@ -154,6 +154,8 @@ fn always_adds_the_narrowest_rule() {
     let history = site.document(["log", "--agent", "ann"]).expect(0);
     let by: Vec<&Value> = history["runs"].as_array().unwrap().iter().map(|run| &run["approved_by"]).collect();
     assert_eq!(by, [&json!("person"), &json!("rule ann-asks")]);
+    // The test beside the rule says that it covers the call.
+    assert_eq!(site.json(["policy", "test"]).expect(0)["passed"], 1);
 }
 
 #[test]

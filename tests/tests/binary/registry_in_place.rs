@@ -96,7 +96,7 @@ fn a_registry_is_read_in_place_and_grants_nothing() {
     assert!(refused.to_string().contains("registry:jq"), "{refused:#}");
     // A missing tool queues its installation, and installs nothing.
     let refused = site.json(["call", "queue", "missing", "--args", "{}"]).expect(1);
-    assert!(refused.to_string().contains("call approve"), "{refused:#}");
+    assert!(refused.to_string().contains("brigade approve"), "{refused:#}");
     let pending = site.json(["call", "list", "--status", "pending"]).expect(0)["calls"].clone();
     assert!(pending.as_array().unwrap().iter().any(|call| call["kind"] == "install"), "{pending:#}");
     // The next command sees a change, and an approval does not outlive it.

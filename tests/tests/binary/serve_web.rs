@@ -25,7 +25,12 @@ fn log_in(server: &Server, login_token: &Value) -> (Place, String) {
 fn the_page_is_served_alone_and_ends_at_a_signal() {
     let site = site();
     let mut server = Server::start(&site, &FREE);
-    assert_eq!((&server.line["address"], &server.line["tools"]), (&Value::Null, &json!(0)), "{:#}", server.line);
+    assert_eq!(
+        (&server.line["address"], &server.line["tools"]),
+        (&Value::Null, &json!(0)),
+        "{:#}",
+        server.line
+    );
     let (place, cookie) = log_in(&server, &server.line["web"]["login_token"]);
     site.queue("asks", r#"{"text": "hi"}"#);
     for (path, schema) in [

@@ -193,6 +193,17 @@ fn scripts_choose_and_a_second_time_adds_what_is_new() {
 }
 
 #[test]
+fn the_brief_says_what_changed_since_the_setup() {
+    let site = site();
+    site.document(["setup", "--agents", "claude", "--servers", "notes", "--yes"]).expect(0);
+    let changes = || site.document(["work", "brief"]).expect(0)["machine_changes"].clone();
+    assert_eq!(changes(), json!([]));
+    let path = site.workspace.home().join(".cursor/mcp.json");
+    fs::write(path, json!({"mcpServers": {"later": {"command": "true"}}}).to_string()).unwrap();
+    assert_eq!(changes(), json!(["new mcp:later", "gone mcp:broken", "gone mcp:echo"]));
+}
+
+#[test]
 fn an_undo_takes_back_what_is_as_it_was_written() {
     let site = site();
     let before = files(&site);
@@ -246,6 +257,11 @@ fn one_server_is_added_by_its_name() {
     let listed = site.json(["list"]).expect(0);
     let listed = listed["tools"].as_array().unwrap().iter().filter(|tool| tool["enabled"] == true);
     assert_eq!(listed.map(|tool| tool["id"].as_str()).collect::<Vec<_>>(), [Some("notes-read")]);
+    // People see what is enabled, and all on request.
+    let listed = |words: &[&str]| site.tools(words.iter().copied()).stdout_text();
+    let (some, all) = (listed(&["list"]), listed(&["list", "--all"]));
+    assert!(some.contains("notes-read") && !some.contains("notes-write"), "{some}");
+    assert!(all.contains("notes-write (disabled)"), "{all}");
     // Both spellings of the command are the same.
     site.document(["disable", "notes-*", "--yes"]).expect(0);
     site.document(["enable", "notes-read", "--yes"]).expect(0);

@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 
 use brigade::core::json::DocumentWriter;
 use brigade::core::{CallId, NextStep};
-use brigade::{Call, CallList, CallListReport, CallStatus, Error, Report as _};
+use brigade::{Call, CallList, CallListReport, CallStatus, Error, Report as _, arguments_line, caller_name};
 
 use super::page::Page;
 use super::table::{Fit, Table};
 use super::text::{Text, Tone};
-use super::when::{self, Now};
+use super::when::Now;
 use super::words;
 
 /// Writes the document of `call list` while the calls are read. Returns why reading stopped early.
@@ -68,35 +68,42 @@ pub(crate) struct CallRows {
 impl CallRows {
     pub(crate) fn new(counts: &BTreeMap<String, u64>) -> CallRows {
         let table = Table::new([
+            ("time", Fit::Whole),
             ("call", Fit::Whole),
+            ("who", Fit::Whole),
             ("tool", Fit::Whole),
+            ("arguments", Fit::Cut),
+            ("effects", Fit::Cut),
             ("status", Fit::Whole),
-            ("blockers", Fit::Whole),
-            ("queued", Fit::Cut),
         ]);
         let heading =
             words::counts(counts).map(|counts| Text::new(Tone::Faint, "calls: ").then(Tone::Plain, &counts));
         CallRows { table, heading, shown: 0, pending: None }
     }
 
-    /// Adds one call.
-    pub(crate) fn add(&mut self, call: &Call, now: Now) {
+    /// Adds one call with a short form of its id.
+    pub(crate) fn add(&mut self, call: &Call, short_id: &str, now: Now) {
         let blockers = call.blockers.len();
         if call.status == CallStatus::Pending && blockers == 0 && self.pending.is_none() {
             self.pending = Some(call.id.clone());
         }
-        let tone = if blockers == 0 { Tone::Faint } else { Tone::Bad };
         let status = words::status(call.status.as_str());
+        let status = match blockers {
+            0 => status,
+            count => status.then(Tone::Bad, &format!(", blocked ({count})")),
+        };
         let status = match call.is_approved_elsewhere() {
             true => status.then(Tone::Warning, ", not approved on this host"),
             false => status,
         };
         self.table.row([
-            Text::new(Tone::Accent, call.id.as_str()),
+            Text::new(Tone::Faint, &call.created_at.map_or_else(String::new, |at| now.brief(at))),
+            Text::new(Tone::Accent, short_id),
+            Text::from(caller_name(&call.caller)),
             words::tool_of(&call.tool_id, call.kind().as_str()),
+            Text::from(arguments_line(&call.args)),
+            Text::from(call.contract.effects.join(", ")),
             status,
-            Text::new(tone, &blockers.to_string()),
-            call.created_at.map_or_else(Text::default, |at| when::at(at, now)),
         ]);
     }
 

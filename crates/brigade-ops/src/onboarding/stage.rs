@@ -18,6 +18,7 @@ use super::rows::{connected, notes, row, sentence};
 use super::{Onboarding, SetupChoice, SetupGrant, choose, new_server};
 use crate::clients::agents::agent_config;
 use crate::clients::{Clients, ConnectRequest, ConnectStep};
+use crate::discovery::sync;
 use crate::error::{Error, ErrorKind};
 use crate::report::{
     ConnectReport, EnableReport, EnabledTool, ImportMcpReport, SetupChange, SetupLevel, SetupReport,
@@ -372,6 +373,8 @@ impl StagedSetup {
         }
         self.report.programs = programs;
         record.store(&real)?;
+        // The brief compares the machine with this. It is a cache, so a setup without it is whole.
+        drop(sync(&real, false));
         self.report.written = true;
         Ok(self.report.clone())
     }

@@ -124,6 +124,9 @@ pub struct BriefReport {
     /// The newest runs of the last 24 hours that failed, newest last, at most 5.
     #[serde(default)]
     pub recent_failures: Vec<HistoryRow>,
+    /// What agent programs of this machine have since it was remembered (`new mcp:x`, `changed mcp:x`, `gone mcp:x`).
+    #[serde(default)]
+    pub machine_changes: Vec<String>,
     /// PRDs of the kitchen whose last service was killed or interrupted.
     #[serde(default)]
     pub interrupted_prds: Vec<String>,

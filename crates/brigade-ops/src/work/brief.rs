@@ -14,6 +14,8 @@ use brigade_workspace::{CATALOG, WorkspaceContext, gather, load};
 
 use crate::calls::waiting::waiting_rows;
 use crate::closeouts::closeouts;
+use crate::discovery::remember::{Memory, read_remembered};
+use crate::discovery::sync;
 use crate::doctor::history::FoundCall;
 use crate::doctor::shown::top_issue_of;
 use crate::doctor::site::Site;
@@ -121,6 +123,7 @@ pub fn brief(
         issue_count: issues.len(),
         runtimes_down: survey.runtime_facts().iter().filter(is_down).map(|facts| facts.id.clone()).collect(),
         recent_failures: recent_failures(context)?,
+        machine_changes: machine_changes(context)?,
         interrupted_prds: survey.interrupted_prds(),
         inbox: inbox_counts(&inbox),
         kitchen_decisions,
@@ -128,6 +131,20 @@ pub fn brief(
         next_command: context.spelled(next),
         next_reason,
     })
+}
+
+/// Lists what agent programs have that the cache does not know. Without a cache, nothing is compared.
+fn machine_changes(context: &WorkspaceContext) -> Result<Vec<String>, Failure> {
+    if !matches!(read_remembered(&*context.fs, &load::masks_of(context))?, Memory::Found(_)) {
+        return Ok(Vec::new());
+    }
+    let found = sync(context, true)?;
+    let changed: Vec<String> = found.changed.into_iter().map(|entry| entry.id).collect();
+    let rows = [("new", found.added), ("changed", changed), ("gone", found.removed)];
+    Ok(rows
+        .into_iter()
+        .flat_map(|(what, ids)| ids.into_iter().map(move |id| format!("{what} {id}")))
+        .collect())
 }
 
 /// Lists the newest runs of the last day that failed.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use brigade::core::NextStep;
 #[cfg(feature = "builtin")]
 use brigade::store::memory::AgentCore;
 use brigade::{BriefReport, InboxItem, InboxItemReport, InboxReport, InboxStatus, WorkAnswerReport};
@@ -263,6 +264,11 @@ impl View for BriefReport {
             let newest = format!("{} of {}: {}: {why}", newest.short_id, newest.who, newest.tool_id);
             sheet.short_field("failed since yesterday", format!("{count} (newest: {newest})"));
         }
+        if !self.machine_changes.is_empty() {
+            sheet.short_field("on this machine", self.machine_changes.join(", "));
+            page.next_step(&NextStep::SyncRegistry);
+        }
+        let sheet = &mut page.data;
         if !self.interrupted_prds.is_empty() {
             sheet.short_field("interrupted PRDs", self.interrupted_prds.join(", "));
         }

@@ -36,6 +36,9 @@ pub(crate) struct ListArgs {
 /// How many calls are shown as text by default.
 const DEFAULT_ROWS: usize = 50;
 
+/// The maximum number of rows with short ids.
+const MAX_SHORT_IDS: usize = 1_000;
+
 /// Prints calls as they are read, because there may be many.
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
     let limit = arguments.limit.or((!arguments.all && !output.is_json()).then_some(DEFAULT_ROWS));
@@ -60,13 +63,26 @@ fn show(workspace: &Workspace, filter: CallFilter, output: &mut Output<'_, '_>) 
     let now = output.shown_now();
     let mut rows = CallRows::new(&list.counts);
     let mut exit = Exit::Done;
+    // Each short id is a search among the others.
+    let is_short = limit.is_some_and(|limit| limit <= MAX_SHORT_IDS);
+    let mut unreadable = None;
     list.for_each(&mut |call| {
-        rows.add(call, now);
+        let short = if is_short { list.short_id(call) } else { Ok(call.id.to_string()) };
+        match short {
+            Ok(id) => rows.add(call, &id, now),
+            Err(error) => {
+                unreadable = Some(error);
+                return ControlFlow::Break(());
+            }
+        }
         if rows.is_full() {
             exit = exit.max(output.page(&rows.part(output.new_page()), Exit::Done));
         }
         if exit == Exit::Done { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
+    if let Some(error) = unreadable {
+        return Err(error);
+    }
     let mut page = rows.last(output.new_page(), limit);
     if rows.is_empty() {
         list.notes()?.iter().for_each(|note| page.note(note));
