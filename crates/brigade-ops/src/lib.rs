@@ -53,10 +53,14 @@ mod runs;
 mod runtimes;
 mod setup;
 pub mod state;
+#[cfg(feature = "team")]
+pub mod team;
 mod tools;
 mod trust;
 pub mod upstreams;
 mod views;
+#[cfg(not(feature = "team"))]
+mod without_team;
 pub mod work;
 
 pub use brigade_workspace::RUNTIMES;
@@ -119,6 +123,8 @@ pub use setup::init::{MARKER, init_tools, marked_workspace, write_starter};
 pub use setup::{CATALOG_LOCK, Ignore, NewIgnore, OnExisting, Setup};
 pub use state::check::{StateCheck, StateDamage, check_state};
 pub use state::compact::{CompactResult, compact};
+#[cfg(feature = "team")]
+pub use team::joined_store;
 pub use tools::add::{AddedTools, add_policy_rule, add_tools, allow};
 pub use tools::catalog::{contracts, describe, lines, lines_of};
 pub use tools::checking::{CheckSelection, RunChecks, check};
@@ -142,4 +148,6 @@ pub use views::history::HistoryFilter;
 pub use views::numbers::ShownThing;
 pub use views::pending::WaitingGroup;
 pub use views::things::NamedThing;
+#[cfg(not(feature = "team"))]
+pub use without_team::joined_store;
 pub use work::brief::brief;

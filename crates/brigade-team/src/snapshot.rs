@@ -101,7 +101,7 @@ impl TeamSnapshot {
                 let is_pending = matches!(stored.call.status, CallStatus::Pending | CallStatus::Held);
                 let approved: Option<i64> = row.try_get(3)?;
                 let of_revision = if is_pending { revision } else { approved.unwrap_or(0) };
-                undecided.push(Undecided { place: calls.len(), of_revision, need, by: row.try_get(5)? });
+                undecided.push(OpenCall { place: calls.len(), of_revision, need, by: row.try_get(5)? });
             }
             calls.push(stored);
         }
@@ -111,7 +111,7 @@ impl TeamSnapshot {
         Ok(calls)
     }
 
-    fn count_approvals(&self, calls: &mut [StoredCall], undecided: &[Undecided]) -> Result<(), TeamError> {
+    fn count_approvals(&self, calls: &mut [StoredCall], undecided: &[OpenCall]) -> Result<(), TeamError> {
         let ids: Vec<&str> = undecided.iter().map(|one| calls[one.place].call.id.as_str()).collect();
         let rows = self.rows(
             "SELECT a.call_id, a.revision, a.member, a.public_key, a.shared, a.hosts, a.signed_at, a.signature
@@ -273,7 +273,7 @@ impl TeamSnapshot {
 }
 
 /// A call whose approvals count.
-struct Undecided {
+struct OpenCall {
     place: usize,
     of_revision: i64,
     need: i32,

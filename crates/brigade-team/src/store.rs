@@ -8,6 +8,7 @@ use brigade_queue::{Durability, QueueError, Snapshot, Store, Transaction};
 
 use crate::connection::{Connection, Lease, Tables};
 use crate::error::TeamError;
+use crate::renewal::{LeaseLost, Renewals};
 use crate::roster::{Member, members};
 use crate::signature::Signer;
 use crate::snapshot::{Source, TeamSnapshot};
@@ -30,6 +31,8 @@ pub struct TeamStoreOptions {
     pub host: String,
     /// How many seconds a claim is valid without a renewal, 2 to 3600.
     pub lease_seconds: u16,
+    /// Ends the runs of this process, because their lease is lost.
+    pub lease_lost: Option<LeaseLost>,
 }
 
 /// The parts of a store that its snapshots and transactions share.
@@ -41,6 +44,8 @@ pub(crate) struct Core {
     pub(crate) signer: Signer,
     pub(crate) host: String,
     pub(crate) lease_seconds: i32,
+    pub(crate) lease_lost: Option<LeaseLost>,
+    pub(crate) renewals: Renewals,
 }
 
 /// Keeps the queue of a workspace in the database of a team.
@@ -53,7 +58,16 @@ pub struct TeamStore(Arc<Core>);
 impl TeamStore {
     /// Creates the store. Opens no connection.
     pub fn new(options: TeamStoreOptions) -> TeamStore {
-        let TeamStoreOptions { connection, workspace, team_id, keys, signer, host, lease_seconds } = options;
+        let TeamStoreOptions {
+            connection,
+            workspace,
+            team_id,
+            keys,
+            signer,
+            host,
+            lease_seconds,
+            lease_lost,
+        } = options;
         TeamStore(Arc::new(Core {
             connection: Arc::new(connection),
             workspace,
@@ -62,6 +76,8 @@ impl TeamStore {
             signer,
             host,
             lease_seconds: i32::from(lease_seconds),
+            lease_lost,
+            renewals: Renewals::default(),
         }))
     }
 

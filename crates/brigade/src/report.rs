@@ -48,6 +48,11 @@ pub use brigade_ops::{
     ShadowedRow, ShowReport, ShownTool, SkippedInstall, SourceDetailRow, StateReason, StatsReport,
     Suggestion, ToolLinesReport, ToolStats, VersionRow,
 };
+#[cfg(feature = "team")]
+pub use brigade_ops::{
+    TeamDatabase, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMember, TeamMemberReport,
+    TeamReviewer, TeamRule, TeamRuleReport, TeamRunner, TeamStatusReport,
+};
 pub use brigade_projection::{
     AdviceCode, AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport,
     HarnessTool, Lossiness, OrphanReason, OrphanReport, PlaceFormat, ProjectionAction, ProjectionReason,

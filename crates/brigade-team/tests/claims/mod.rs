@@ -49,6 +49,28 @@ fn an_expired_claim_is_interrupted_and_reports_are_late() {
 }
 
 #[test]
+fn a_claim_is_renewed_until_it_is_lost() {
+    let Some(world) = World::new("renewed", &[("all", ALL)]) else { return };
+    let (store, lost) = world.short_store("all");
+    let queue = queue_on(store);
+    for (id, run) in [("call-a", "run-a"), ("call-b", "run-b")] {
+        enqueue(&queue, id, id, 1).unwrap();
+        approve(&queue, id, 2).unwrap();
+        start(&queue, id, run, 3).unwrap();
+    }
+    // The server waits until the claims are older than their lease.
+    let waited =
+        "DO $$ BEGIN WHILE EXISTS (SELECT FROM @schema@.calls WHERE lease_until < now() + interval '3s')
+                  LOOP PERFORM pg_sleep(0.1); END LOOP; END $$";
+    world.as_owner(waited);
+    finish(&queue, "call-a", "run-a", "completed", 6, Vec::new()).unwrap();
+    assert!(lost.try_recv().is_err());
+    world.as_owner("UPDATE @schema@.calls SET lease_until = 'epoch' WHERE id = 'call-b'");
+    lost.recv_timeout(std::time::Duration::from_secs(30)).unwrap();
+    assert_eq!(stored(&queue.read().unwrap(), "call-b").call.status, CallStatus::Interrupted);
+}
+
+#[test]
 fn one_of_many_runners_claims_a_call() {
     let Some(world) = World::new("one_claim", &[("all", ALL), ("other", ALL)]) else { return };
     let queue = world.queue("all");
