@@ -229,6 +229,8 @@ documents! {
     TeamRuleReport,
     #[cfg(feature = "team")]
     TeamStatusReport,
+    #[cfg(feature = "team")]
+    TeamVerifyReport,
     ToolLinesReport,
     TrustReport,
     UpdateReport,

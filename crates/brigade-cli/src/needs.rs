@@ -54,7 +54,7 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         // Only what concerns the workspace needs one.
         #[cfg(feature = "team")]
         Command::Team(command) => match &command.0 {
-            Team::Join(_) | Team::Leave(_) | Team::Status(_) => O::Fails,
+            Team::Join(_) | Team::Leave(_) | Team::Status(_) | Team::Verify(_) => O::Fails,
             Team::Init(_) | Team::Member(_) | Team::Rule(_) => O::Works,
         },
         #[cfg(feature = "serve")]

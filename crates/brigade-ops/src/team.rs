@@ -20,8 +20,9 @@ use brigade_workspace::WorkspaceContext;
 use crate::error::{Error, ErrorKind};
 use crate::receipts::keys::{HostKeys, public_key};
 use crate::report::{
-    Report as _, TeamDatabase, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMember, TeamMemberReport,
-    TeamReviewer, TeamRule, TeamRuleReport, TeamRunner, TeamStatusReport,
+    Report as _, TeamChecked, TeamDatabase, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMember,
+    TeamMemberReport, TeamProblem, TeamReviewer, TeamRule, TeamRuleReport, TeamRunner, TeamStatusReport,
+    TeamVerifyReport,
 };
 
 /// The variable with the address of the owner's database.
@@ -250,6 +251,35 @@ impl Team {
             JoinedTeam { team_id, keys, ..joined }.write(&*self.context.fs, &self.context.key)?;
         }
         Ok(report)
+    }
+
+    /// Verifies the receipts of all hosts, their signatures, and the approvals of each call that ran.
+    ///
+    /// # Errors
+    /// Fails if the workspace has not joined, and if the database cannot be reached.
+    pub fn verify(&self) -> Result<TeamVerifyReport, Error> {
+        let joined = JoinedTeam::read(&*self.context.fs, &self.context.key)?;
+        let not_joined = || {
+            Error::new(ErrorKind::Refused, "the workspace has not joined a team")
+                .coded(codes::TEAM_NOT_JOINED)
+        };
+        let joined = joined.ok_or_else(not_joined)?;
+        let store = open(&*self.context.fs, &self.context.environment, joined, self.context.timeout, None)?;
+        let found = store.verify()?;
+        let problem = |finding: brigade_team::TeamFinding| TeamProblem {
+            problem: finding.problem.to_owned(),
+            host: finding.host,
+            run_id: finding.run_id,
+            call_id: finding.call_id,
+            message: finding.message.to_owned(),
+        };
+        Ok(TeamVerifyReport {
+            schema: TeamVerifyReport::SCHEMA,
+            target: self.context.target(),
+            valid: found.findings.iter().all(|finding| finding.problem == "late"),
+            checked: TeamChecked { receipts: found.receipts, hosts: found.hosts, approvals: found.approvals },
+            findings: found.findings.into_iter().map(problem).collect(),
+        })
     }
 
     /// Leaves the team: removes the file. What the team's queue has stays there.

@@ -35,6 +35,7 @@ mod store;
 mod tls;
 mod transaction;
 mod url;
+mod verify;
 
 pub use connection::{Connection, Credentials};
 pub use error::TeamError;
@@ -47,3 +48,4 @@ pub use signature::{Approval, Signer, fingerprint_of_key};
 pub use status::{RunnerHost, TeamStatus};
 pub use store::{TeamStore, TeamStoreOptions};
 pub use url::{SslMode, TeamUrl};
+pub use verify::{TeamFinding, TeamVerification};

@@ -14,6 +14,7 @@ use crate::signature::Signer;
 use crate::snapshot::{Source, TeamSnapshot};
 use crate::status::{TeamStatus, status};
 use crate::transaction::TeamTransaction;
+use crate::verify::{TeamVerification, verify};
 
 /// How a host takes part in a team.
 pub struct TeamStoreOptions {
@@ -101,6 +102,14 @@ impl TeamStore {
     /// Fails if the database cannot be read.
     pub fn members(&self) -> Result<Vec<Member>, TeamError> {
         members(&mut self.lease()?)
+    }
+
+    /// Verifies the chains and receipts of all hosts, and the approvals of each call that ran.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be read.
+    pub fn verify(&self) -> Result<TeamVerification, TeamError> {
+        verify(&TeamSnapshot { core: self.0.clone(), source: Source::Any })
     }
 
     /// Reports how the team is.

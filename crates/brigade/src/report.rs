@@ -50,8 +50,8 @@ pub use brigade_ops::{
 };
 #[cfg(feature = "team")]
 pub use brigade_ops::{
-    TeamDatabase, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMember, TeamMemberReport,
-    TeamReviewer, TeamRule, TeamRuleReport, TeamRunner, TeamStatusReport,
+    TeamChecked, TeamDatabase, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMember, TeamMemberReport,
+    TeamProblem, TeamReviewer, TeamRule, TeamRuleReport, TeamRunner, TeamStatusReport, TeamVerifyReport,
 };
 pub use brigade_projection::{
     AdviceCode, AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport,

@@ -70,8 +70,7 @@ fn two_people_approve_a_call_of_a_third() {
     for (site, name) in team.sites.iter().zip(["asker", "rev-1", "rev-2"]) {
         let joined = team.join(site, name, &["--accept-roster"]).expect(0);
         assert_eq!((&joined["joined"], &joined["member"]), (&json!(true), &json!(team.login(name))));
-        let mode =
-            std::fs::metadata(site.workspace.root().join(TEAM)).expect("it is there").permissions().mode();
+        let mode = std::fs::metadata(site.workspace.join(TEAM)).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
     let queued = asker.json(["call", "queue", "tool"]).expect(0);
@@ -89,12 +88,23 @@ fn two_people_approve_a_call_of_a_third() {
     assert_eq!(two.json(["call", "show", &id]).expect(0)["call"]["approvals"], expect);
     assert_eq!(two.json(["call", "approve", &id]).expect(0)["call"]["status"], json!("approved"));
     assert_eq!(asker.status(&id), "approved");
+    let ran = two.run_call(&id).expect(0);
+    assert_eq!(ran["receipt"]["status"], json!("completed"), "{ran:#}");
+    let verified = one.document(["team", "verify"]).expect(0);
+    assert_eq!(verified["checked"], json!({"receipts": 1, "hosts": 1, "approvals": 2}), "{verified:#}");
+    assert_eq!((&verified["valid"], &verified["findings"]), (&json!(true), &json!([])));
+    let other = asker.json(["call", "queue", "tool", "--args", r#"{"n":1}"#]).expect(0);
+    let id = other["call"]["id"].as_str().expect("an id").to_owned();
     let held = one.json(["call", "hold", &id, "--reason", "wait"]).expect(0);
     assert_eq!(held["call"]["status"], json!("held"));
     let rejected = two.json(["call", "reject", &id, "--reason", "no"]).expect(0);
     assert_eq!(rejected["call"]["status"], json!("rejected"));
     let status = asker.document(["team", "status"]).expect(0);
-    assert_eq!((&status["joined"], &status["calls"]), (&json!(true), &json!({"rejected": 1})), "{status:#}");
+    assert_eq!(
+        (&status["joined"], &status["calls"]),
+        (&json!(true), &json!({"completed": 1, "rejected": 1})),
+        "{status:#}"
+    );
     assert_eq!((&status["workspace"], &status["database"]["schema_version"]), (&json!("shop"), &json!(1)));
     assert_eq!(asker.document(["team", "leave"]).expect(0)["left"], json!(true));
     assert_eq!(asker.json(["call", "list"]).expect(0)["calls"], json!([]), "the files are used again");

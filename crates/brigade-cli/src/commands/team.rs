@@ -6,6 +6,7 @@ mod leave;
 mod member;
 mod rule;
 mod status;
+mod verify;
 
 use brigade::team::TeamPlace;
 use brigade::{Error, Exit};
@@ -27,6 +28,7 @@ pub(crate) enum Team {
     #[command(subcommand)]
     Rule(Lazy<rule::Rule>),
     Status(status::StatusArgs),
+    Verify(verify::VerifyArgs),
 }
 
 pub(crate) fn run(command: &Team, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
@@ -37,6 +39,7 @@ pub(crate) fn run(command: &Team, session: &Session<'_>, output: &mut Output<'_,
         Team::Member(command) => member::run(&command.0, session, output),
         Team::Rule(command) => output.finish(rule::run(&command.0, session)),
         Team::Status(arguments) => output.finish(status::run(session, arguments)),
+        Team::Verify(arguments) => output.finish(verify::run(session, arguments)),
     }
 }
 

@@ -12,6 +12,7 @@ pub(super) const ROWS: &[Examples] = &[
             "Join as rev-1",
         )],
     ),
+    ("team", "verify", &[("brigade team verify", "Check receipts, signatures and approvals")]),
     ("team", "leave", &[("brigade team leave", "Use the files again")]),
     ("team", "status", &[("brigade team status", "Show database, runners and calls")]),
     (

@@ -243,3 +243,59 @@ impl Report for TeamStatusReport {
         if self.issues.is_empty() { Exit::Done } else { Exit::Refused }
     }
 }
+
+/// What `team verify` checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamChecked {
+    /// How many receipts.
+    pub receipts: u64,
+    /// How many hosts have a chain.
+    pub hosts: u64,
+    /// How many approvals.
+    pub approvals: u64,
+}
+
+/// What `team verify` found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamProblem {
+    /// What happened to a receipt, or `unsigned`, `untrusted`, `not-approved` or `late`.
+    pub problem: String,
+    /// The host.
+    pub host: Option<String>,
+    /// The run; empty if it is unknown.
+    pub run_id: String,
+    /// The call.
+    pub call_id: Option<String>,
+    /// The fault, as a sentence.
+    pub message: String,
+}
+
+/// `team verify`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamVerifyReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamVerifyReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// Whether nothing was found, except late reports.
+    pub valid: bool,
+    /// What was checked.
+    pub checked: TeamChecked,
+    /// What was found.
+    pub findings: Vec<TeamProblem>,
+}
+
+impl Report for TeamVerifyReport {
+    const SCHEMA: &'static str = "brigade.team-verify.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}

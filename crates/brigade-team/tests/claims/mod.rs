@@ -42,6 +42,13 @@ fn an_expired_claim_is_interrupted_and_reports_are_late() {
     assert_eq!(view.receipts(9).unwrap().receipts[0].receipt.status().as_str(), "interrupted");
     let verified = view.verify(1).unwrap();
     assert_eq!((verified.checked, verified.findings), (2, vec![]), "the chains of two hosts");
+    let problems = || {
+        let findings = store.verify().unwrap().findings.into_iter();
+        findings.map(|finding| finding.problem).collect::<Vec<_>>()
+    };
+    assert_eq!(problems(), ["late"], "and its approval is valid");
+    world.as_owner("DELETE FROM @schema@.approvals");
+    assert_eq!(problems(), ["late", "unsigned"]);
     assert_eq!(world.as_owner("UPDATE @schema@.receipts SET body = '{}' WHERE is_late"), 1);
     assert_eq!(view.verify(1).unwrap().findings.len(), 1);
     world.as_owner("DELETE FROM @schema@.receipts WHERE NOT is_late");

@@ -2,6 +2,7 @@
 
 use brigade::{
     TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMemberReport, TeamRuleReport, TeamStatusReport,
+    TeamVerifyReport,
 };
 
 use crate::render::View;
@@ -117,6 +118,24 @@ impl View for TeamStatusReport {
         }
         for issue in &self.issues {
             page.data.field("issue", Text::new(Tone::Warning, issue));
+        }
+    }
+}
+
+impl View for TeamVerifyReport {
+    fn show(&self, page: &mut Page) {
+        let checked = &self.checked;
+        let text = format!(
+            "{} receipts of {} hosts, {} approvals",
+            checked.receipts, checked.hosts, checked.approvals
+        );
+        page.data.field("checked", text);
+        let valid = if self.valid { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") };
+        page.data.field("valid", valid);
+        for finding in &self.findings {
+            let host = finding.host.as_ref().map(|host| format!(" on {host}")).unwrap_or_default();
+            let text = format!(" {}{host}: {}", finding.run_id, finding.message);
+            page.data.line(Text::new(Tone::Warning, &finding.problem).then(Tone::Plain, &text));
         }
     }
 }
