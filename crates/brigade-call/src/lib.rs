@@ -49,6 +49,9 @@ mod verify;
 /// The journal of calls, relative to the workspace.
 pub const CALLS: &str = ".brigade/tools/calls.jsonl";
 
+/// The file that says which team the workspace has joined, relative to the workspace.
+pub const TEAM: &str = ".brigade/tools/team.toml";
+
 /// The directory of receipts and logs, relative to the workspace.
 pub const RUNS: &str = ".brigade/tools/runs";
 

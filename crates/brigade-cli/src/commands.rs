@@ -9,6 +9,8 @@ pub(crate) mod kitchen;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod setup;
+#[cfg(feature = "team")]
+pub(crate) mod team;
 pub(crate) mod tools;
 pub(crate) mod work;
 
@@ -103,6 +105,10 @@ pub(crate) enum Command {
     /// Check, compact, export and adopt the state
     #[command(subcommand, hide = true)]
     State(Lazy<tools::state::State>),
+    /// Share one queue between several people and hosts, in PostgreSQL
+    #[cfg(feature = "team")]
+    #[command(subcommand)]
+    Team(Lazy<team::Team>),
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
     Demo(demo::DemoArgs),
@@ -156,6 +162,8 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Summary(arguments) => output.finish(kitchen::summary::run(&session, &arguments.0)),
         Command::Cost(arguments) => output.finish(kitchen::cost::run(&session, &arguments.0)),
         Command::State(command) => tools::state::run(&command.0, &session, &mut output),
+        #[cfg(feature = "team")]
+        Command::Team(command) => team::run(&command.0, &session, &mut output),
         #[cfg(feature = "serve")]
         Command::Serve(arguments) => serve::run(arguments, &session, &mut output),
         Command::Demo(arguments) => demo::run(arguments, &session, &mut output),

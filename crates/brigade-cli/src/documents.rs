@@ -219,6 +219,20 @@ documents! {
     StatusReport,
     SummaryReport,
     SyncPlanReport,
+    #[cfg(feature = "team")]
+    TeamInitReport,
+    #[cfg(feature = "team")]
+    TeamJoinReport,
+    #[cfg(feature = "team")]
+    TeamLeaveReport,
+    #[cfg(feature = "team")]
+    TeamMemberReport,
+    #[cfg(feature = "team")]
+    TeamRuleReport,
+    #[cfg(feature = "team")]
+    TeamStatusReport,
+    #[cfg(feature = "team")]
+    TeamVerifyReport,
     ToolLinesReport,
     TrustReport,
     UpdateReport,

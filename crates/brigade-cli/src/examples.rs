@@ -2,6 +2,8 @@
 
 mod daily;
 mod first_steps;
+#[cfg(feature = "team")]
+mod team;
 
 use clap::Command;
 
@@ -664,7 +666,11 @@ pub(crate) fn help_text(group: &str, command: &str) -> Option<String> {
 
 /// Returns the examples of all commands.
 fn all() -> impl Iterator<Item = &'static Examples> {
-    first_steps::FIRST_STEPS.iter().chain(daily::ROWS).chain(GROUPS)
+    #[cfg(feature = "team")]
+    let team = team::ROWS;
+    #[cfg(not(feature = "team"))]
+    let team: &[Examples] = &[];
+    first_steps::FIRST_STEPS.iter().chain(daily::ROWS).chain(team).chain(GROUPS)
 }
 
 /// Returns the command lines of all examples.

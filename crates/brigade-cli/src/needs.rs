@@ -6,6 +6,8 @@ use brigade::core::NextStep;
 use brigade::{Error, ErrorKind, codes};
 
 use crate::commands::Command;
+#[cfg(feature = "team")]
+use crate::commands::team::Team;
 use crate::commands::tools::call::Call;
 use crate::commands::tools::checkpoint::Checkpoint;
 use crate::commands::tools::{Tools, pack, parity, policy, run, runtime};
@@ -50,6 +52,12 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         | Command::Log(_)
         | Command::Show(_)
         | Command::Why(_) => O::Fails,
+        // Only what concerns the workspace needs one.
+        #[cfg(feature = "team")]
+        Command::Team(command) => match &command.0 {
+            Team::Join(_) | Team::Leave(_) | Team::Status(_) | Team::Verify(_) => O::Fails,
+            Team::Init(_) | Team::Member(_) | Team::Rule(_) => O::Works,
+        },
         #[cfg(feature = "serve")]
         Command::Serve(_) => O::Fails,
         Command::State(_) => O::Fails,

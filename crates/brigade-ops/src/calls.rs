@@ -309,9 +309,9 @@ pub fn invalid_policy(config: &Config) -> Option<Error> {
     Some(Error::new(ErrorKind::Refused, first).because(errors))
 }
 
-/// Returns the path of the queue file for reports.
+/// Returns the path of the queue file for reports, or the address of the team's database.
 pub fn calls_path(context: &WorkspaceContext) -> String {
-    context.absolute(CALLS)
+    context.shared_name().unwrap_or_else(|| context.absolute(CALLS))
 }
 
 /// Shows what a call would run now, beside the last approved call of its tool.

@@ -54,11 +54,15 @@ mod runs;
 mod runtimes;
 mod setup;
 pub mod state;
+#[cfg(feature = "team")]
+pub mod team;
 mod tools;
 mod trust;
 pub mod upstreams;
 mod views;
 mod web_logins;
+#[cfg(not(feature = "team"))]
+mod without_team;
 pub mod work;
 
 pub use brigade_workspace::RUNTIMES;
@@ -123,6 +127,8 @@ pub use setup::init::{MARKER, init_tools, marked_workspace, write_starter};
 pub use setup::{CATALOG_LOCK, Ignore, NewIgnore, OnExisting, Setup};
 pub use state::check::{StateCheck, StateDamage, check_state};
 pub use state::compact::{CompactResult, compact};
+#[cfg(feature = "team")]
+pub use team::joined_store;
 pub use tools::add::{AddedTools, add_policy_rule, add_tools, allow};
 pub use tools::catalog::{contracts, describe, lines, lines_of};
 pub use tools::checking::{CheckSelection, RunChecks, check};
@@ -151,4 +157,6 @@ pub use views::pending::WaitingGroup;
 pub use views::things::NamedThing;
 pub use views::who as caller_name;
 pub use web_logins::WebLogins;
+#[cfg(not(feature = "team"))]
+pub use without_team::joined_store;
 pub use work::brief::brief;

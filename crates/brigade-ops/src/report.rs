@@ -24,6 +24,8 @@ mod runs;
 mod runtimes;
 mod setup;
 mod state;
+#[cfg(feature = "team")]
+mod team;
 mod trust;
 mod upstreams;
 mod views;
@@ -57,6 +59,8 @@ pub use runs::*;
 pub use runtimes::*;
 pub use setup::*;
 pub use state::*;
+#[cfg(feature = "team")]
+pub use team::*;
 pub use trust::*;
 pub use upstreams::*;
 pub use views::*;

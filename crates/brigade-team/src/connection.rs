@@ -20,7 +20,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 /// The maximum number of connections that wait for the next statement.
 const MAX_IDLE: usize = 4;
 
-/// What a member logs in with, besides the address.
+/// What a member logs in with, in addition to the address.
 pub struct Credentials<'a> {
     /// The password, if there is one.
     pub password: Option<String>,
@@ -126,7 +126,7 @@ impl Connection {
     }
 }
 
-/// Waits without a lock or a process to wait for: the server tells nobody when it is back.
+/// Waits without a lock or a process to wait for: a server does not say when it is back.
 fn pause(time: Duration) {
     let lock = Mutex::new(());
     let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);

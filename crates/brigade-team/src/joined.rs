@@ -10,8 +10,7 @@ use crate::error::TeamError;
 use crate::migrate::Schema;
 use crate::url::TeamUrl;
 
-/// The file, relative to the workspace.
-pub const TEAM_FILE: &str = ".brigade/tools/team.toml";
+pub use brigade_call::TEAM as TEAM_FILE;
 
 /// The largest file that is read.
 const FILE_LIMIT: u64 = 256 << 10;
@@ -24,7 +23,7 @@ const HEAD: &str = "# Written by `brigade team join`. It counts only on this hos
 
 /// The team of a workspace, and the keys of reviewers that a person of this host accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Joined {
+pub struct JoinedTeam {
     /// The address of the database.
     pub url: TeamUrl,
     /// The schema of the tables.
@@ -50,13 +49,13 @@ struct TeamFile {
     keys: BTreeMap<String, String>,
 }
 
-impl Joined {
+impl JoinedTeam {
     /// Reads the file, if there is one.
     ///
     /// # Errors
     /// Returns [`TeamError::NotJoined`] if the file was not written on this host for this workspace. Fails if git tracks
     /// it, and on a disk error.
-    pub fn read(fs: &dyn Fs, key: &WorkspaceKey) -> Result<Option<Joined>, TeamError> {
+    pub fn read(fs: &dyn Fs, key: &WorkspaceKey) -> Result<Option<JoinedTeam>, TeamError> {
         let path = RelPath::from_static(TEAM_FILE);
         if !fs.exists(&path)? {
             return Ok(None);
@@ -69,7 +68,7 @@ impl Joined {
         if file.version != 1 {
             return Err(invalid());
         }
-        let joined = Joined {
+        let joined = JoinedTeam {
             url: file.url.parse()?,
             schema: file.schema.parse()?,
             workspace: file.workspace,
@@ -142,8 +141,8 @@ mod tests {
     #[test]
     fn a_file_counts_only_where_it_was_written() {
         let (fs, key) = (MemoryFs::new(), WorkspaceKey::temporary());
-        assert_eq!(Joined::read(&fs, &key), Ok(None));
-        let joined = Joined {
+        assert_eq!(JoinedTeam::read(&fs, &key), Ok(None));
+        let joined = JoinedTeam {
             url: "postgresql://rev-1@db.example/x".parse().unwrap(),
             schema: Schema::default(),
             workspace: "shop".to_owned(),
@@ -151,13 +150,16 @@ mod tests {
             keys: BTreeMap::from([("rev-1".to_owned(), "00".repeat(32))]),
         };
         joined.write(&fs, &key).unwrap();
-        assert_eq!(Joined::read(&fs, &key), Ok(Some(joined)));
-        let foreign = Joined::read(&fs, &WorkspaceKey::temporary());
+        assert_eq!(JoinedTeam::read(&fs, &key), Ok(Some(joined)));
+        let foreign = JoinedTeam::read(&fs, &WorkspaceKey::temporary());
         assert!(matches!(foreign, Err(TeamError::NotJoined(_))), "{foreign:?}");
         let path = RelPath::from_static(TEAM_FILE);
         let text = String::from_utf8(fs.read(&path, FILE_LIMIT).unwrap()).unwrap();
         fs.write_atomic(&path, text.replace("shop", "bank").as_bytes(), FileMode::Private).unwrap();
-        assert!(matches!(Joined::read(&fs, &key), Err(TeamError::NotJoined(_))), "it was changed by hand");
-        assert_eq!((Joined::remove(&fs), Joined::remove(&fs)), (Ok(true), Ok(false)));
+        assert!(
+            matches!(JoinedTeam::read(&fs, &key), Err(TeamError::NotJoined(_))),
+            "it was changed by hand"
+        );
+        assert_eq!((JoinedTeam::remove(&fs), JoinedTeam::remove(&fs)), (Ok(true), Ok(false)));
     }
 }

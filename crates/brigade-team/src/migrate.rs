@@ -60,7 +60,7 @@ impl Schema {
 
 /// The result of making the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Initialized {
+pub struct TeamTables {
     /// Whether the team was made now.
     pub created: bool,
     /// The id of the team.
@@ -78,7 +78,7 @@ pub(crate) const GROUPS: [&str; 4] = ["queuer", "reviewer", "runner", "auditor"]
 
 /// Makes what is missing: roles, schema, tables, functions and the id of the team. Each version is one transaction, and
 /// other programs that migrate wait.
-pub(crate) fn migrate(connection: &Arc<Connection>) -> Result<Initialized, TeamError> {
+pub(crate) fn migrate(connection: &Arc<Connection>) -> Result<TeamTables, TeamError> {
     let mut lease = connection.take(Tables::Any)?;
     lease.run("SELECT pg_advisory_lock(hashtextextended('@schema@', 1))")?;
     let made = migrate_locked(&mut lease, connection.schema());
@@ -87,7 +87,7 @@ pub(crate) fn migrate(connection: &Arc<Connection>) -> Result<Initialized, TeamE
     made
 }
 
-fn migrate_locked(lease: &mut Lease, schema: &Schema) -> Result<Initialized, TeamError> {
+fn migrate_locked(lease: &mut Lease, schema: &Schema) -> Result<TeamTables, TeamError> {
     for group in GROUPS {
         lease.run(&format!(
             "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '@schema@_{group}') THEN \
@@ -123,7 +123,7 @@ fn migrate_locked(lease: &mut Lease, schema: &Schema) -> Result<Initialized, Tea
         &[],
     )?;
     let team = lease.rows("SELECT id FROM @schema@.team", &[])?;
-    Ok(Initialized {
+    Ok(TeamTables {
         created: !created.is_empty(),
         team_id: team[0].try_get(0)?,
         version: known,

@@ -7,7 +7,7 @@ use ed25519_dalek::VerifyingKey;
 
 use crate::connection::{Connection, Lease, Tables};
 use crate::error::TeamError;
-use crate::migrate::{GROUPS, Initialized, migrate};
+use crate::migrate::{GROUPS, TeamTables, migrate};
 use crate::signature::{fingerprint_of_key, hex};
 
 words! {
@@ -81,11 +81,11 @@ impl Owner {
         Owner { connection: Arc::new(connection) }
     }
 
-    /// Makes roles, tables and functions that are missing. Does nothing if there are none.
+    /// Makes roles, tables and functions that are missing. Changes nothing if all exist.
     ///
     /// # Errors
     /// Fails if the login may not, or the tables are of a newer version.
-    pub fn init(&self) -> Result<Initialized, TeamError> {
+    pub fn init(&self) -> Result<TeamTables, TeamError> {
         migrate(&self.connection)
     }
 

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use brigade_call::{Approvals, ApprovedBy, CallStatus, Checkpoint};
 use brigade_core::{Dialect, Json, Timestamp};
 use brigade_queue::{
-    CallQuery, Chain, CheckpointList, Checkpoints, Detail, ExaminedReceipt, ExaminedRun, Finding,
-    FoundReceipt, FoundRecord, Order, QueueError, ReceiptQuery, RecentCalls, Records, RunList, Snapshot,
-    StoredCall, StoredCheckpoint, StoredReceipt, Tampering, Verification,
+    CallQuery, Chain, CheckpointList, Checkpoints, Detail, ExaminedReceipt, ExaminedRun, FoundReceipt,
+    FoundRecord, Order, QueueError, ReceiptQuery, RecentCalls, Records, RunList, Snapshot, StoredCall,
+    StoredCheckpoint, StoredReceipt, Verification,
 };
 use postgres::Row;
 use postgres::types::ToSql;
@@ -18,9 +18,10 @@ use crate::connection::{Lease, Tables};
 use crate::error::TeamError;
 use crate::signature::{Approval, Subject};
 use crate::store::Core;
+use crate::verify::check_chains;
 
 /// The number of calls that are read at once.
-const PAGE: i64 = 256;
+pub(crate) const PAGE: i64 = 256;
 
 /// The columns of a call. The database's clock decides whether a claim has expired.
 const COLUMNS: &str = "c.record, c.sequence, c.revision, c.approved_revision, \
@@ -46,7 +47,7 @@ pub(crate) struct TeamSnapshot {
 }
 
 impl TeamSnapshot {
-    fn rows(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, TeamError> {
+    pub(crate) fn rows(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, TeamError> {
         match &self.source {
             Source::Any => self.core.connection.take(Tables::Current)?.rows(sql, values),
             Source::Own(lease) => lease.lock().unwrap_or_else(PoisonError::into_inner).rows(sql, values),
@@ -101,7 +102,7 @@ impl TeamSnapshot {
                 let is_pending = matches!(stored.call.status, CallStatus::Pending | CallStatus::Held);
                 let approved: Option<i64> = row.try_get(3)?;
                 let of_revision = if is_pending { revision } else { approved.unwrap_or(0) };
-                undecided.push(Undecided { place: calls.len(), of_revision, need, by: row.try_get(5)? });
+                undecided.push(OpenCall { place: calls.len(), of_revision, need, by: row.try_get(5)? });
             }
             calls.push(stored);
         }
@@ -111,17 +112,19 @@ impl TeamSnapshot {
         Ok(calls)
     }
 
-    fn count_approvals(&self, calls: &mut [StoredCall], undecided: &[Undecided]) -> Result<(), TeamError> {
-        let ids: Vec<&str> = undecided.iter().map(|one| calls[one.place].call.id.as_str()).collect();
-        let rows = self.rows(
-            "SELECT a.call_id, a.revision, a.member, a.public_key, a.shared, a.hosts, a.signed_at, a.signature
-             FROM @schema@.approvals a JOIN @schema@.members m ON m.name = a.member
-                 AND m.public_key = a.public_key AND m.removed_at IS NULL AND 'reviewer' = ANY (m.roles)
-             WHERE a.workspace = $1 AND a.call_id = ANY ($2) ORDER BY a.signed_at, a.member",
-            &[&self.core.workspace, &ids],
-        )?;
+    /// Reads the approvals of calls, by call and revision, in the order in which they were given.
+    pub(crate) fn approvals(
+        &self,
+        ids: &[&str],
+        join: &str,
+    ) -> Result<BTreeMap<(String, i64), Vec<Approval>>, TeamError> {
+        let sql = format!(
+            "SELECT a.call_id, a.revision, a.member, a.public_key, a.shared, a.hosts, a.signed_at, a.signature \
+             FROM @schema@.approvals a {join} WHERE a.workspace = $1 AND a.call_id = ANY ($2) \
+             ORDER BY a.signed_at, a.member"
+        );
         let mut approvals: BTreeMap<(String, i64), Vec<Approval>> = BTreeMap::new();
-        for row in &rows {
+        for row in &self.rows(&sql, &[&self.core.workspace, &ids])? {
             let approval = Approval {
                 member: row.try_get(2)?,
                 public_key: row.try_get(3)?,
@@ -132,6 +135,14 @@ impl TeamSnapshot {
             };
             approvals.entry((row.try_get(0)?, row.try_get(1)?)).or_default().push(approval);
         }
+        Ok(approvals)
+    }
+
+    fn count_approvals(&self, calls: &mut [StoredCall], undecided: &[OpenCall]) -> Result<(), TeamError> {
+        let ids: Vec<&str> = undecided.iter().map(|one| calls[one.place].call.id.as_str()).collect();
+        let of_roster = "JOIN @schema@.members m ON m.name = a.member AND m.public_key = a.public_key
+                         AND m.removed_at IS NULL AND 'reviewer' = ANY (m.roles)";
+        let approvals = self.approvals(&ids, of_roster)?;
         for one in undecided {
             let stored = &mut calls[one.place];
             let id = stored.call.id.as_str().to_owned();
@@ -176,91 +187,6 @@ impl TeamSnapshot {
         Ok(list)
     }
 
-    /// Checks every host's chain, and that calls and receipts name each other.
-    fn verify(&self, from: u64) -> Result<Verification, TeamError> {
-        let mut verification = Verification::default();
-        let mut add = |sequence: i64, run: &str, tampering, detail| {
-            let sequence = u64::try_from(sequence).ok();
-            if sequence.is_none_or(|sequence| from <= sequence) {
-                let run_id = run.to_owned();
-                verification.findings.push(Finding { sequence, line: None, run_id, tampering, detail });
-            }
-        };
-        let (mut checked, mut last_of_all) = (0, 0);
-        for chain in self.rows(
-            "SELECT name, sequence, link FROM @schema@.hosts WHERE workspace = $1 ORDER BY name",
-            &[&self.core.workspace],
-        )? {
-            let (host, last, last_link): (&str, i64, &str) =
-                (chain.try_get(0)?, chain.try_get(1)?, chain.try_get(2)?);
-            let (mut expected, mut link) = (1, String::new());
-            loop {
-                let rows = self.rows(
-                    &format!(
-                        "SELECT sequence, run_id, sha256, link, body FROM @schema@.receipts \
-                         WHERE workspace = $1 AND host = $2 AND $3 <= sequence ORDER BY sequence LIMIT {PAGE}"
-                    ),
-                    &[&self.core.workspace, &host, &expected],
-                )?;
-                for row in &rows {
-                    let (sequence, run, sha256): (i64, &str, &str) =
-                        (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-                    let (stored, body): (&str, &[u8]) = (row.try_get(3)?, row.try_get(4)?);
-                    if sequence != expected {
-                        add(expected, "", Tampering::Removed, "an entry of the host's chain is missing");
-                    }
-                    if brigade_core::Fingerprint::of_bytes(body).to_hex() != sha256 {
-                        add(
-                            sequence,
-                            run,
-                            Tampering::Changed,
-                            "the receipt does not have the bytes of its entry",
-                        );
-                    }
-                    link = link_after(&link, host, sequence, run, sha256);
-                    if link != stored {
-                        add(
-                            sequence,
-                            run,
-                            Tampering::Changed,
-                            "the entry does not continue the host's chain",
-                        );
-                        stored.clone_into(&mut link);
-                    }
-                    checked += u64::from(from <= u64::try_from(sequence).unwrap_or(0));
-                    expected = sequence + 1;
-                }
-                if rows.len() < PAGE as usize {
-                    break;
-                }
-            }
-            if expected <= last {
-                add(expected, "", Tampering::CutOff, "the host's chain ends before its last entry");
-            } else if link != last_link {
-                add(last, "", Tampering::Changed, "the host's chain does not end as its host recorded");
-            }
-            last_of_all = last_of_all.max(u64::try_from(expected - 1).unwrap_or(0));
-        }
-        for row in self.rows(
-            "SELECT c.run_id FROM @schema@.calls c WHERE c.workspace = $1 AND c.run_id IS NOT NULL
-                AND c.status <> 'running' AND NOT EXISTS (SELECT FROM @schema@.receipts r
-                    WHERE r.workspace = $1 AND r.run_id = c.run_id AND NOT r.is_late AND NOT r.is_aside)",
-            &[&self.core.workspace],
-        )? {
-            let run: &str = row.try_get(0)?;
-            let run_id = run.to_owned();
-            verification.findings.push(Finding {
-                sequence: None,
-                line: None,
-                run_id,
-                tampering: Tampering::Removed,
-                detail: "its call has run, and it has no receipt",
-            });
-        }
-        (verification.checked, verification.last) = (checked, last_of_all);
-        Ok(verification)
-    }
-
     fn known_checkpoints(&self) -> Result<Vec<Checkpoint>, TeamError> {
         let mut found = Vec::new();
         self.each("c.has_checkpoints AND $2 = ''", "", Order::Queued, &mut |stored| {
@@ -273,18 +199,12 @@ impl TeamSnapshot {
 }
 
 /// A call whose approvals count.
-struct Undecided {
+struct OpenCall {
     place: usize,
     of_revision: i64,
     need: i32,
     /// Who queued it.
     by: String,
-}
-
-/// Returns the link of an entry after another one, as the database computes it.
-fn link_after(link: &str, host: &str, sequence: i64, run: &str, sha256: &str) -> String {
-    let text = format!("brigade.team-receipt.v1\n{link}\n{host}\n{sequence}\n{run}\n{sha256}");
-    brigade_core::Fingerprint::of_bytes(text.as_bytes()).to_hex()
 }
 
 /// Reads the receipt of a row with run, bytes and sha256.
@@ -374,7 +294,7 @@ impl Snapshot for TeamSnapshot {
             }
         }
         Ok(match chain {
-            Chain::From(first) => self.verify(first)?,
+            Chain::From(first) => check_chains(self, first)?.into_verification(),
             Chain::Trust => Verification::default(),
         })
     }

@@ -8,11 +8,13 @@ use brigade_queue::{Durability, QueueError, Snapshot, Store, Transaction};
 
 use crate::connection::{Connection, Lease, Tables};
 use crate::error::TeamError;
+use crate::renewal::{LeaseLost, Renewals};
 use crate::roster::{Member, members};
 use crate::signature::Signer;
 use crate::snapshot::{Source, TeamSnapshot};
 use crate::status::{TeamStatus, status};
 use crate::transaction::TeamTransaction;
+use crate::verify::{TeamVerification, verify};
 
 /// How a host takes part in a team.
 pub struct TeamStoreOptions {
@@ -30,6 +32,8 @@ pub struct TeamStoreOptions {
     pub host: String,
     /// How many seconds a claim is valid without a renewal, 2 to 3600.
     pub lease_seconds: u16,
+    /// Ends the runs of this process, because their lease is lost.
+    pub lease_lost: Option<LeaseLost>,
 }
 
 /// The parts of a store that its snapshots and transactions share.
@@ -41,6 +45,8 @@ pub(crate) struct Core {
     pub(crate) signer: Signer,
     pub(crate) host: String,
     pub(crate) lease_seconds: i32,
+    pub(crate) lease_lost: Option<LeaseLost>,
+    pub(crate) renewals: Renewals,
 }
 
 /// Keeps the queue of a workspace in the database of a team.
@@ -53,7 +59,16 @@ pub struct TeamStore(Arc<Core>);
 impl TeamStore {
     /// Creates the store. Opens no connection.
     pub fn new(options: TeamStoreOptions) -> TeamStore {
-        let TeamStoreOptions { connection, workspace, team_id, keys, signer, host, lease_seconds } = options;
+        let TeamStoreOptions {
+            connection,
+            workspace,
+            team_id,
+            keys,
+            signer,
+            host,
+            lease_seconds,
+            lease_lost,
+        } = options;
         TeamStore(Arc::new(Core {
             connection: Arc::new(connection),
             workspace,
@@ -62,6 +77,8 @@ impl TeamStore {
             signer,
             host,
             lease_seconds: i32::from(lease_seconds),
+            lease_lost,
+            renewals: Renewals::default(),
         }))
     }
 
@@ -85,6 +102,14 @@ impl TeamStore {
     /// Fails if the database cannot be read.
     pub fn members(&self) -> Result<Vec<Member>, TeamError> {
         members(&mut self.lease()?)
+    }
+
+    /// Verifies the chains and receipts of all hosts, and the approvals of each call that ran.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be read.
+    pub fn verify(&self) -> Result<TeamVerification, TeamError> {
+        verify(&TeamSnapshot { core: self.0.clone(), source: Source::Any })
     }
 
     /// Reports how the team is.

@@ -1,16 +1,18 @@
 //! Writes calls, receipts and checkpoints, each step by the function of the database for it.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brigade_call::{Call, CallStatus, Checkpoint, LedgerLink, Receipt};
 use brigade_core::{CallId, Json, RunId};
 use brigade_queue::{
-    ChainEnd, NewReceipt, OnRunTaken, QueueError, RecordedReceipt, Snapshot, StoredCall, StoredCheckpoint,
-    StoredReceipt, Transaction,
+    CallQuery, ChainEnd, NewReceipt, OnRunTaken, QueueError, RecordedReceipt, Snapshot, StoredCall,
+    StoredCheckpoint, StoredReceipt, Transaction,
 };
 
 use crate::connection::Lease;
 use crate::error::TeamError;
+use crate::renewal::{HeldClaim, uptime};
 use crate::signature::{Approval, Subject};
 use crate::snapshot::{Source, TeamSnapshot, created};
 use crate::store::Core;
@@ -102,8 +104,8 @@ impl TeamTransaction {
     }
 }
 
-/// Writes one call. Returns whether it is stored as it was given: an approval may be one of several that are needed.
-fn put_one(core: &Core, lease: &mut Lease, stored: &mut StoredCall) -> Result<IsWhole, QueueError> {
+/// Writes one call.
+fn put_one(core: &Core, lease: &mut Lease, stored: &mut StoredCall) -> Result<PutOutcome, QueueError> {
     let call = &stored.call;
     let (id, run) = (call.id.clone(), call.claim.as_ref().map(|claim| claim.run_id.clone()));
     let failed = |error: TeamError| error.of_step(&id, run.as_ref());
@@ -118,7 +120,7 @@ fn put_one(core: &Core, lease: &mut Lease, stored: &mut StoredCall) -> Result<Is
         let rows = lease.rows(sql, &[&ws, &call.id.as_str(), &created(call.created_at), &record]);
         let place: i64 = rows.and_then(|rows| Ok(rows[0].try_get(0)?)).map_err(failed)?;
         stored.sequence = u64::try_from(place).unwrap_or(0);
-        return Ok(IsWhole::Yes);
+        return Ok(PutOutcome::Stored);
     }
     let base = i64::try_from(stored.revision).unwrap_or(i64::MAX) - 1;
     let before = before(lease, ws, &call.id).map_err(failed)?;
@@ -135,21 +137,33 @@ fn put_one(core: &Core, lease: &mut Lease, stored: &mut StoredCall) -> Result<Is
             let lease_seconds = core.lease_seconds;
             let values: [&(dyn postgres::types::ToSql + Sync); 7] =
                 [&ws, &call.id.as_str(), &base, &record, &run.as_str(), &core.host, &lease_seconds];
-            lease.rows(sql, &values).map_err(failed)?;
-            return Ok(IsWhole::Yes);
+            let rows = lease.rows(sql, &values).map_err(failed)?;
+            let fence = rows[0].try_get(0).map_err(|error| failed(error.into()))?;
+            return Ok(PutOutcome::Claimed(HeldClaim {
+                workspace: core.workspace.clone(),
+                call: call.id.to_string(),
+                run: run.to_string(),
+                fence,
+                lease_seconds,
+            }));
         }
         (_, CallStatus::Rejected) if call.withdrawn => "SELECT @schema@.withdraw_call($1, $2, $3, $4)",
         _ => return review(core, lease, stored, base, &record).map_err(failed),
     };
     lease.rows(sql, &[&ws, &call.id.as_str(), &base, &record]).map_err(failed)?;
-    Ok(IsWhole::Yes)
+    Ok(if before.status == "running" { PutOutcome::Ended } else { PutOutcome::Stored })
 }
 
-/// Whether a call is stored as it was given.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum IsWhole {
-    Yes,
-    No,
+/// How a call was written.
+enum PutOutcome {
+    /// It is stored as it was given.
+    Stored,
+    /// It is claimed by this process.
+    Claimed(HeldClaim),
+    /// Its run has ended.
+    Ended,
+    /// Only an approval was stored, which is one of several that are needed.
+    PartlyApproved,
 }
 
 /// Records a decision of this member, signed if it approves.
@@ -159,7 +173,7 @@ fn review(
     stored: &StoredCall,
     base: i64,
     record: &str,
-) -> Result<IsWhole, TeamError> {
+) -> Result<PutOutcome, TeamError> {
     let Call { id, status, approval, reviewed_at, .. } = &stored.call;
     let ws = core.workspace.as_str();
     let signed = match (status, approval) {
@@ -189,7 +203,7 @@ fn review(
         &[&ws, &id.as_str(), &base, &record, &key, &shared, &hosts, &at, &signature],
     )?;
     let revision: i64 = rows[0].try_get(0)?;
-    Ok(if revision == base { IsWhole::No } else { IsWhole::Yes })
+    Ok(if revision == base { PutOutcome::PartlyApproved } else { PutOutcome::Stored })
 }
 
 /// Returns the record of a call as it is stored. Sequence, revision and approvals have their own columns.
@@ -240,22 +254,29 @@ impl Transaction for TeamTransaction {
     }
 
     fn put(&mut self, calls: &mut [StoredCall]) -> Result<(), QueueError> {
-        let mut partly = Vec::new();
-        self.step(|core, lease| {
-            for (place, stored) in calls.iter_mut().enumerate() {
-                if put_one(core, lease, stored)? == IsWhole::No {
-                    partly.push(place);
+        let since = uptime();
+        let outcomes = self.step(|core, lease| {
+            calls.iter_mut().map(|stored| put_one(core, lease, stored)).collect::<Result<Vec<_>, _>>()
+        })?;
+        for (stored, outcome) in calls.iter_mut().zip(outcomes) {
+            let core = self.core();
+            match outcome {
+                PutOutcome::Stored => {}
+                PutOutcome::Claimed(claim) => {
+                    core.renewals.begin(&core.connection, claim, since, &core.lease_lost);
+                }
+                PutOutcome::Ended => {
+                    let run = stored.call.claim.as_ref().map(|claim| claim.run_id.as_str());
+                    core.renewals.end(run.unwrap_or_default());
+                }
+                PutOutcome::PartlyApproved => {
+                    let id = stored.call.id.clone();
+                    self.snapshot.calls(&CallQuery::Id(&id), &mut |record| {
+                        *stored = record.into_stored().expect("the database keeps whole records");
+                        ControlFlow::Break(())
+                    })?;
                 }
             }
-            Ok(())
-        })?;
-        for place in partly {
-            let id = calls[place].call.id.clone();
-            let query = brigade_queue::CallQuery::Id(&id);
-            self.snapshot.calls(&query, &mut |record| {
-                calls[place] = record.into_stored().expect("the database keeps whole records");
-                std::ops::ControlFlow::Break(())
-            })?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use suite::common::TestHost;
 use suite::{StoreUnderTest, any_change, remembers};
 use world::World;
 
-/// A workspace of its own, of a member with every role.
+/// A separate workspace, of a member with every role.
 struct PostgresStore(Arc<dyn Store>);
 
 impl PostgresStore {

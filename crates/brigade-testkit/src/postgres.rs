@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
+/// The number of the account without rights, for a machine without an account of PostgreSQL.
+const UNPRIVILEGED: &str = "65534";
+
 /// Starts the server, prints its directory, and ends it once the standard input ends: with the test program.
 const SCRIPT: &str = r#"
 set -e
@@ -36,6 +39,7 @@ impl Postgres {
     ///
     /// # Panics
     /// Panics if the server cannot be started.
+    #[allow(clippy::print_stdout, reason = "the output of a test says what it skipped")]
     pub fn get(test: &str) -> Option<&'static Postgres> {
         static SERVER: OnceLock<Option<Postgres>> = OnceLock::new();
         let server = SERVER.get_or_init(|| Some(start(&programs()?)));
@@ -74,7 +78,7 @@ fn start(programs: &PathBuf) -> Postgres {
     if is_root {
         let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
         let user =
-            if users.lines().any(|line| line.starts_with("postgres:")) { "postgres" } else { "nobody" };
+            if users.lines().any(|line| line.starts_with("postgres:")) { "postgres" } else { UNPRIVILEGED };
         command.args(["--reuid", user, "--clear-groups", "sh"]);
     }
     command.args(["-c", SCRIPT, "sh"]).arg(programs).current_dir("/");

@@ -15,7 +15,7 @@ use brigade_exec::HostEnvironment;
 use brigade_fs::{CancelReading, Fs, WorkspaceKey};
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
-use brigade_queue::{JournalStore, LocalHost, Queue, Store};
+use brigade_queue::{JournalStore, LocalHost, Queue, SharedHost, Store};
 use brigade_redact::Redactor;
 
 use crate::gather;
@@ -139,7 +139,16 @@ impl WorkspaceContext {
     /// Opens the queue. Reads and writes nothing.
     pub fn queue(&self) -> Queue {
         let store = self.store.clone().unwrap_or_else(|| self.files_of_calls.clone());
-        Queue::new(store, Arc::new(LocalHost::new(self.fs.clone())))
+        let local = LocalHost::new(self.fs.clone());
+        match store.shared_name() {
+            Some(_) => Queue::new(store, Arc::new(SharedHost(local))),
+            None => Queue::new(store, Arc::new(local)),
+        }
+    }
+
+    /// Returns the name of the store of calls, if several hosts share it.
+    pub fn shared_name(&self) -> Option<String> {
+        self.store.as_ref()?.shared_name()
     }
 
     /// Returns the journal of calls; `None` if the host uses another store.

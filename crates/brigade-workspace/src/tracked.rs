@@ -1,7 +1,7 @@
 //! Files of the workspace that count only on this host. What git tracks does not count, because a cloned repository may
 //! have brought it. Of the configuration, a person may accept the bytes as they are.
 
-use brigade_call::SeenPart;
+use brigade_call::{CALLS, SeenPart, TEAM};
 use brigade_core::{ConfigIssue, Fingerprint};
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_policy::approval::ReviewState;
@@ -15,8 +15,7 @@ use crate::trust::{TrustKind, TrustStore, TrustTarget};
 const CONFIGURATION: [&str; 3] = [POLICY, GATEWAY, PROFILES];
 
 /// Files that hold approvals and answers. One that git tracks is never accepted.
-const STATE: [&str; 3] =
-    [".brigade/tools/calls.jsonl", ".brigade/tools/state.db", ".brigade/tools/state.db-wal"];
+const STATE: [&str; 4] = [CALLS, ".brigade/tools/state.db", ".brigade/tools/state.db-wal", TEAM];
 
 /// The directory of pins, which git must not track, either.
 const PINS: &str = ".brigade/tools/pins";

@@ -32,11 +32,12 @@
 //! | `kitchen` | several workers on a list of tasks |
 //! | `memories`, `pull_requests` | what built-in tools stored; only with the feature `builtin` |
 //!
-//! Both features are on by default:
+//! The features are on by default:
 //!
 //! * `mcp` calls tools of MCP servers. Without it, `tokio` is not built and such calls are refused.
 //! * `builtin` has the functions of the built-in tools, and brings SQLite. Without it, their calls fail with
 //!   `not_available_here`.
+//! * `team` lets several people and hosts share one queue, and brings the client of PostgreSQL.
 //!
 //! The crate does not read arguments, does not print, and installs no signal handler; a host sets clock, variables,
 //! files and store through `Env`.
@@ -176,6 +177,8 @@ pub use agent_calls::{AgentCall, AgentCalls, Output, RequestOutcome, RunRequestO
 pub use agents::Agents;
 pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
 pub use brigade_harness::{Scope, Transport};
+#[cfg(feature = "team")]
+pub use brigade_ops::team;
 pub use brigade_ops::{
     ArgsSource, CallFilter, CallList, CallPage, Calls, Checkpoints, Clients, ConnectRequest, ConnectStep,
     Declare, EnableChange, EnableRequest, Error, ErrorKind, HistoryFilter, ImportMcpRequest, LogReach,

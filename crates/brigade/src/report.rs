@@ -49,6 +49,11 @@ pub use brigade_ops::{
     ShadowedRow, ShowReport, ShownTool, SkippedInstall, SourceDetailRow, StateReason, StatsReport,
     Suggestion, ToolLinesReport, ToolStats, VersionRow,
 };
+#[cfg(feature = "team")]
+pub use brigade_ops::{
+    TeamChecked, TeamDatabase, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMember, TeamMemberReport,
+    TeamProblem, TeamReviewer, TeamRule, TeamRuleReport, TeamRunner, TeamStatusReport, TeamVerifyReport,
+};
 pub use brigade_projection::{
     AdviceCode, AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport,
     HarnessTool, Lossiness, OrphanReason, OrphanReport, PlaceFormat, ProjectionAction, ProjectionReason,

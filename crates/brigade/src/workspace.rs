@@ -295,6 +295,12 @@ impl Workspace {
         self.room.calls()
     }
 
+    /// Returns the operations on the team of the workspace.
+    #[cfg(feature = "team")]
+    pub fn team(&self) -> brigade_ops::team::Team {
+        brigade_ops::team::Team::new(self.room.context.clone())
+    }
+
     /// Returns the operations on runs.
     pub fn runs(&self) -> Runs {
         Runs::new(self.room.context.clone())

@@ -4,8 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use brigade_call::Paths;
-use brigade_fs::Fs;
-use brigade_ops::{Calls, Checkpoints};
+use brigade_fs::{Fs, WorkspaceKey};
+use brigade_ops::{Calls, Checkpoints, joined_store};
 use brigade_queue::JournalStore;
 use brigade_workspace::{DeferredSync, Digests, Memory, TrustStore, WorkspaceContext, workspace_key};
 
@@ -50,6 +50,10 @@ impl WorkspaceInner {
         let context = WorkspaceContext {
             #[cfg(feature = "builtin")]
             names: Some(Arc::new(brigade_tasks::NameResolver::new(stores.clone()))),
+            store: env
+                .store
+                .clone()
+                .or_else(|| joined_store(&fs, &key, &env.environment, env.lock_timeout, env.cancel.clone())),
             ..context(fs, &env, &memory, (Arc::default(), trust), files_of_calls)
         };
         WorkspaceInner {
@@ -70,6 +74,7 @@ impl WorkspaceInner {
         let (env, memory) = (change(self.env.clone()), self.memory.clone());
         let context = WorkspaceContext {
             names: self.context.names.clone(),
+            store: env.store.clone().or_else(|| self.context.store.clone()),
             ..context(fs.clone(), &env, &memory, (digests.clone(), trust.clone()), files_of_calls.clone())
         };
         WorkspaceInner {

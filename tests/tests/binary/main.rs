@@ -132,6 +132,7 @@ mod slips;
 mod specification;
 mod state_damage;
 mod switching;
+mod team;
 mod work_inbox;
 mod work_waiting;
 mod workspace_init;

@@ -22,6 +22,8 @@ mod runs;
 mod runtimes;
 mod setup;
 mod state;
+#[cfg(feature = "team")]
+mod team;
 mod trust;
 mod work;
 

@@ -178,7 +178,7 @@ impl<'s> Project<'s> {
     fn cargo_test(&self) -> Option<String> {
         let table = self.toml()?;
         if at(&table, &["workspace"]).is_some() {
-            return Some("cargo test --workspace".to_owned());
+            return Some("cargo test --workspace".to_owned()); // Cargo's own `--workspace`.
         }
         let is_part =
             ancestors(self.folder).any(|folder| self.known.contains(inside(folder, "Cargo.toml").as_str()));

@@ -310,6 +310,8 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'BR008', MESSAGE = 'the run has a receipt already';
     END IF;
     PERFORM @schema@.write_call(old, new_record, ARRAY['running']);
+    INSERT INTO @schema@.hosts (workspace, name) VALUES (ws, old.host)
+    ON CONFLICT (workspace, name) DO UPDATE SET last_seen_at = clock_timestamp();
     now_fence := old.fence;
 END $$;
 
@@ -319,11 +321,14 @@ RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     who text := @schema@.require_role(ARRAY['runner'], ws);
+    on_host text;
 BEGIN
     UPDATE @schema@.calls SET lease_until = clock_timestamp() + make_interval(secs => lease_seconds)
     WHERE workspace = ws AND id = call AND status = 'running' AND run_id = run AND claimed_by = who
-        AND fence = at_fence AND clock_timestamp() < lease_until AND lease_seconds BETWEEN 2 AND 3600;
-    RETURN FOUND;
+        AND fence = at_fence AND clock_timestamp() < lease_until AND lease_seconds BETWEEN 2 AND 3600
+    RETURNING host INTO on_host;
+    UPDATE @schema@.hosts SET last_seen_at = clock_timestamp() WHERE workspace = ws AND name = on_host;
+    RETURN on_host IS NOT NULL;
 END $$;
 
 -- Ends a call by the receipt of its run, while the claim is valid.

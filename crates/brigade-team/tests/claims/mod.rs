@@ -42,10 +42,39 @@ fn an_expired_claim_is_interrupted_and_reports_are_late() {
     assert_eq!(view.receipts(9).unwrap().receipts[0].receipt.status().as_str(), "interrupted");
     let verified = view.verify(1).unwrap();
     assert_eq!((verified.checked, verified.findings), (2, vec![]), "the chains of two hosts");
+    let problems = || {
+        let findings = store.verify().unwrap().findings.into_iter();
+        findings.map(|finding| finding.problem).collect::<Vec<_>>()
+    };
+    assert_eq!(problems(), ["late"], "and its approval is valid");
+    world.as_owner("DELETE FROM @schema@.approvals");
+    assert_eq!(problems(), ["late", "unsigned"]);
     assert_eq!(world.as_owner("UPDATE @schema@.receipts SET body = '{}' WHERE is_late"), 1);
     assert_eq!(view.verify(1).unwrap().findings.len(), 1);
     world.as_owner("DELETE FROM @schema@.receipts WHERE NOT is_late");
     assert_eq!(view.verify(1).unwrap().findings.len(), 3, "and its call has no receipt");
+}
+
+#[test]
+fn a_claim_is_renewed_until_it_is_lost() {
+    let Some(world) = World::new("renewed", &[("all", ALL)]) else { return };
+    let (store, lost) = world.short_store("all");
+    let queue = queue_on(store);
+    for (id, run) in [("call-a", "run-a"), ("call-b", "run-b")] {
+        enqueue(&queue, id, id, 1).unwrap();
+        approve(&queue, id, 2).unwrap();
+        start(&queue, id, run, 3).unwrap();
+    }
+    // The server waits until the claims are older than their lease.
+    let waited =
+        "DO $$ BEGIN WHILE EXISTS (SELECT FROM @schema@.calls WHERE lease_until < now() + interval '3s')
+                  LOOP PERFORM pg_sleep(0.1); END LOOP; END $$";
+    world.as_owner(waited);
+    finish(&queue, "call-a", "run-a", "completed", 6, Vec::new()).unwrap();
+    assert!(lost.try_recv().is_err());
+    world.as_owner("UPDATE @schema@.calls SET lease_until = 'epoch' WHERE id = 'call-b'");
+    lost.recv_timeout(std::time::Duration::from_secs(30)).unwrap();
+    assert_eq!(stored(&queue.read().unwrap(), "call-b").call.status, CallStatus::Interrupted);
 }
 
 #[test]

@@ -1,24 +1,25 @@
-//! A team in a schema of its own, with members who have keys.
+//! A team in a separate schema, with members who have keys.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use brigade_fs::{FsError, FsErrorKind};
 use brigade_queue::{LocalHost, Queue, SharedHost};
 use brigade_team::{
-    Connection, Credentials, Initialized, NewMember, Owner, Role, Schema, TeamError, TeamStore,
-    TeamStoreOptions,
+    Connection, Credentials, NewMember, Owner, Role, Schema, TeamError, TeamStore, TeamStoreOptions,
+    TeamTables,
 };
 use brigade_testkit::Postgres;
 use ed25519_dalek::SigningKey;
 
-/// A team in a schema of its own.
+/// A team in a separate schema.
 pub struct World {
     server: &'static Postgres,
     pub schema: Schema,
     pub owner: Owner,
-    pub made: Initialized,
+    pub made: TeamTables,
     members: Vec<String>,
 }
 
@@ -95,7 +96,25 @@ impl World {
             signer: Arc::new(move || Ok(Some(key(&member)))),
             host: host.to_owned(),
             lease_seconds: 60,
+            lease_lost: None,
         })
+    }
+
+    /// Returns the store of a member with claims of two seconds, and what says that one was lost.
+    pub fn short_store(&self, member: &str) -> (TeamStore, Receiver<()>) {
+        let (say, said) = channel();
+        let member = member.to_owned();
+        let store = TeamStore::new(TeamStoreOptions {
+            connection: connection(&self.server.url("postgres", &self.login(&member)), &self.schema).unwrap(),
+            workspace: "shop".to_owned(),
+            team_id: self.made.team_id.clone(),
+            keys: BTreeMap::from([(self.login(&member), hex_key(&member))]),
+            signer: Arc::new(move || Ok(Some(key(&member)))),
+            host: "host".to_owned(),
+            lease_seconds: 2,
+            lease_lost: Some(Arc::new(move || say.send(()).unwrap())),
+        });
+        (store, said)
     }
 
     pub fn queue(&self, member: &str) -> Queue {

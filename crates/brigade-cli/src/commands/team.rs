@@ -1,0 +1,66 @@
+//! `brigade team`
+
+mod init;
+mod join;
+mod leave;
+mod member;
+mod rule;
+mod status;
+mod verify;
+
+use brigade::team::TeamPlace;
+use brigade::{Error, Exit};
+use clap::{Args, Subcommand};
+
+use crate::lazy::Lazy;
+use crate::output::Output;
+use crate::session::Session;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Team {
+    Init(init::InitArgs),
+    Join(join::JoinArgs),
+    Leave(leave::LeaveArgs),
+    /// Add, remove and list the members of the team
+    #[command(subcommand)]
+    Member(Lazy<member::Member>),
+    /// Add, remove and list the rules about how many people approve
+    #[command(subcommand)]
+    Rule(Lazy<rule::Rule>),
+    Status(status::StatusArgs),
+    Verify(verify::VerifyArgs),
+}
+
+pub(crate) fn run(command: &Team, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
+    match command {
+        Team::Init(arguments) => output.finish(init::run(session, arguments)),
+        Team::Join(arguments) => join::run(session, arguments, output),
+        Team::Leave(arguments) => output.finish(leave::run(session, arguments)),
+        Team::Member(command) => member::run(&command.0, session, output),
+        Team::Rule(command) => output.finish(rule::run(&command.0, session)),
+        Team::Status(arguments) => output.finish(status::run(session, arguments)),
+        Team::Verify(arguments) => output.finish(verify::run(session, arguments)),
+    }
+}
+
+/// The database of the team.
+#[derive(Args, Debug)]
+struct PlaceArgs {
+    /// Address of the database without a password; otherwise BRIGADE_TEAM_URL, and then that of the joined team
+    #[arg(long)]
+    url: Option<String>,
+    /// Schema of the tables, `brigade` by default
+    #[arg(long)]
+    schema: Option<String>,
+}
+
+impl PlaceArgs {
+    fn place(&self) -> TeamPlace<'_> {
+        TeamPlace { url: self.url.as_deref(), schema: self.schema.as_deref() }
+    }
+}
+
+/// Returns the operations on the team. They need no `.brigade` directory.
+fn team(session: &Session<'_>) -> Result<brigade::team::Team, Error> {
+    Ok(session.workspace()?.team())
+}

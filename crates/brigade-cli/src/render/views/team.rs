@@ -1,0 +1,141 @@
+//! Teams, their members and rules.
+
+use brigade::{
+    TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMemberReport, TeamRuleReport, TeamStatusReport,
+    TeamVerifyReport,
+};
+
+use crate::render::View;
+use crate::render::page::Page;
+use crate::render::table::{Fit, Table};
+use crate::render::text::{Text, Tone};
+
+impl View for TeamInitReport {
+    fn show(&self, page: &mut Page) {
+        let made = if self.created { "made" } else { "was made before" };
+        page.data.field("team", Text::new(Tone::Accent, &self.team_id));
+        page.data.field("state", format!("{made}, version {}", self.version));
+        page.data.field("roles", self.roles.join(", "));
+        page.next("brigade team member add NAME --role queuer --role reviewer --key FILE");
+    }
+}
+
+impl View for TeamJoinReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("team", Text::new(Tone::Accent, &self.team_id));
+        page.data.field("workspace", &self.workspace);
+        page.data.field("member", format!("{} ({})", self.member, self.roles.join(", ")));
+        for reviewer in &self.reviewers {
+            let key = reviewer.key_id.as_deref().unwrap_or("no key, so no approval counts");
+            page.data.field(
+                "reviewer",
+                Text::new(Tone::Strong, &reviewer.name).then(Tone::Plain, " ").then(Tone::Faint, key),
+            );
+        }
+        if !self.joined {
+            page.note("the workspace has not joined; --accept-roster accepts these keys");
+        }
+    }
+}
+
+impl View for TeamLeaveReport {
+    fn show(&self, page: &mut Page) {
+        page.data.line(match self.left {
+            true => "the workspace uses the queue in its files again",
+            false => "the workspace had not joined a team",
+        });
+    }
+}
+
+impl View for TeamMemberReport {
+    fn show(&self, page: &mut Page) {
+        let mut table = Table::new([
+            ("member", Fit::Whole),
+            ("roles", Fit::Whole),
+            ("workspaces", Fit::Cut),
+            ("key", Fit::Cut),
+        ]);
+        for member in &self.members {
+            table.row([
+                Text::new(Tone::Strong, &member.name),
+                Text::from(member.roles.join(", ")),
+                Text::from(member.workspaces.as_ref().map_or("all".to_owned(), |names| names.join(", "))),
+                Text::from(member.key_id.as_deref().unwrap_or("")),
+            ]);
+        }
+        page.data.table(table);
+    }
+}
+
+impl View for TeamRuleReport {
+    fn show(&self, page: &mut Page) {
+        if self.rules.is_empty() {
+            page.data.line("no rules: one approval is enough");
+            return;
+        }
+        let mut table = Table::new([("rule", Fit::Whole), ("calls", Fit::Cut), ("approvals", Fit::Whole)]);
+        for rule in &self.rules {
+            let parts = [("effect", &rule.effect), ("tool", &rule.tool), ("family", &rule.family)];
+            let parts: Vec<String> =
+                parts.iter().filter_map(|(name, part)| Some(format!("{name} {}", part.as_ref()?))).collect();
+            let calls = if parts.is_empty() { "all".to_owned() } else { parts.join(", ") };
+            table.row([
+                Text::from(rule.id.to_string()),
+                Text::from(calls),
+                Text::from(rule.approvals.to_string()),
+            ]);
+        }
+        page.data.table(table);
+    }
+}
+
+impl View for TeamStatusReport {
+    fn show(&self, page: &mut Page) {
+        if !self.joined {
+            page.data.line("the workspace has not joined a team");
+            return;
+        }
+        page.data.field_if("team", self.team_id.as_ref());
+        page.data.field_if("workspace", self.workspace.as_ref());
+        let roles = self.roles.join(", ");
+        page.data.field_if("member", self.member.as_ref().map(|member| format!("{member} ({roles})")));
+        if let Some(database) = &self.database {
+            let text = format!(
+                "PostgreSQL {}, tables {}, {} ms, clock {:+} ms",
+                database.version,
+                database.schema_version,
+                database.round_trip_ms.as_str(),
+                database.clock_skew_ms
+            );
+            page.data.field("database", text);
+        }
+        for (status, count) in &self.calls {
+            page.data.field(status, count.to_string());
+        }
+        for runner in &self.runners {
+            let text = format!("{}, {}, {} running", runner.host, runner.state, runner.running.len());
+            page.data.field("runner", text);
+        }
+        for issue in &self.issues {
+            page.data.field("issue", Text::new(Tone::Warning, issue));
+        }
+    }
+}
+
+impl View for TeamVerifyReport {
+    fn show(&self, page: &mut Page) {
+        let checked = &self.checked;
+        let text = format!(
+            "{} receipts of {} hosts, {} approvals",
+            checked.receipts, checked.hosts, checked.approvals
+        );
+        page.data.field("checked", text);
+        let valid = if self.valid { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") };
+        page.data.field("valid", valid);
+        for finding in &self.findings {
+            let host = finding.host.as_ref().map(|host| format!(" on {host}")).unwrap_or_default();
+            let text = format!(" {}{host}: {}", finding.run_id, finding.message);
+            page.data.line(Text::new(Tone::Warning, &finding.problem).then(Tone::Plain, &text));
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Documents about teams.
+
+use std::collections::BTreeMap;
+
+use brigade_core::{Exit, Number};
+use serde::{Deserialize, Serialize};
+
+use super::{Report, SchemaId};
+
+/// `team init`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamInitReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamInitReport::read_schema")]
+    pub schema: SchemaId,
+    /// Whether the team was made now.
+    pub created: bool,
+    /// The id of the team.
+    pub team_id: String,
+    /// The version of the tables.
+    pub version: u64,
+    /// The group roles in the database.
+    pub roles: Vec<String>,
+}
+
+impl Report for TeamInitReport {
+    const SCHEMA: &'static str = "brigade.team-init.v1";
+}
+
+/// A reviewer's key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamReviewer {
+    /// The member.
+    pub name: String,
+    /// The sha256 of the public key; absent without a key.
+    pub key_id: Option<String>,
+}
+
+/// `team join`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamJoinReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamJoinReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// Whether the workspace has joined; not before the keys are accepted.
+    pub joined: bool,
+    /// The id of the team.
+    pub team_id: String,
+    /// The name of the workspace in the team.
+    pub workspace: String,
+    /// The member who joins.
+    pub member: String,
+    /// What the member may do.
+    pub roles: Vec<String>,
+    /// The file that says so.
+    pub team_path: String,
+    /// The reviewers, whose approvals count here from then on.
+    pub reviewers: Vec<TeamReviewer>,
+}
+
+impl Report for TeamJoinReport {
+    const SCHEMA: &'static str = "brigade.team-join.v1";
+
+    fn exit(&self) -> Exit {
+        if self.joined { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `team leave`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamLeaveReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamLeaveReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// Whether the workspace had joined.
+    pub left: bool,
+}
+
+impl Report for TeamLeaveReport {
+    const SCHEMA: &'static str = "brigade.team-leave.v1";
+}
+
+/// A member of a team.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamMember {
+    /// The name, which is the one of the login in the database.
+    pub name: String,
+    /// What the member may do.
+    pub roles: Vec<String>,
+    /// The sha256 of the public key.
+    pub key_id: Option<String>,
+    /// The workspaces; absent for all of them.
+    pub workspaces: Option<Vec<String>>,
+    /// When the member was added.
+    pub added_at: String,
+}
+
+/// `team member add`, `remove` and `list`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamMemberReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamMemberReport::read_schema")]
+    pub schema: SchemaId,
+    /// Whether a member was added, changed or removed.
+    pub changed: bool,
+    /// The members of the team.
+    pub members: Vec<TeamMember>,
+}
+
+impl Report for TeamMemberReport {
+    const SCHEMA: &'static str = "brigade.team-member.v1";
+}
+
+/// A rule about how many people approve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamRule {
+    /// The number of the rule.
+    pub id: i64,
+    /// The effect of the calls; absent for all.
+    pub effect: Option<String>,
+    /// The tool of the calls; absent for all.
+    pub tool: Option<String>,
+    /// The family of the calls; absent for all.
+    pub family: Option<String>,
+    /// How many people must approve.
+    pub approvals: u64,
+}
+
+impl TeamRule {
+    /// Creates a rule for calls with all of these, which the database numbers.
+    pub fn new(
+        effect: Option<String>,
+        tool: Option<String>,
+        family: Option<String>,
+        approvals: u64,
+    ) -> TeamRule {
+        TeamRule { id: 0, effect, tool, family, approvals }
+    }
+}
+
+/// `team rule add`, `remove` and `list`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamRuleReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamRuleReport::read_schema")]
+    pub schema: SchemaId,
+    /// Whether a rule was added or removed.
+    pub changed: bool,
+    /// The rules of the team.
+    pub rules: Vec<TeamRule>,
+}
+
+impl Report for TeamRuleReport {
+    const SCHEMA: &'static str = "brigade.team-rule.v1";
+}
+
+/// The database of a team.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamDatabase {
+    /// The version of the server.
+    pub version: String,
+    /// The version of the tables.
+    pub schema_version: u64,
+    /// How long a statement took, in milliseconds.
+    pub round_trip_ms: Number,
+    /// How far the clock of the database is ahead of this one, in milliseconds.
+    pub clock_skew_ms: i64,
+    /// The timeline of the server; absent for a replica.
+    pub timeline: Option<i64>,
+}
+
+/// A host with a runner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamRunner {
+    /// The member, `@`, and the name of the host.
+    pub host: String,
+    /// `running` or `idle`.
+    pub state: String,
+    /// When it last reported.
+    pub last_seen_at: String,
+    /// The calls that it runs.
+    pub running: Vec<String>,
+}
+
+/// `team status`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamStatusReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamStatusReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// Whether the workspace has joined a team. Otherwise the other members are empty.
+    pub joined: bool,
+    /// The id of the team.
+    pub team_id: Option<String>,
+    /// The name of the workspace in the team.
+    pub workspace: Option<String>,
+    /// The member of this login.
+    pub member: Option<String>,
+    /// What the member may do.
+    pub roles: Vec<String>,
+    /// The database.
+    pub database: Option<TeamDatabase>,
+    /// The hosts with runners.
+    pub runners: Vec<TeamRunner>,
+    /// The number of calls by status.
+    pub calls: BTreeMap<String, u64>,
+    /// What needs attention, in sentences.
+    pub issues: Vec<String>,
+}
+
+impl Report for TeamStatusReport {
+    const SCHEMA: &'static str = "brigade.team-status.v1";
+
+    fn exit(&self) -> Exit {
+        if self.issues.is_empty() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// What `team verify` checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamChecked {
+    /// How many receipts.
+    pub receipts: u64,
+    /// How many hosts have a chain.
+    pub hosts: u64,
+    /// How many approvals.
+    pub approvals: u64,
+}
+
+/// What `team verify` found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamProblem {
+    /// What happened to a receipt, or `unsigned`, `untrusted`, `not-approved` or `late`.
+    pub problem: String,
+    /// The host.
+    pub host: Option<String>,
+    /// The run; empty if it is unknown.
+    pub run_id: String,
+    /// The call.
+    pub call_id: Option<String>,
+    /// The fault, as a sentence.
+    pub message: String,
+}
+
+/// `team verify`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamVerifyReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamVerifyReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// Whether nothing was found, except late reports.
+    pub valid: bool,
+    /// What was checked.
+    pub checked: TeamChecked,
+    /// What was found.
+    pub findings: Vec<TeamProblem>,
+}
+
+impl Report for TeamVerifyReport {
+    const SCHEMA: &'static str = "brigade.team-verify.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}
