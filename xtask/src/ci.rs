@@ -30,7 +30,7 @@ type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Failure> + 'a>);
 
 pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
     let start = |arguments: &'static str| move || start_cargo(repository, arguments);
-    let steps: [Step<'_>; 12] = [
+    let steps: [Step<'_>; 13] = [
         ("formatting", Box::new(start("fmt --all --check"))),
         ("lints", Box::new(start(LINTS))),
         ("docs", Box::new(start("doc --workspace --no-deps --locked --quiet"))),

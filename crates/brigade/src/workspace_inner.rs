@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use brigade_call::Paths;
-use brigade_fs::{Fs, WorkspaceKey};
+use brigade_fs::Fs;
 use brigade_ops::{Calls, Checkpoints, joined_store};
 use brigade_queue::JournalStore;
 use brigade_workspace::{DeferredSync, Digests, Memory, TrustStore, WorkspaceContext, workspace_key};
