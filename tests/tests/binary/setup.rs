@@ -211,6 +211,9 @@ fn an_undo_takes_back_what_is_as_it_was_written() {
     site.document(words).expect(0);
     let undone = site.document(["setup", "--undo", "--yes"]).expect(0);
     assert_eq!((&undone["undo"], &undone["written"]), (&json!(true), &json!(true)), "{undone:#}");
+    let is_home = |change: &Value| change["path"].as_str().unwrap().ends_with("/runtime/notes/home");
+    let home = undone["changes"].as_array().unwrap().iter().find(|change| is_home(change)).unwrap();
+    assert_eq!(home["action"], "keep", "what the server stored is not deleted: {undone:#}");
     let left: Vec<String> = files(&site).into_iter().filter(|path| !before.contains(path)).collect();
     assert!(left.iter().all(|path| path.starts_with(".brigade/tools/")), "{left:?}");
     for gone in
