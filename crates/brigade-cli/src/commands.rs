@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Reject(Lazy<daily::decide::RejectArgs>),
     /// Put waiting calls on hold; without arguments, ask about each
     Hold(Lazy<daily::decide::HoldArgs>),
+    /// Review what waits on a full screen: look, approve, reject, hold, answer and run
+    Review(Lazy<daily::review::ReviewArgs>),
     /// Show what ran: when, for whom, what, who or which rule approved, and how it ended
     Log(Lazy<daily::log::LogArgs>),
     /// Show anything: a call, run, tool, agent, server, checkpoint, PRD, task or issue
@@ -123,6 +125,7 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Approve(arguments) => daily::decide::approve(&session, &arguments.0, &mut output),
         Command::Reject(arguments) => daily::decide::reject(&session, &arguments.0, &mut output),
         Command::Hold(arguments) => daily::decide::hold(&session, &arguments.0, &mut output),
+        Command::Review(arguments) => daily::review::run(&session, &arguments.0, &mut output),
         Command::Log(arguments) => daily::log::run(&session, &arguments.0, &mut output),
         Command::Show(arguments) => daily::show::run(&session, &arguments.0, &mut output),
         Command::Why(arguments) => output.finish(daily::why::run(&session, &arguments.0)),

@@ -23,6 +23,8 @@ mod output;
 mod progress;
 mod render;
 mod retired;
+#[cfg(feature = "tui")]
+mod review;
 mod session;
 mod surroundings;
 mod usage;

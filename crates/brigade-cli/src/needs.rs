@@ -46,6 +46,7 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         | Command::Approve(_)
         | Command::Reject(_)
         | Command::Hold(_)
+        | Command::Review(_)
         | Command::Log(_)
         | Command::Show(_)
         | Command::Why(_) => O::Fails,
@@ -91,7 +92,9 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
             Tools::Pack(command) if matches!(command.0, pack::Pack::List(_)) => O::ShowsNothing,
             Tools::Pack(command) if matches!(command.0, pack::Pack::Build(_)) => O::WorksEmpty,
             Tools::Run(command) if matches!(command.0, run::Run::Verify(_)) => O::Fails,
-            Tools::State(_) | Tools::Pins(_) | Tools::Observe(_) | Tools::Connect(_) => O::Fails,
+            Tools::State(_) | Tools::Pins(_) | Tools::Observe(_) | Tools::Review(_) | Tools::Connect(_) => {
+                O::Fails
+            }
             Tools::Sync(arguments) if arguments.0.command.is_none() => O::Fails,
             Tools::Agent(_)
             | Tools::Profile(_)

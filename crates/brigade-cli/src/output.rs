@@ -180,6 +180,12 @@ impl<'a, 's> Output<'a, 's> {
         self.broken.is_some()
     }
 
+    /// Returns standard output, for a program that draws on the terminal itself.
+    #[cfg(feature = "tui")]
+    pub(crate) fn screen(&mut self) -> &mut dyn Write {
+        self.streams.output
+    }
+
     /// Returns standard input.
     pub(crate) fn input(&mut self) -> &mut dyn io::Read {
         self.streams.input

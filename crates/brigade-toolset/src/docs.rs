@@ -38,6 +38,7 @@ const PAGES: &[(&str, &str)] = &[
     ("prd", include_str!("../../../docs/prd.md")),
     ("receipts", include_str!("../../../docs/receipts.md")),
     ("registry", include_str!("../../../docs/registry.md")),
+    ("review", include_str!("../../../docs/review.md")),
     ("security", include_str!("../../../docs/security.md")),
     ("servers", include_str!("../../../docs/servers.md")),
     ("state", include_str!("../../../docs/state.md")),

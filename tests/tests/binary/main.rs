@@ -96,6 +96,7 @@ mod registry_in_place;
 mod registry_levels;
 mod regressions;
 mod release_and_receipts;
+mod review_screen;
 mod run_isolation;
 mod run_logs;
 mod runtime_calls;

@@ -6,6 +6,7 @@ pub(crate) mod explain;
 pub(crate) mod log;
 mod moment;
 pub(crate) mod pending;
+pub(crate) mod review;
 pub(crate) mod show;
 pub(crate) mod start;
 mod walk;

@@ -46,6 +46,7 @@ mod update;
 use brigade::Exit;
 use clap::Subcommand;
 
+use crate::commands::daily::review::{self, ReviewArgs};
 use crate::lazy::Lazy;
 use crate::output::Output;
 use crate::session::Session;
@@ -66,6 +67,7 @@ pub(crate) enum Tools {
     Contracts(contracts::ContractsArgs),
     Cost(cost::CostArgs),
     Observe(observe::ObserveArgs),
+    Review(ReviewArgs),
     Plan(plan::PlanArgs),
     Apply(apply::ApplyArgs),
     Doctor(doctor::DoctorArgs),
@@ -162,6 +164,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Contracts(arguments) => output.finish(contracts::run(session, arguments)),
         Tools::Cost(arguments) => output.finish(cost::run(session, arguments)),
         Tools::Observe(arguments) => output.finish(observe::run(session, arguments)),
+        Tools::Review(arguments) => review::run(session, arguments, output),
         Tools::Defaults(arguments) => output.finish(defaults::run(session, arguments)),
         Tools::Plan(arguments) => {
             let plan = plan::run(session, arguments, output);

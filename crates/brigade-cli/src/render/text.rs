@@ -74,6 +74,12 @@ impl Text {
         self
     }
 
+    /// Returns the pieces, each with its tone.
+    #[cfg(feature = "tui")]
+    pub(crate) fn spans(&self) -> &[(Tone, String)] {
+        &self.spans
+    }
+
     /// Returns whether the text is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.spans.iter().all(|(_, text)| text.is_empty())

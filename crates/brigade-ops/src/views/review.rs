@@ -169,9 +169,9 @@ impl ReviewCall {
         ]
     }
 
-    /// Returns how this review differs from what was shown before.
-    pub fn differences(&self, shown: &ReviewCall) -> Vec<ReviewDifference> {
-        differences(&shown.parts(), &self.parts())
+    /// Returns how this review differs from the parts that were shown before.
+    pub fn differences(&self, shown: &[ReviewPart]) -> Vec<ReviewDifference> {
+        differences(shown, &self.parts())
     }
 
     /// Returns the names of the parts that changed since a review with this fingerprint.
@@ -180,7 +180,10 @@ impl ReviewCall {
     }
 
     /// Checks that this is what was shown.
-    pub(crate) fn check(&self, shown: &str) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// Fails with the names of the parts that changed.
+    pub fn check(&self, shown: &str) -> Result<(), Error> {
         let next = NextStep::ShowCall(self.call.id.clone());
         check(&format!("call {}", self.call.id), &self.parts(), shown, next.into())
     }

@@ -1,0 +1,193 @@
+//! The screen of `brigade review`: what waits, one thing in full, and decisions with one key.
+//!
+//! [`model`] is the state and how keys change it, [`draw`] draws it, and [`desk`] reads and changes the workspace. Only
+//! this module and [`screen`] touch the terminal. The screen has no rules: decisions are operations of the façade, and
+//! count only for the fingerprint of what was shown.
+
+mod desk;
+mod draw;
+mod input;
+mod layout;
+mod lines;
+mod model;
+mod question;
+mod screen;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::time::Duration;
+
+use brigade::{
+    CancelToken, Error, ErrorKind, Exit, TypedKeys, discard_typed, read_typed_keys, stop_until_continued,
+};
+
+use crate::output::Output;
+use crate::session::Session;
+use crate::surroundings::Terminal;
+use desk::Desk;
+use input::InputReader;
+use model::{Action, Event, Model, update};
+use screen::Screen;
+
+/// How often files are looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long an escape may be the start of a sequence.
+const ESCAPE_TIMEOUT: Duration = Duration::from_millis(30);
+
+/// After how many looks the screen is drawn again, because ages change.
+const LOOKS_PER_DRAWING: u32 = 300;
+
+/// The size of a terminal of unknown size.
+const USUAL_SIZE: (u16, u16) = (80, 24);
+
+/// Shows the screen until the person leaves it.
+pub(crate) fn run(session: &Session<'_>, terminal: Terminal, output: &mut Output<'_, '_>) -> Exit {
+    match show(session, terminal, output) {
+        Ok(()) => Exit::Done,
+        Err(error) => output.fail(&error),
+    }
+}
+
+fn show(session: &Session<'_>, terminal: Terminal, output: &mut Output<'_, '_>) -> Result<(), Error> {
+    let cancel = session.cancel()?;
+    let workspace = session.workspace()?;
+    workspace.require_outside_run()?;
+    let target = workspace.root().display().to_string();
+    let workspace = workspace.with_env(|env| env.cancel(cancel.clone()));
+    let surroundings = session.surroundings;
+    let offset = Some(surroundings.local_offset_minutes);
+    let mut desk = Desk::new(workspace, output.words().clone(), surroundings.clock.clone(), offset);
+    let mut model = Model::new(size_of(terminal), desk.now(), output.colour(), &target);
+    let first = desk.waiting();
+    let screen = Screen::enter(output.screen(), model.size).map_err(|error| broken(&error))?;
+    let mut review = Review { desk: &mut desk, model: &mut model, screen, terminal, cancel };
+    let ended = review.run(first);
+    drop(review);
+    desk.finish_run();
+    ended.map_err(|error| broken(&error))
+}
+
+fn broken(error: &io::Error) -> Error {
+    Error::new(ErrorKind::Environment, format!("the terminal cannot be used: {}", error.kind()))
+}
+
+fn size_of(terminal: Terminal) -> (u16, u16) {
+    let (columns, rows) = (terminal.measure)().unwrap_or_default();
+    let clamp = |size: usize, usual: u16| match u16::try_from(size) {
+        Ok(0) | Err(_) => usual,
+        Ok(size) => size,
+    };
+    (clamp(columns, USUAL_SIZE.0), clamp(rows, USUAL_SIZE.1))
+}
+
+/// Whether the screen goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    Continue,
+    End,
+}
+
+struct Review<'r, 'o> {
+    desk: &'r mut Desk,
+    model: &'r mut Model,
+    screen: Screen<'o>,
+    terminal: Terminal,
+    cancel: CancelToken,
+}
+
+impl Review<'_, '_> {
+    fn run(&mut self, first: Event) -> io::Result<()> {
+        let detail = update(self.model, first);
+        // The list is on the screen before anything else is read.
+        self.draw()?;
+        self.act(detail);
+        self.draw()?;
+        let (mut reader, mut looks) = (InputReader::default(), 0);
+        loop {
+            let timeout = if reader.is_waiting() { ESCAPE_TIMEOUT } else { LOOK_INTERVAL };
+            let inputs = match read_typed_keys(&self.cancel, timeout)? {
+                TypedKeys::Bytes(bytes) => reader.take(&bytes),
+                TypedKeys::Nothing => reader.give_up().into_iter().collect(),
+                TypedKeys::End | TypedKeys::Withdrawn => return Ok(()),
+            };
+            looks += 1;
+            let mut must_draw = !inputs.is_empty();
+            for input in inputs {
+                let action = update(self.model, Event::Input(input));
+                if self.act(action) == Flow::End {
+                    return Ok(());
+                }
+            }
+            must_draw |= self.look();
+            if must_draw || looks % LOOKS_PER_DRAWING == 0 {
+                if self.draw()? {
+                    reader.forget();
+                }
+            }
+        }
+    }
+
+    /// Looks at the window, the files and the run. Returns whether something changed.
+    fn look(&mut self) -> bool {
+        let size = size_of(self.terminal);
+        let mut is_changed = size != self.model.size;
+        if is_changed {
+            update(self.model, Event::Resize(size.0, size.1));
+        }
+        self.desk.set_width(size.0);
+        for event in self.desk.follow_run() {
+            is_changed = true;
+            let action = update(self.model, event);
+            self.act(action);
+        }
+        if self.desk.is_stale() {
+            is_changed = true;
+            let waiting = self.desk.waiting();
+            let action = update(self.model, waiting);
+            self.act(action);
+        }
+        is_changed
+    }
+
+    /// Does what the screen asks for, and what follows from it.
+    fn act(&mut self, action: Option<Action>) -> Flow {
+        let mut actions: Vec<Action> = action.into_iter().collect();
+        while let Some(action) = actions.pop() {
+            match action {
+                Action::Quit => return Flow::End,
+                Action::EndRun => self.cancel.cancel(),
+                Action::Stop => self.stop(),
+                action => {
+                    for event in self.desk.perform(action) {
+                        actions.extend(update(self.model, event));
+                    }
+                }
+            }
+        }
+        Flow::Continue
+    }
+
+    /// Gives the terminal back until this process is continued.
+    fn stop(&mut self) {
+        self.screen.leave();
+        stop_until_continued();
+        // A terminal that is gone is noticed when it is read.
+        let _ = self.screen.resume();
+        discard_typed();
+    }
+
+    /// Draws the screen. A key that was typed before a question was drawn does not answer it: such keys are discarded.
+    /// Returns whether they were.
+    fn draw(&mut self) -> io::Result<bool> {
+        self.model.now = self.desk.now();
+        self.screen.draw(self.model)?;
+        let is_new = self.model.awaits_drawing();
+        if is_new {
+            discard_typed();
+        }
+        update(self.model, Event::Drawn);
+        Ok(is_new)
+    }
+}
