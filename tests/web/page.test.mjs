@@ -189,9 +189,9 @@ test("hostile text stays text in every field", async () => {
       await page.waitForTimeout(60);
       const found = await page.evaluate(() => ({
         nodes: [...document.querySelectorAll("main script, main img, main iframe, main object, main embed, main video, main link, main style, main base, main meta, main math, main template, [onerror], [onload], [onclick], [onfocus], a[href^='javascript:'], a[href^='data:']")].map((node) => node.outerHTML),
-        pwned: window.pwned, wide: document.documentElement.scrollWidth > window.innerWidth,
+        pwned: window.pwned ?? null, wide: document.documentElement.scrollWidth > window.innerWidth,
       }));
-      assert.deepEqual(found, { nodes: [], wide: false }, place);
+      assert.deepEqual(found, { nodes: [], pwned: null, wide: false }, place);
     }
     await visit(page, `#/waiting/${calls[33]}`);
     assert.match(await page.locator(".detail .argv").innerText(), /202E/i, "what changes the direction of text is visible");

@@ -1,7 +1,7 @@
 //! One-time tokens for the page of a workspace.
 //!
-//! `.brigade/tools/web.json` names the page that was served last, and holds the SHA-256 of each token that was not used.
-//! A MAC of this host covers the file, so neither a repository nor a program of a run can add a token.
+//! `.brigade/tools/web.json` names the page that was served last, and holds the SHA-256 of each unused token. A MAC of
+//! this host covers the file, so neither a repository nor a program of a run can add a token.
 
 use std::sync::Arc;
 use std::time::Duration;

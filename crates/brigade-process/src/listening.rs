@@ -165,8 +165,8 @@ impl PeerAddress {
         self.maker().is_none_or(|maker| maker.is_of_a_run(workspace))
     }
 
-    /// Like [`PeerAddress::is_of_a_run`], but a process that cannot be found is none of a run. Such are the processes of
-    /// an ssh tunnel. For connections that also need a secret.
+    /// Like [`PeerAddress::is_of_a_run`], but a process that cannot be found does not count. The processes of an ssh
+    /// tunnel are such. For connections that also need a secret.
     pub fn is_known_of_a_run(self, workspace: &Path) -> bool {
         self.maker().is_some_and(|maker| maker.is_of_a_run(workspace))
     }

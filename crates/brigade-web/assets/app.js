@@ -255,7 +255,7 @@ function told(kind) {
     const topics = current.view?.topics ?? [];
     if (kinds.has("hello") || topics.some((topic) => kinds.has(topic))) refresh();
     count().catch(() => {});
-  }, 40);
+  }, 20);
 }
 
 function linked(isLinked) {

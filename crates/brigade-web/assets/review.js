@@ -46,7 +46,7 @@ export const waitingView = {
     if (count === 0 && !data.thing) {
       return [head("Waiting", name), empty("Nothing waits for you",
         "When an agent asks for a call that no rule approves, it appears here at once. Ask for one yourself:",
-        "brigade tools call queue TOOL --arg NAME=VALUE")];
+        "brigade tools call queue TOOL --args '{\"NAME\": \"VALUE\"}'")];
     }
     return [head("Waiting", name), h("div", { class: "panes" }, list(data), detail(data))];
   },

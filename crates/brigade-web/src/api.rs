@@ -89,8 +89,7 @@ async fn wrong_token(page: &Page) -> Response {
     };
     let _turn = page.login_turn.lock().await;
     tokio::time::sleep(page.sessions.count_wrong()).await;
-    let why = "the token is wrong, was used or is older than five minutes; \
-               `brigade serve --web --new-token` makes another";
+    let why = "the token is wrong, was used or is older than five minutes";
     refused(page, StatusCode::UNAUTHORIZED, why)
 }
 

@@ -1,6 +1,6 @@
 //! Finds what any process changed in the workspace.
 //!
-//! Looks at the marks of a few files ten times a second. Only when one of them differs, reads what is open now, and
+//! Looks at the marks of a few files twenty times a second. Only when one of them differs, reads what is open now, and
 //! compares it with what was open before.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use brigade::{
 use crate::events::{Change, ChangeKind, Events};
 
 /// How often files are looked at.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How many of the newest runs are compared.
 const RUNS_COMPARED: usize = 50;
@@ -29,13 +29,13 @@ const MAX_ENDS: usize = 50;
 const FILES: [&str; 3] = [RUNS, RUNTIMES, ".brigade/tools/runtime"];
 
 /// The state of a thing: its status and revision.
-type Known = BTreeMap<(ChangeKind, String), (String, u64)>;
+type OpenThings = BTreeMap<(ChangeKind, String), (String, u64)>;
 
 /// Tells of changes until `stop` is cancelled.
 pub(crate) fn follow(workspace: &Workspace, events: &Events, stop: &CancelToken) {
     let (watch, daily) = (Watch { workspace }, workspace.daily());
     let mut marks = daily.marks(FILES);
-    let mut known = Known::new();
+    let mut known = OpenThings::new();
     watch.update(&mut known);
     while !stop.wait(LOOK_INTERVAL) {
         let now = daily.marks(FILES);
@@ -55,8 +55,8 @@ struct Watch<'w> {
 
 impl Watch<'_> {
     /// Reads everything that is open. What cannot be read stays as it was.
-    fn update(&self, known: &mut Known) {
-        let mut read = |kinds: &[ChangeKind], found: Result<Known, Error>| match found {
+    fn update(&self, known: &mut OpenThings) {
+        let mut read = |kinds: &[ChangeKind], found: Result<OpenThings, Error>| match found {
             Ok(found) => {
                 known.retain(|(kind, _), _| !kinds.contains(kind));
                 known.extend(found);
@@ -70,8 +70,8 @@ impl Watch<'_> {
     }
 
     /// Returns the open calls.
-    fn calls(&self) -> Result<Known, Error> {
-        let mut known = Known::new();
+    fn calls(&self) -> Result<OpenThings, Error> {
+        let mut known = OpenThings::new();
         for group in self.workspace.daily().groups()? {
             let is_held = if group.row.held { CallStatus::Held } else { CallStatus::Pending };
             for thing in group.things.iter().filter(|thing| thing.revision != 0) {
@@ -90,7 +90,7 @@ impl Watch<'_> {
         Ok(known)
     }
 
-    fn runs(&self) -> Result<Known, Error> {
+    fn runs(&self) -> Result<OpenThings, Error> {
         let filter = RunFilter { limit: Some(RUNS_COMPARED), ..RunFilter::default() };
         let list = self.workspace.runs().list(&filter)?;
         let rows = (0..list.runs.len()).filter_map(|place| list.runs.get(place));
@@ -100,7 +100,7 @@ impl Watch<'_> {
     }
 
     /// Returns what waits and is not a call.
-    fn questions(&self) -> Result<Known, Error> {
+    fn questions(&self) -> Result<OpenThings, Error> {
         let rows = self.workspace.work().waiting()?.into_iter();
         let row = |row: WaitingRow| {
             let kind = match row.kind {
@@ -114,11 +114,11 @@ impl Watch<'_> {
     }
 
     /// Returns the local runtimes, and the services and tasks of the kitchen.
-    fn work(&self) -> Result<Known, Error> {
+    fn work(&self) -> Result<OpenThings, Error> {
         let list = self.workspace.runtimes().list()?;
         let row =
             |runtime: &RuntimeStatus| ((ChangeKind::Runner, runtime.id.clone()), (runtime.state.clone(), 0));
-        let mut known: Known = list.summary.runtimes.iter().map(row).collect();
+        let mut known: OpenThings = list.summary.runtimes.iter().map(row).collect();
         let kitchen = self.workspace.kitchen();
         let names = if kitchen.is_there()? { kitchen.names()? } else { Vec::new() };
         for prd in names {
@@ -135,7 +135,7 @@ impl Watch<'_> {
     }
 
     /// Compares what was known with what is known now.
-    fn changes(&self, before: &Known, now: &Known) -> Vec<Change> {
+    fn changes(&self, before: &OpenThings, now: &OpenThings) -> Vec<Change> {
         let mut changes = Vec::new();
         for ((kind, id), state) in now {
             if before.get(&(*kind, id.clone())) != Some(state) {

@@ -60,12 +60,12 @@ pub(crate) async fn check(page: &Page, request: Request<Incoming>) -> Result<Req
                 return Err(refuse(StatusCode::FORBIDDEN, "X-Brigade-CSRF is not that of the session"));
             }
             if page.reviews == Reviews::LookOnly {
-                return Err(refuse(StatusCode::FORBIDDEN, "this page only shows, because of --no-review"));
+                return Err(refuse(StatusCode::FORBIDDEN, "this page only shows, and takes no decisions"));
             }
         }
         None if path == "/" => return Err(Box::new(to_login())),
         None if path != LOGIN && !assets::is_public(path) => {
-            return Err(refuse(StatusCode::UNAUTHORIZED, "log in with a link of `brigade serve --web`"));
+            return Err(refuse(StatusCode::UNAUTHORIZED, "log in first"));
         }
         Some(_) | None => {}
     }

@@ -1,8 +1,8 @@
 //! A page in the browser to review the calls of a workspace, and to look at what ran.
 //!
 //! Owns the listener of the page, its logins and sessions, the checks of each request, the API, its events, and the
-//! files of the page. A decision takes the same operations as `approve` and `reject` of the command line. The crate does
-//! not know arguments, agents or MCP, and writes no files.
+//! files of the page. A decision takes the same operations as those of the command line. The crate does not know
+//! arguments, agents or MCP, and writes no files.
 //!
 //! ```no_run
 //! use std::sync::Arc;

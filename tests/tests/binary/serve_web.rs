@@ -15,7 +15,7 @@ fn log_in(server: &Server, login_token: &Value) -> (Place, String) {
     let url = server.line["web"]["url"].as_str().expect("the page has an address");
     let place = Place::Port(url.trim_start_matches("http://").to_owned());
     let body = json!({"token": login_token}).to_string();
-    let answer = place.send("POST", "/api/login", &[("Origin", url)], &body);
+    let answer = place.send("POST", "/api/login", &[("Host", host(&place)), ("Origin", url)], &body);
     assert_eq!(answer.status, 204, "{answer:?}");
     let cookie = answer.header("set-cookie").expect("a session has a cookie").split(';').next();
     (place, cookie.unwrap_or_default().to_owned())
@@ -40,7 +40,7 @@ fn the_page_is_served_alone_and_ends_at_a_signal() {
         ("/api/agents", "brigade.agents.v1"),
         ("/api/none", "brigade.error.v1"),
     ] {
-        let answer = place.send("GET", path, &[("Cookie", &cookie)], "");
+        let answer = place.send("GET", path, &[("Host", host(&place)), ("Cookie", &cookie)], "");
         documents::check(&answer.body).unwrap_or_else(|why| panic!("{path}: {why}"));
         assert_eq!(answer.message()["schema"], schema);
     }

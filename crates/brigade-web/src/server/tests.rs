@@ -457,7 +457,7 @@ fn a_stream_tells_what_another_process_changed() {
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     drop(events);
     site.workspace.calls().reject(&*id, "no").unwrap();
-    // What happened without a stream is told when the browser is back.
+    // What happened without a stream is sent when the browser is back.
     let mut events = Events::open(&site, &browser, Some(&number));
     events.until(r#""status":"rejected""#);
 }

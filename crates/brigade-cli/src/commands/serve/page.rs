@@ -17,6 +17,11 @@ use crate::session::Session;
 /// The default port.
 const PORT: u16 = 7717;
 
+/// The ways to the page from another machine.
+const TUNNEL: &str = "from another machine, use a tunnel: `ssh -L 7717:127.0.0.1:7717 HOST`";
+const PROXY: &str =
+    "or a reverse proxy with TLS on this machine, and `--public-origin https://NAME` with its address";
+
 #[derive(Args, Debug)]
 pub(super) struct PageArgs {
     /// Serve a page to review calls in the browser; without --stdio, --http or --unix, nothing else
@@ -68,8 +73,10 @@ pub(super) fn bind(
         let error = Error::new(ErrorKind::Usage, format!("`{text}` is not an address and port"));
         error.hint("such as --listen 127.0.0.1:7717, or port 0 for a free one")
     })?;
-    check_address(address)?;
-    let public_origin = arguments.public_origin.as_deref().map(PublicOrigin::parse).transpose()?;
+    check_address(address).map_err(|error| error.hint(TUNNEL).hint(PROXY))?;
+    let public_origin = arguments.public_origin.as_deref().map(PublicOrigin::parse).transpose();
+    let public_origin =
+        public_origin.map_err(|error| error.hint("such as --public-origin https://brigade.example"))?;
     let reviews = if arguments.no_review { Reviews::LookOnly } else { Reviews::Allowed };
     let (words, origin) = (session.words(), workspace.clone());
     let describe = move |error: &Error| {
