@@ -68,7 +68,11 @@ impl OutcomeReservation {
             let call: CallId = receipt.call_id().parse().map_err(bad)?;
             let run: RunId = receipt.id().parse().map_err(bad)?;
             let mut with = |stored: &[Checkpoint]| receipt.with_checkpoints(stored);
-            locked.finish(&call, &run, outcome.checkpoints.clone(), &mut with, now)
+            let finished = locked.finish(&call, &run, outcome.checkpoints.clone(), &mut with, now);
+            if matches!(finished, Err(QueueError::NotThisRun { .. })) {
+                locked.transaction.report_late(&outcome.as_recorded())?;
+            }
+            finished
         });
         match recorded {
             Ok(finished) => {

@@ -2,7 +2,7 @@
 //!
 //! A store keeps and finds records. It decides nothing: [`crate::Queue`] has the rules for calls, duplicates and
 //! interrupted runs. Its three traits have twelve methods: two of [`Store`] open it, six of [`Snapshot`] read, four of
-//! [`Transaction`] write. A table or two in a database can answer each. [`Transaction::prepare`] has a default.
+//! [`Transaction`] write. A table or two in a database can answer each. The other methods have defaults.
 //! [`crate::JournalStore`] keeps records in files, [`crate::MemoryStore`] in memory.
 
 use std::collections::BTreeMap;
@@ -461,6 +461,12 @@ pub trait Transaction {
 
     /// Stores the receipt of a run, and then adds it to the ledger. Skips a step that was already done.
     fn record(&mut self, receipt: NewReceipt<'_>) -> Result<RecordedReceipt, QueueError>;
+
+    /// Keeps the receipt of a run that others have already ended, because its claim expired. A store whose claims do
+    /// not expire need not implement it.
+    fn report_late(&mut self, _receipt: &Receipt) -> Result<(), QueueError> {
+        Ok(())
+    }
 }
 
 /// A receipt to record.

@@ -53,8 +53,8 @@ impl JoinedTeam {
     /// Reads the file, if there is one.
     ///
     /// # Errors
-    /// Returns [`TeamError::NotJoined`] if the file was not written on this host for this workspace. Fails if git tracks
-    /// it, and on a disk error.
+    /// Returns [`TeamError::NotJoined`] if the file was not written on this host for this workspace. Fails if git
+    /// tracks it, and on a disk error.
     pub fn read(fs: &dyn Fs, key: &WorkspaceKey) -> Result<Option<JoinedTeam>, TeamError> {
         let path = RelPath::from_static(TEAM_FILE);
         if !fs.exists(&path)? {

@@ -83,6 +83,16 @@ impl TeamTransaction {
         Ok(())
     }
 
+    /// Returns the place of a stored receipt in the chain of its host.
+    fn place_of(&self, stored: &StoredReceipt) -> Result<i64, TeamError> {
+        let sql =
+            "SELECT sequence FROM @schema@.receipts WHERE workspace = $1 AND run_id = $2 AND sha256 = $3";
+        let (workspace, run, sha256) = (&self.core().workspace, &stored.stored_id, stored.sha256.to_hex());
+        let rows = self.lease().rows(sql, &[workspace, run, &sha256])?;
+        let gone = || TeamError::Database("a receipt is gone".to_owned());
+        Ok(rows.first().ok_or_else(gone)?.try_get(0)?)
+    }
+
     /// Does a step in a transaction, and commits it. Nothing of a failed step stays.
     fn step<T>(
         &mut self,
@@ -125,9 +135,7 @@ fn put_one(core: &Core, lease: &mut Lease, stored: &mut StoredCall) -> Result<Pu
     let base = i64::try_from(stored.revision).unwrap_or(i64::MAX) - 1;
     let before = before(lease, ws, &call.id).map_err(failed)?;
     let sql = match (before.status.as_str(), &call.status) {
-        ("running", CallStatus::Interrupted) if before.is_expired => {
-            "SELECT @schema@.interrupt_call($1, $2, $3, $4)"
-        }
+        ("running", _) if before.is_expired => "SELECT @schema@.interrupt_call($1, $2, $3, $4)",
         ("running", _) => "SELECT @schema@.finish_call($1, $2, $3, $4)",
         (_, CallStatus::Running) => {
             let Some(run) = &run else {
@@ -306,14 +314,21 @@ impl Transaction for TeamTransaction {
     }
 
     fn record(&mut self, receipt: NewReceipt<'_>) -> Result<RecordedReceipt, QueueError> {
-        let (receipt, taken) = match receipt {
-            NewReceipt::Unstored(receipt, taken) => (receipt.clone(), taken),
-            // It has an entry already. The database answers which one.
-            NewReceipt::Stored(stored) => (stored.receipt, OnRunTaken::Refuse),
+        let (receipt, place) = match receipt {
+            NewReceipt::Unstored(receipt, taken) => {
+                self.step(|core, lease| store_receipt(core, lease, receipt, taken))?
+            }
+            NewReceipt::Stored(stored) => {
+                let place = self.place_of(&stored)?;
+                (*stored, place)
+            }
         };
-        let (receipt, place) = self.step(|core, lease| store_receipt(core, lease, &receipt, taken))?;
         let sequence = u64::try_from(place).unwrap_or(0);
         let link = LedgerLink { sequence, sha256: receipt.sha256 };
         Ok(RecordedReceipt { receipt, link, chain: ChainEnd::Whole })
+    }
+
+    fn report_late(&mut self, receipt: &Receipt) -> Result<(), QueueError> {
+        self.step(|core, lease| store_receipt(core, lease, receipt, OnRunTaken::Refuse)).map(|_| ())
     }
 }

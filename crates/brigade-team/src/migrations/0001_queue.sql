@@ -192,6 +192,12 @@ BEGIN
     WHERE workspace = old.workspace AND id = old.id;
 END $$;
 
+-- Returns how a run can end.
+CREATE FUNCTION @schema@.endings() RETURNS text[]
+LANGUAGE sql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT ARRAY['completed', 'failed', 'timed-out', 'waiting', 'interrupted']
+$$;
+
 -- Queues a pending call. Returns its place in the queue.
 CREATE FUNCTION @schema@.queue_call(ws text, call text, created_micros bigint, new_record text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -343,21 +349,24 @@ BEGIN
             WHERE workspace = ws AND run_id = old.run_id AND call_id = call AND NOT is_late AND NOT is_aside) THEN
         RAISE EXCEPTION USING ERRCODE = 'BR009', MESSAGE = 'the claim of the run has expired or was ended';
     END IF;
-    PERFORM @schema@.write_call(old, new_record,
-        ARRAY['completed', 'failed', 'timed-out', 'waiting', 'interrupted']);
+    PERFORM @schema@.write_call(old, new_record, @schema@.endings());
 END $$;
 
--- Marks a call interrupted whose claim has expired. Every member that changes the queue may.
+-- Marks a call interrupted whose claim has expired, or ends it by the receipt that its runner recorded before. Every
+-- member that changes the queue may.
 CREATE FUNCTION @schema@.interrupt_call(ws text, call text, base bigint, new_record text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     who text := @schema@.require_role(ARRAY['queuer', 'reviewer', 'runner'], ws);
     old @schema@.calls := @schema@.call_at(ws, call, base);
+    ending text;
 BEGIN
     IF old.status <> 'running' OR clock_timestamp() < old.lease_until THEN
         RAISE EXCEPTION USING ERRCODE = 'BR009', MESSAGE = 'the claim of the run has not expired';
     END IF;
-    PERFORM @schema@.write_call(old, new_record, ARRAY['interrupted']);
+    SELECT status INTO ending FROM @schema@.receipts
+    WHERE workspace = ws AND run_id = old.run_id AND call_id = call AND NOT is_late AND NOT is_aside;
+    PERFORM @schema@.write_call(old, new_record, ARRAY[coalesce(ending, 'interrupted')]);
 END $$;
 
 -- Stores a checkpoint of a run. Returns whether its id was free.
@@ -386,6 +395,7 @@ DECLARE
     of_call @schema@.calls;
     is_claimed boolean;
     is_expired boolean;
+    earlier text;
 BEGIN
     SELECT sequence, is_late INTO place, late FROM @schema@.receipts
     WHERE workspace = ws AND run_id = run AND sha256 = digest;
@@ -405,12 +415,16 @@ BEGIN
     late := of_call.id IS NOT NULL AND NOT (is_claimed AND NOT is_expired AND of_call.claimed_by = who)
         AND NOT (is_expired AND ending = 'interrupted');
     IF NOT late THEN
-        IF may_set_aside AND (is_claimed OR of_call.id IS NULL) THEN
+        SELECT status INTO earlier FROM @schema@.receipts
+        WHERE workspace = ws AND run_id = run AND NOT is_late AND NOT is_aside;
+        IF FOUND THEN
+            -- Only its runner replaces a receipt that can end the call.
+            IF NOT may_set_aside OR of_call.id IS NOT NULL AND NOT (is_claimed AND (
+                of_call.claimed_by = who AND NOT is_expired OR NOT earlier = ANY (@schema@.endings()))) THEN
+                RAISE EXCEPTION USING ERRCODE = 'BR008', MESSAGE = 'the run has a receipt already';
+            END IF;
             UPDATE @schema@.receipts SET is_aside = true
             WHERE workspace = ws AND run_id = run AND NOT is_late AND NOT is_aside;
-        ELSIF EXISTS (SELECT FROM @schema@.receipts
-            WHERE workspace = ws AND run_id = run AND NOT is_late AND NOT is_aside) THEN
-            RAISE EXCEPTION USING ERRCODE = 'BR008', MESSAGE = 'the run has a receipt already';
         END IF;
     END IF;
     INSERT INTO @schema@.hosts (workspace, name) VALUES (ws, who || '@' || host_name) ON CONFLICT DO NOTHING;

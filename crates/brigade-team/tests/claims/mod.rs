@@ -56,6 +56,31 @@ fn an_expired_claim_is_interrupted_and_reports_are_late() {
 }
 
 #[test]
+fn a_receipt_that_was_recorded_in_time_ends_its_call() {
+    let Some(world) = World::new("in_time", &[("rev-1", ALL), ("box-1", &[Role::Runner][..])]) else {
+        return;
+    };
+    let queue = world.queue("rev-1");
+    enqueue(&queue, "call-a", "a", 1).unwrap();
+    approve(&queue, "call-a", 2).unwrap();
+    start(&world.queue("box-1"), "call-a", "run-a", 3).unwrap();
+    let report = receipt("call-a", "run-a", "completed", 3, &[]);
+    let store = world.store("box-1", "shop");
+    let mut transaction = store.begin(at(4), Durability::AtOnce).unwrap();
+    transaction.record(NewReceipt::Unstored(&report, OnRunTaken::Refuse)).unwrap();
+    drop(transaction);
+    world.as_owner("UPDATE @schema@.calls SET lease_until = clock_timestamp()");
+    drop(queue.lock(at(9)).unwrap());
+    assert_eq!(stored(&queue.read().unwrap(), "call-a").call.status, CallStatus::Completed);
+    let mut transaction = store.begin(at(10), Durability::AtOnce).unwrap();
+    transaction.report_late(&report).unwrap();
+    assert!(
+        world.store("rev-1", "shop").verify().unwrap().findings.is_empty(),
+        "the same report is one receipt"
+    );
+}
+
+#[test]
 fn a_claim_is_renewed_until_it_is_lost() {
     let Some(world) = World::new("renewed", &[("all", ALL)]) else { return };
     let (store, lost) = world.short_store("all");
