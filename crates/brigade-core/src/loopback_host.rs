@@ -43,16 +43,16 @@ mod tests {
             assert!(LoopbackHost::parse(host).is_some(), "{host}");
         }
         for host in ["", "example.com", "localhost.example.com", "127.0.0.1.nip.io", "0.0.0.0", "10.0.0.1"] {
-            assert!(!LoopbackHost::parse(host).is_some(), "{host}");
+            assert!(LoopbackHost::parse(host).is_none(), "{host}");
         }
         // Issue 14: these were mistaken for this machine.
         for host in
             ["evil.com:80@localhost", "user@localhost", "localhost:abc", "localhost:+1", "localhost:99999"]
         {
-            assert!(!LoopbackHost::parse(host).is_some(), "{host}");
+            assert!(LoopbackHost::parse(host).is_none(), "{host}");
         }
         for host in ["[::1", "[::1]x", "[::1]:x", "[localhost]", "::1", "[127.0.0.1]", "localhost:80:80"] {
-            assert!(!LoopbackHost::parse(host).is_some(), "{host}");
+            assert!(LoopbackHost::parse(host).is_none(), "{host}");
         }
     }
 
