@@ -177,12 +177,12 @@ impl Onboarding {
             let (path, action) = (entry.path.clone(), SetupAction::Change);
             rows.push(SetupChange { path, action, diff: String::new(), detail });
         }
-        let runtimes = load::runtimes(&self.room).unwrap_or_default();
+        let runtimes = load::runtimes(&self.context).unwrap_or_default();
         let homes = runtimes.runtimes().iter().filter_map(brigade_catalog::Runtime::home_path);
         let is_there = |home: &String| fs.exists(&RelPath::composed(home)).unwrap_or_default();
         for home in homes.filter(|home| !changes.is_empty() && is_there(home)) {
             let detail = Some("it has what the server stored, so it stays until you delete it".to_owned());
-            let (path, action) = (self.room.absolute(&home), SetupAction::Keep);
+            let (path, action) = (self.context.absolute(&home), SetupAction::Keep);
             rows.push(SetupChange { path, action, diff: String::new(), detail });
         }
         rows.sort_by(|one, other| one.path.cmp(&other.path));
