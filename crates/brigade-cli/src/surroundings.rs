@@ -130,10 +130,12 @@ mod tests {
         let workspace = folder.path().join("sample");
         Workspace::with_files(&workspace, &crate::commands::sample_files(), Env::of_process()).unwrap();
         let queued = 1_800_000_000;
-        run(&workspace, queued, "brigade tools call queue count-words --args {\"paths\":[\"README.md\"]}");
+        let line = "brigade tools call queue count-words --args {\"paths\":[\"README.md\"]}";
+        let queue = run(&workspace, queued, line);
+        let id = queue.split_whitespace().find(|word| word.starts_with("call-")).unwrap();
         for (later, age) in [(120, "2 minutes ago"), (2 * 3_600, "2 hours ago"), (3 * 86_400, "3 days ago")] {
-            let list = run(&workspace, queued + later, "brigade tools call list");
-            assert!(list.contains(age), "{list}");
+            let call = run(&workspace, queued + later, &format!("brigade tools call show {id}"));
+            assert!(call.contains(age), "{call}");
         }
         let list = run(&workspace, queued, "brigade tools call list --json");
         assert!(list.contains("\"created_at\": \"2027-01-15T08:00:00+00:00\""), "{list}");

@@ -13,6 +13,7 @@ pub(super) const ROWS: &[Examples] = &[
             ("brigade approve --tool count-words", "Approve all waiting calls of a tool"),
         ],
     ),
+    ("brigade", "review", &[("brigade review", "See what waits in full, and decide with one key")]),
     ("brigade", "reject", &[("brigade reject 2 --reason 'Too broad'", "Tell the agent why")]),
     ("brigade", "hold", &[("brigade hold CALL", "Decide later")]),
     (
