@@ -82,7 +82,7 @@ fn size_of(terminal: Terminal) -> (u16, u16) {
     (clamp(columns, USUAL_SIZE.0), clamp(rows, USUAL_SIZE.1))
 }
 
-/// Whether the screen goes on.
+/// Whether the screen continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     Continue,

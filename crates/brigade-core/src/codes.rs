@@ -142,7 +142,7 @@ table! {
     ENVELOPE_INVALID = "envelope_invalid": "An exported receipt is not valid.";
 
     USAGE = "usage": "The request is not valid.";
-    NO_TERMINAL = "no_terminal": "The command draws on a terminal, and there is none; other commands do the same without one.";
+    NO_TERMINAL = "no_terminal": "The command needs a terminal to draw on; its hints name commands that do the same without one.";
     TARGET_UNUSABLE = "target_unusable": "The target is not a directory that can be opened.";
     FILE_EXISTS = "file_exists": "The file to be created exists already.";
     WORKSPACE_NESTED = "workspace_nested": "The new workspace is within another one. This is a warning.";

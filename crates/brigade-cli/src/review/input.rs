@@ -1,7 +1,7 @@
 //! Keys and the mouse, from the bytes of a terminal.
 //!
-//! The screen waits for the terminal, for signals and for changes of files at once, so it reads the bytes itself. Pasted
-//! text and sequences without a meaning here are left out.
+//! The screen waits for the terminal, for signals and for changes of files at once, so it reads the bytes itself.
+//! Pasted text and sequences without a meaning here are left out.
 
 /// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

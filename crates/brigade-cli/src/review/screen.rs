@@ -45,8 +45,8 @@ impl<'o> Screen<'o> {
         self.resize(self.size)
     }
 
-    /// Draws everything anew in a window of this size. `Terminal::clear` would ask the terminal where its cursor is, and
-    /// not every terminal answers.
+    /// Draws everything anew in a window of this size. `Terminal::clear` would ask the terminal where its cursor is,
+    /// and not every terminal answers.
     fn resize(&mut self, size: (u16, u16)) -> io::Result<()> {
         self.size = size;
         self.terminal.resize(Rect::new(0, 0, size.0, size.1))

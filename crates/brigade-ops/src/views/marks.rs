@@ -11,7 +11,8 @@ use super::daily::Daily;
 const STATE: [&str; 2] = [".brigade/tools/state.db", ".brigade/tools/state.db-wal"];
 
 impl Daily {
-    /// Returns the marks of the files that decide what waits, and of other files. While they are equal, nothing changed.
+    /// Returns the marks of the files that decide what waits, and of other files. While they are equal, nothing
+    /// changed.
     pub fn marks<'p>(&self, others: impl IntoIterator<Item = &'p str>) -> Vec<Option<Mark>> {
         let root = self.context.fs.root();
         let folder = RelPath::from_static(KITCHEN);
