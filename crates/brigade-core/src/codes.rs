@@ -147,7 +147,7 @@ table! {
     TEAM_NOT_JOINED = "team_not_joined": "The workspace has not joined a team, or its file `team.toml` was not written on this host.";
 
     USAGE = "usage": "The request is not valid.";
-    NO_TERMINAL = "no_terminal": "The command needs a terminal to draw on. Other commands do the same without one.";
+    NO_TERMINAL = "no_terminal": "The command needs a terminal to draw on; its hints name commands that do the same without one.";
     TARGET_UNUSABLE = "target_unusable": "The target is not a directory that can be opened.";
     FILE_EXISTS = "file_exists": "The file to be created exists already.";
     WORKSPACE_NESTED = "workspace_nested": "The new workspace is within another one. This is a warning.";

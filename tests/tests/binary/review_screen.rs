@@ -190,7 +190,7 @@ fn keys_decide_and_run() {
     let site = site();
     let (first, second) = (queue(&site, "tool", "a"), queue(&site, "tool", "b"));
     let mut tty = Tty::review(&site, (100, 30));
-    // What was typed before the question was drawn, and pasted text, does not answer it.
+    // What was typed before the question was drawn, and pasted text, does not answer.
     tty.press("ay");
     tty.see("y yes");
     tty.press("\x1b[200~y\x1b[201~");

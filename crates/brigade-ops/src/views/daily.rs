@@ -55,8 +55,7 @@ impl Daily {
         Ok(waiting_groups(&self.context, Grouping::Equal, &decisions, questions)?)
     }
 
-    /// Lists what waits for a person, riskiest first, then oldest first. Equal requests are not grouped. Stores
-    /// nothing.
+    /// Lists what waits for a person, riskiest first, then oldest first. Equal requests are not grouped.
     ///
     /// # Errors
     /// Returns file errors.
