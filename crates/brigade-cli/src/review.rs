@@ -182,11 +182,11 @@ impl Review<'_, '_> {
     /// Returns whether they were.
     fn draw(&mut self) -> io::Result<bool> {
         self.model.now = self.desk.now();
-        self.screen.draw(self.model)?;
         let is_new = self.model.awaits_drawing();
         if is_new {
             discard_typed();
         }
+        self.screen.draw(self.model)?;
         update(self.model, Event::Drawn);
         Ok(is_new)
     }

@@ -167,9 +167,9 @@ fn the_screen_fits_into_small_and_large_windows() {
         queue(&site, tool, name);
     }
     let mut tty = Tty::review(&site, (60, 16));
-    snapshot("60x16", &tty.see("3 waiting"));
+    snapshot("60x16", &tty.see("bin/tool.sh"));
     tty.press("a");
-    snapshot("60x16-question", &tty.see("Approve this call?"));
+    snapshot("60x16-question", &tty.see("y yes"));
     tty.press("\x1b");
     tty.see("q quit");
     tty.resize((40, 10));
@@ -213,7 +213,7 @@ fn keys_decide_and_run() {
     let run = tty.see("exit code:");
     assert!(run.contains("ran "), "{run}");
     tty.press("\x1b");
-    tty.see("1 approved");
+    tty.see("Enter details");
     tty.press("g");
     tty.see("history, newest first");
     tty.press("q");

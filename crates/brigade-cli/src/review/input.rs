@@ -160,9 +160,8 @@ fn sequence(bytes: &[u8]) -> Step {
             Some(last) => Step::Took(3, control_sequence(b"", *last)),
             None => Step::Incomplete,
         },
-        Some(0x1b) => Step::Took(1, Some(Input::Key(Key::Escape))),
-        // A key with Alt.
-        Some(_) => Step::Took(2, None),
+        // Keys with Alt are not used, so another key follows.
+        Some(_) => Step::Took(1, Some(Input::Key(Key::Escape))),
     }
 }
 
