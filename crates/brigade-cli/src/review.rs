@@ -121,10 +121,8 @@ impl Review<'_, '_> {
                 }
             }
             must_draw |= self.look();
-            if must_draw || looks % LOOKS_PER_DRAWING == 0 {
-                if self.draw()? {
-                    reader.forget();
-                }
+            if (must_draw || looks % LOOKS_PER_DRAWING == 0) && self.draw()? {
+                reader.forget();
             }
         }
     }

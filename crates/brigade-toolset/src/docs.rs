@@ -43,6 +43,7 @@ const PAGES: &[(&str, &str)] = &[
     ("servers", include_str!("../../../docs/servers.md")),
     ("state", include_str!("../../../docs/state.md")),
     ("switching", include_str!("../../../docs/switching.md")),
+    ("team", include_str!("../../../docs/team.md")),
     ("web", include_str!("../../../docs/web.md")),
     ("worker", include_str!("../../../docs/worker.md")),
 ];

@@ -103,9 +103,6 @@ impl Tty {
 
 impl Drop for Tty {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}", self.screen());
-        }
         // It may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -70,8 +70,8 @@ fn examples_without_ids_work_in_the_sample_workspace() {
     Workspace::with_files(&workspace, &files, Env::of_process()).unwrap();
     let surroundings = Surroundings::for_test(workspace);
     let is_id = |word: &str| 2 < word.len() && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    // Leaves out commands that start processes, write outside of the workspace, need a terminal or a server, or run until
-    // they are stopped.
+    // Leaves out commands that start processes, write outside of the workspace, need a terminal or a server, or run
+    // until they are stopped.
     let is_kept_out = |line: &str| {
         [
             "runtime start",
