@@ -14,6 +14,7 @@ pub(super) const ROWS: &[Examples] = &[
         ],
     ),
     ("brigade", "review", &[("brigade review", "See what waits in full, and decide with one key")]),
+    ("tools", "review", &[("brigade tools review", "The same as brigade review")]),
     ("brigade", "reject", &[("brigade reject 2 --reason 'Too broad'", "Tell the agent why")]),
     ("brigade", "hold", &[("brigade hold CALL", "Decide later")]),
     (

@@ -84,6 +84,7 @@ fn examples_without_ids_work_in_the_sample_workspace() {
             "brigade add",
             "registry add",
             "review",
+            "--web",
             "brigade team",
             "--target",
             "~",
