@@ -331,7 +331,7 @@ fn a_whole_way_names_every_schema() {
 }
 
 /// Documents that the command line never writes, because they are for programs that embed Brigade or are stored on
-/// disk; those of logins and registries, which need a remote server; and files that people and workers write.
+/// disk; those of logins, registries and teams, which need a remote server; and files that people and workers write.
 const UNSHOWN: &[&str] = &[
     "brigade.login.v1",
     "brigade.logout.v1",
@@ -341,6 +341,13 @@ const UNSHOWN: &[&str] = &[
     "brigade.review-call.v1",
     "brigade.review-question.v1",
     "brigade.series.v1",
+    "brigade.team-init.v1",
+    "brigade.team-join.v1",
+    "brigade.team-leave.v1",
+    "brigade.team-member.v1",
+    "brigade.team-rule.v1",
+    "brigade.team-status.v1",
+    "brigade.team-verify.v1",
     "brigade.tool-lines.v1",
     "brigade.upstream-start.v1",
     "brigade.waiting.v1",
