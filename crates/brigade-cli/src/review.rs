@@ -155,7 +155,6 @@ impl Review<'_, '_> {
         while let Some(action) = actions.pop() {
             match action {
                 Action::Quit => return Flow::End,
-                Action::EndRun => self.cancel.cancel(),
                 Action::Stop => self.stop(),
                 action => {
                     for event in self.desk.perform(action) {

@@ -173,6 +173,8 @@ function code(bound) {
     bound.files.map((entry) => file(entry.path, `bound by ${entry.by}`)),
     learned.map((path) => file(path, "bound, because an earlier run used it")),
     bound.unbound.map((path) => h("li", { class: "warn" }, h("code", { class: "path" }, shown(path)), " is not bound, and the last run used it"))),
+    (bound.data ?? []).length > 0 && lines(bound.data.map((path) => `${path} is bound as data`)),
+    h("p", { class: "note" }, "It may also load: ", shown(bound.may_also_load)),
     files === 0 && bound.unbound.length === 0 && h("p", { class: "note" }, "Its approval binds no file of the workspace."),
     bound.notes.length > 0 && lines(bound.notes.map((note) => note.message ?? note)));
 }
@@ -181,7 +183,7 @@ function policy(rulings) {
   if (rulings.length === 0) return null;
   const row = (ruling) => h("li", { class: ruling.allowed ? undefined : "warn" },
     h("span", { class: "verdict", "data-state": ruling.allowed ? "good" : "bad" }, ruling.allowed ? "allows" : "refuses"),
-    " ", shown(ruling.message),
+    " ", shown(`${[ruling.topic, ruling.subject].filter(Boolean).join(" ")}: ${ruling.message}`),
     ruling.file && h("span", { class: "note mono" }, ` ${ruling.file}${ruling.line ? `:${ruling.line}` : ""}`));
   return fold("policy", `Policy: ${rulings.length} rulings`, h("ul", { class: "lines" }, rulings.map(row)));
 }
@@ -258,12 +260,13 @@ function decided(text) {
 // The 409: something changed since it was shown.
 
 async function changed(error, before, again) {
-  if (!(error instanceof Refusal) || error.status !== 409) return null;
+  if (!(error instanceof Refusal) || error.document.code !== "changed_meanwhile") return null;
   const now = await again().catch(() => null);
   refresh();
   if (!now) return null;
   const rows = differences(before, now);
   return [h("p", { class: "notice-title" }, "It changed while you looked at it. Nothing was decided."),
+    h("p", {}, shown(error.message)),
     rows.length > 0 && h("dl", { class: "diff" }, rows.map(([name, removed, added]) => [
       h("dt", {}, name),
       removed.map((line) => h("dd", { class: "removed mono wrap" }, shown(line))),
@@ -279,9 +282,19 @@ function differences(before, now) {
     const [left, right] = [texts(before[name]), texts(now[name])];
     return [name, left.filter((line) => !right.includes(line)), right.filter((line) => !left.includes(line))];
   });
+  const [left, right] = [bound(before), bound(now)];
+  rows.push(["bound", left.filter((line) => !right.includes(line)), right.filter((line) => !left.includes(line))]);
   const status = before.call && now.call && before.call.status !== now.call.status;
   if (status) rows.push(["status", [before.call.status], [now.call.status]]);
   return rows.filter(([, removed, added]) => removed.length + added.length > 0);
+}
+
+/** Returns what an approval of a call binds, one thing a line. */
+function bound(doc) {
+  const lines = (name, value) => (value !== null && typeof value === "object"
+    ? Object.entries(value).flatMap(([inner, below]) => lines(name ? `${name} ${inner}` : inner, below))
+    : [`${name} ${value}`]);
+  return lines("", doc.preview?.binding ?? {});
 }
 
 // One question.
@@ -294,8 +307,16 @@ function questionParts(doc) {
       h("h2", {}, shown(doc.who)),
       h("p", { class: "note" }, when(doc.created_at), " · ", h("span", { class: "mono" }, shown(doc.id)))),
     h("p", { class: "question" }, shown(doc.text)),
+    context(doc),
     answers(doc),
   ];
+}
+
+/** What a run says about its checkpoint. */
+function context({ checkpoint }) {
+  const given = checkpoint && checkpoint.context;
+  if (!given || Object.keys(given).length === 0) return null;
+  return section("Context", h("pre", { class: "log" }, shown(JSON.stringify(given, null, 2))));
 }
 
 function answers(doc) {
@@ -316,7 +337,7 @@ function answerPath(doc) {
 async function answer(doc, given, text) {
   const done = await ask({
     title: "Give this answer?",
-    body: [h("p", { class: "question" }, shown(doc.text)), h("p", {}, h("strong", {}, shown(text)))],
+    body: [h("p", { class: "question" }, shown(doc.text)), context(doc), h("p", {}, h("strong", {}, shown(text)))],
     yes: "Answer",
     whole: true,
     act: () => send(answerPath(doc), { ...given, review_fingerprint: doc.review_fingerprint }),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{Request, StatusCode};
+use axum::http::{HeaderValue, Request, StatusCode};
 use axum::response::Response;
 use brigade::profile::Token;
 use brigade::{
@@ -229,16 +229,19 @@ async fn answer(page: &Page, router: &mut Router, request: Request<Incoming>) ->
         Err(never) => match never {},
     };
     // The router itself answers these without a document.
-    let has_document = answer.headers().contains_key(CONTENT_TYPE);
-    let why = match answer.status() {
-        StatusCode::NOT_FOUND => "there is nothing at this path",
-        StatusCode::METHOD_NOT_ALLOWED => "this path does not take this method",
-        _ => return answer,
-    };
-    if has_document {
+    let is_text = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/plain");
+    let has_document = answer.headers().get(CONTENT_TYPE).is_some_and(|kind| !is_text(kind));
+    if has_document || !(answer.status().is_client_error() || answer.status().is_server_error()) {
         return answer;
     }
-    let mut document = refused(page, answer.status(), why);
+    let (status, why) = match answer.status() {
+        StatusCode::METHOD_NOT_ALLOWED => {
+            (StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method")
+        }
+        // Such as a path that is not UTF-8.
+        _ => (StatusCode::NOT_FOUND, "there is nothing at this path"),
+    };
+    let mut document = refused(page, status, why);
     document.headers_mut().extend(answer.headers().clone());
     document.headers_mut().insert(CONTENT_TYPE, "application/json".parse().expect("a value"));
     document.headers_mut().remove(axum::http::header::CONTENT_LENGTH);

@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use brigade::core::text::escape_terminal_lines;
 use brigade::core::{CallId, CheckpointId, Clock, IdPrefix};
 use brigade::{
-    CallDecision, CallStatus, ChosenCall, Error, HistoryFilter, LogStream, Mark, ReviewCall, WorkAnswer,
-    Workspace, codes,
+    CallDecision, CallStatus, CancelToken, ChosenCall, Error, HistoryFilter, LogStream, Mark, ReviewCall,
+    WorkAnswer, Workspace, codes,
 };
 
 use super::model::{Action, Content, Detail, Event, Pane};
@@ -44,6 +44,7 @@ pub(super) struct Desk {
 struct OpenRun {
     call: String,
     thread: JoinHandle<()>,
+    cancel: CancelToken,
 }
 
 impl Desk {
@@ -94,7 +95,7 @@ impl Desk {
         self.workspace.daily().marks(self.watched.iter().map(String::as_str))
     }
 
-    /// Does what the screen asks for. [`Action::Stop`], [`Action::EndRun`] and [`Action::Quit`] concern the terminal.
+    /// Does what the screen asks for. [`Action::Stop`] and [`Action::Quit`] concern the terminal.
     pub(super) fn perform(&mut self, action: Action) -> Vec<Event> {
         let result = match action {
             Action::Show(id) => Ok(vec![Event::Detail(self.detail(id))]),
@@ -104,7 +105,11 @@ impl Desk {
             Action::Why(id) => self.why(&id),
             Action::History => self.history(),
             Action::Board => self.board(),
-            Action::Stop | Action::EndRun | Action::Quit => Ok(Vec::new()),
+            Action::EndRun => {
+                self.cancel_run();
+                Ok(Vec::new())
+            }
+            Action::Stop | Action::Quit => Ok(Vec::new()),
         };
         result.unwrap_or_else(|error| vec![Event::Note(Text::new(Tone::Bad, &error.to_string()))])
     }
@@ -275,7 +280,9 @@ impl Desk {
         let Some(target) = decision.targets.first() else { return Ok(Vec::new()) };
         let review = self.workspace.daily().review_call(&IdPrefix::new(&target.id))?;
         review.check(&target.fingerprint)?;
-        let (workspace, sender, id) = (self.workspace.clone(), self.sender.clone(), target.id.clone());
+        let cancel = CancelToken::new();
+        let workspace = self.workspace.with_env(|env| env.cancel(cancel.clone()));
+        let (sender, id) = (self.sender.clone(), target.id.clone());
         let (words, now) = (self.words.clone(), self.now());
         let look = TextFormat { colour: Colour::On, width: Some(usize::from(self.width)) };
         let thread = std::thread::spawn(move || {
@@ -288,7 +295,7 @@ impl Desk {
             // The screen may be gone.
             let _ = sender.send(text.lines().map(painted).collect());
         });
-        self.run = Some(OpenRun { call: target.id.clone(), thread });
+        self.run = Some(OpenRun { call: target.id.clone(), thread, cancel });
         let title = format!("run of {}", review.call.tool_id);
         Ok(vec![
             Event::Running(Some(target.id.clone())),
@@ -314,8 +321,16 @@ impl Desk {
         ]
     }
 
-    /// Waits for the end of a run.
+    /// Cancels a run, whose end follows.
+    fn cancel_run(&self) {
+        if let Some(run) = &self.run {
+            run.cancel.cancel();
+        }
+    }
+
+    /// Cancels a run, and waits for its end.
     pub(super) fn finish_run(&mut self) {
+        self.cancel_run();
         if let Some(run) = self.run.take() {
             let _ = run.thread.join();
         }

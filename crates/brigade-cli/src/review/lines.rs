@@ -139,6 +139,7 @@ fn code(review: &ReviewCall, amount: Amount) -> Vec<Text> {
     if !code.data.is_empty() {
         lines.push(field("data", &list(code.data.iter().map(String::as_str).collect())));
     }
+    lines.push(field("may load", &code.may_also_load.to_string()));
     if !code.unbound.is_empty() {
         let unbound = list(code.unbound.iter().map(String::as_str).collect());
         lines.push(field("unbound", "").then(Tone::Warning, &unbound));
@@ -237,15 +238,22 @@ pub(crate) fn question(question: &ReviewQuestion, now: Now) -> Vec<Text> {
     if question.choices.is_empty() {
         lines.push(Text::new(Tone::Faint, "a answers with a text"));
     }
+    lines.extend(context(question));
     if let Some(checkpoint) = &question.checkpoint {
-        let context = checkpoint.context.to_compact();
-        if context != "null" && context != "{}" {
-            lines.push(heading("context"));
-            lines.push(Text::from(context));
-        }
         lines.push(field("call", &checkpoint.call_id));
     }
     lines
+}
+
+/// Returns what a run says about its checkpoint.
+pub(crate) fn context(question: &ReviewQuestion) -> Vec<Text> {
+    let context = question.checkpoint.as_ref().map(|checkpoint| checkpoint.context.to_compact());
+    match context {
+        Some(context) if context != "null" && context != "{}" => {
+            vec![heading("context"), Text::from(context)]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Returns the age of something, in few characters: `3m`, `2h`, `5d`.

@@ -111,7 +111,7 @@ impl Target {
             fingerprint: question.review_fingerprint.clone(),
             is_call: false,
             parts: question.parts(),
-            lines: std::iter::once(head).chain(text).collect(),
+            lines: std::iter::once(head).chain(text).chain(lines::context(question)).collect(),
         }
     }
 }

@@ -89,10 +89,15 @@ pub(crate) fn differences(shown: &[ReviewPart], now: &[ReviewPart]) -> Vec<Revie
 ///
 /// ```
 /// assert_eq!(brigade_ops::visible_word("a b"), "a b");
+/// assert_eq!(brigade_ops::visible_word("a "), "$'a '");
 /// assert_eq!(brigade_ops::visible_word("a\u{200b}"), "$'a\\u{200b}'");
 /// ```
 pub fn visible_word(word: &str) -> Cow<'_, str> {
-    let is_plain = escape_blanks(word) == word && !word.is_empty() && !word.starts_with("$'") && word != "''";
+    let is_plain = escape_blanks(word) == word
+        && word.trim_matches(' ') == word
+        && !word.is_empty()
+        && !word.starts_with("$'")
+        && word != "''";
     if is_plain {
         return Cow::Borrowed(word);
     }

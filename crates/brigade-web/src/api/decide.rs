@@ -137,6 +137,8 @@ async fn decline(State(page): Here, Path(id): Path<String>, bytes: Bytes) -> Res
 
 async fn answer_as(page: Arc<Page>, id: String, fingerprint: Option<String>, answer: WorkAnswer) -> Response {
     let give = move |workspace: &Workspace| {
+        // Calls have paths of their own.
+        workspace.daily().review_question(&id)?;
         let work = workspace.work();
         match fingerprint {
             Some(fingerprint) => work.answer_reviewed(&id, &fingerprint, &answer),
