@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use brigade::core::text::escape_terminal_lines;
 use brigade::core::{CallId, CheckpointId, Clock, IdPrefix};
 use brigade::{
-    CallDecision, CallStatus, CancelToken, ChosenCall, Error, HistoryFilter, LogStream, Mark, ReviewCall,
-    WorkAnswer, Workspace, codes,
+    CallDecision, CallStatus, CancelToken, ChosenCall, Error, ErrorKind, HistoryFilter, LogStream, Mark,
+    ReviewCall, WorkAnswer, Workspace, codes,
 };
 
 use super::model::{Action, Content, Detail, Event, Pane};
@@ -280,7 +280,9 @@ impl Desk {
         let Some(target) = decision.targets.first() else { return Ok(Vec::new()) };
         let review = self.workspace.daily().review_call(&IdPrefix::new(&target.id))?;
         review.check(&target.fingerprint)?;
-        let cancel = CancelToken::new();
+        let cancel = CancelToken::new().map_err(|error| {
+            Error::new(ErrorKind::Environment, format!("the run cannot start: {}", error.kind()))
+        })?;
         let workspace = self.workspace.with_env(|env| env.cancel(cancel.clone()));
         let (sender, id) = (self.sender.clone(), target.id.clone());
         let (words, now) = (self.words.clone(), self.now());
