@@ -137,7 +137,7 @@ async fn decline(State(page): Here, Path(id): Path<String>, bytes: Bytes) -> Res
 
 async fn answer_as(page: Arc<Page>, id: String, fingerprint: Option<String>, answer: WorkAnswer) -> Response {
     let give = move |workspace: &Workspace| {
-        // Calls have paths of their own.
+        // Calls have separate paths.
         workspace.daily().review_question(&id)?;
         let work = workspace.work();
         match fingerprint {
