@@ -327,7 +327,7 @@ mod tests {
             });
         }
         let unused = ARGUMENTS.iter().filter(|(key, _)| !used.contains(*key));
-        faults.extend(unused.map(|(key, _)| format!("{key} is no argument")));
+        faults.extend(unused.map(|(key, _)| format!("{key} is not an argument")));
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 }

@@ -51,8 +51,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs, output: &mut Outp
         None => PlanWish::New(text.join(" ")),
     };
     let options = PlanOptions { out: out.as_deref(), without_map: *no_map };
-    let surroundings = session.surroundings;
-    let may_ask = surroundings.typed && surroundings.error.is_some() && !output.is_json();
+    let may_ask = output.may_ask(session.surroundings);
     // An error in the configuration refuses the plan and is reported there.
     if let Ok(workers) = session.workspace().and_then(|workspace| workspace.kitchen().workers()) {
         let is_warning = |line: &&ErrorLine| line.fault().severity == Severity::Warning;

@@ -1,13 +1,10 @@
 //! `brigade team join`
 
-use std::io::{BufRead as _, BufReader};
-
 use brigade::team::{JoinStep, TeamPlace};
 use brigade::{Error, Exit, TeamJoinReport};
 use clap::Args;
 
 use crate::output::Output;
-use crate::render::View as _;
 use crate::session::Session;
 
 /// Let the workspace use the queue of a team
@@ -42,24 +39,12 @@ pub(crate) fn run(session: &Session<'_>, arguments: &JoinArgs, output: &mut Outp
         return output.finish(arguments.join(session, JoinStep::Accept));
     }
     let shown = arguments.join(session, JoinStep::Show);
-    let surroundings = session.surroundings;
-    let may_ask = surroundings.typed && surroundings.error.is_some() && !output.is_json();
+    let may_ask = output.may_ask(session.surroundings);
     let report = match &shown {
         Ok(report) if may_ask => report,
         _ => return output.finish(shown),
     };
-    let mut page = output.new_page();
-    report.show(&mut page);
-    let exit = output.page(&page, Exit::Done);
-    if exit != Exit::Done {
-        return exit;
-    }
-    let mut question = output.new_page();
-    question.notes.line("Let approvals with these keys count here? Type yes:");
-    output.aside(&question.notes);
-    let mut answer = String::new();
-    let is_read = BufReader::new(output.input()).read_line(&mut answer).is_ok();
-    if !is_read || !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+    if !output.confirm(report, "Let approvals with these keys count here?") {
         output.note("the workspace has not joined");
         return Exit::Refused;
     }

@@ -1,12 +1,9 @@
 //! `brigade tools trust`
 
-use std::io::{BufRead as _, BufReader};
-
 use brigade::{Error, Exit, TrustReport, TrustState};
 use clap::Args;
 
 use crate::output::Output;
-use crate::render::View as _;
 use crate::session::Session;
 
 /// Show what a tool or program runs, and record that you reviewed it
@@ -36,24 +33,12 @@ pub(crate) fn run(session: &Session<'_>, arguments: &TrustArgs, output: &mut Out
         return output.finish(shown.and_then(|shown| calls.trust(names, &shown)));
     }
     let is_settled = |state: TrustState| matches!(state, TrustState::Reviewed | TrustState::NotNeeded);
-    let surroundings = session.surroundings;
-    let may_ask = surroundings.typed && surroundings.error.is_some() && !output.is_json();
+    let may_ask = output.may_ask(session.surroundings);
     let report = match shown {
         Ok(report) if may_ask && !report.things.iter().all(|thing| is_settled(thing.state)) => report,
         shown => return output.finish(shown),
     };
-    let mut page = output.new_page();
-    report.show(&mut page);
-    let exit = output.page(&page, Exit::Done);
-    if exit != Exit::Done {
-        return exit;
-    }
-    let mut question = output.new_page();
-    question.notes.line("Did you review this? Type yes:");
-    output.aside(&question.notes);
-    let mut answer = String::new();
-    let is_read = BufReader::new(output.input()).read_line(&mut answer).is_ok();
-    if !is_read || !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+    if !output.confirm(&report, "Did you review this?") {
         output.note("nothing was recorded");
         return Exit::Refused;
     }

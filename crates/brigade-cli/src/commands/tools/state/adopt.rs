@@ -1,12 +1,9 @@
 //! `brigade state adopt`
 
-use std::io::{BufRead as _, BufReader};
-
 use brigade::{AdoptReport, AdoptStep, Error, Exit};
 use clap::Args;
 
 use crate::output::Output;
-use crate::render::View as _;
 use crate::session::Session;
 
 /// Accept approvals that another host gave
@@ -30,24 +27,12 @@ pub(crate) fn run(session: &Session<'_>, arguments: &AdoptArgs, output: &mut Out
         return output.finish(adopt(session, AdoptStep::Adopt));
     }
     let shown = adopt(session, AdoptStep::Show);
-    let surroundings = session.surroundings;
-    let may_ask = surroundings.typed && surroundings.error.is_some() && !output.is_json();
+    let may_ask = output.may_ask(session.surroundings);
     let report = match &shown {
         Ok(report) if may_ask && !report.records.is_empty() => report,
         _ => return output.finish(shown),
     };
-    let mut page = output.new_page();
-    report.show(&mut page);
-    let exit = output.page(&page, Exit::Done);
-    if exit != Exit::Done {
-        return exit;
-    }
-    let mut question = output.new_page();
-    question.notes.line("Accept these on this host? Type yes:");
-    output.aside(&question.notes);
-    let mut answer = String::new();
-    let is_read = BufReader::new(output.input()).read_line(&mut answer).is_ok();
-    if !is_read || !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+    if !output.confirm(report, "Accept these on this host?") {
         output.note("nothing was accepted");
         return Exit::Refused;
     }
