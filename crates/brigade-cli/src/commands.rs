@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use brigade::Exit;
 use clap::Subcommand;
 
-use crate::arguments::Arguments;
+use crate::arguments::Globals;
 use crate::lazy::Lazy;
 use crate::logging;
 use crate::needs;
@@ -118,16 +118,21 @@ pub(crate) enum Command {
 }
 
 /// Runs a command.
-pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &mut Streams<'_>) -> Exit {
-    logging::start(&arguments.globals, surroundings);
-    let session = Session::new(&arguments.globals, surroundings);
-    let mut output = Output::new(Shape::from(&arguments.globals), surroundings, streams).of_session(&session);
-    match needs::check(&arguments.command, &session, &mut output) {
+pub(crate) fn run(
+    globals: &Globals,
+    command: &Command,
+    surroundings: &Surroundings,
+    streams: &mut Streams<'_>,
+) -> Exit {
+    logging::start(globals, surroundings);
+    let session = Session::new(globals, surroundings);
+    let mut output = Output::new(Shape::from(globals), surroundings, streams).of_session(&session);
+    match needs::check(command, &session, &mut output) {
         Ok(ControlFlow::Continue(())) => {}
         Ok(ControlFlow::Break(())) => return Exit::Done,
         Err(error) => return output.fail(&error),
     }
-    match &arguments.command {
+    match command {
         Command::Setup(arguments) => setup::run(&session, &arguments.0, &mut output),
         Command::Add(arguments) => add::run(&session, &arguments.0, &mut output),
         Command::Enable(Lazy(arguments)) => {
@@ -168,6 +173,6 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
         Command::Serve(arguments) => serve::run(arguments, &session, &mut output),
         Command::Demo(arguments) => demo::run(arguments, &session, &mut output),
         Command::Completions(arguments) => completions::run(arguments, &mut output),
-        Command::Complete(words) => complete::run(words, &arguments.globals, surroundings, &mut output),
+        Command::Complete(words) => complete::run(words, globals, surroundings, &mut output),
     }
 }

@@ -92,7 +92,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::arguments::Arguments;
+    use crate::command_line::Arguments;
 
     #[test]
     fn a_line_means_the_same_in_groups_with_few_commands() {

@@ -11,6 +11,7 @@
 #![warn(missing_docs)]
 
 mod arguments;
+mod command_line;
 mod commands;
 pub mod documents;
 mod examples;
@@ -30,8 +31,8 @@ mod surroundings;
 mod usage;
 mod verbs;
 
-pub use arguments::command;
 pub use brigade::Exit;
+pub use command_line::command;
 pub use mistake::report_mistakes;
 pub use render::CommandLine;
 pub use surroundings::{ShowInPager, Streams, Surroundings, Terminal, Variables};
@@ -52,7 +53,7 @@ pub fn run(words: Vec<OsString>, surroundings: &Surroundings, mut streams: Strea
             return start::run(&words, surroundings, streams);
         }
         match usage::parse(&words) {
-            Ok(arguments) => commands::run(arguments, surroundings, streams),
+            Ok(line) => commands::run(&line.globals, &line.command, surroundings, streams),
             Err(trouble) => usage::explain(&trouble, &words, surroundings, streams),
         }
     })

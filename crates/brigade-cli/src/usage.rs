@@ -12,7 +12,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{Arguments, ColorWhen};
+use crate::arguments::ColorWhen;
+use crate::command_line::Arguments;
 use crate::lazy;
 use crate::output::{Output, Shape};
 use crate::render::failure::ErrorReport;

@@ -9,7 +9,7 @@ use clap::CommandFactory as _;
 use clap::Parser as _;
 
 use super::*;
-use crate::arguments::Arguments;
+use crate::command_line::Arguments;
 use crate::{Streams, Surroundings};
 
 /// Returns the words of an example, up to redirections and pipes.

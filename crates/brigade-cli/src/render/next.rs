@@ -305,7 +305,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::arguments::Arguments;
+    use crate::command_line::Arguments;
 
     fn all_sites(step: &NextStep) -> [String; 3] {
         let typed = |names_target| CommandLine::from_directory(Path::new("/else"), names_target);
