@@ -1,7 +1,6 @@
 //! The limits of `constrain`, and their checks.
 
-use brigade_core::codes::ErrorCode;
-use brigade_core::{Glob, Json, Place, reasons};
+use brigade_core::{ErrorCode, Glob, Json, Place};
 use thiserror::Error;
 
 use crate::builtin::relative;
@@ -25,7 +24,7 @@ pub struct LimitViolation {
 
 impl LimitViolation {
     /// The code of the refusal.
-    pub const CODE: ErrorCode = reasons::OUTSIDE_CONTEXT;
+    pub const CODE: ErrorCode = ErrorCode::OutsideContext;
 }
 
 /// The limits of a caller's profiles for calls of one tool. The tool checks values that are not in the arguments, such

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{ErrorKind, Hint, Json, NextStep, OperationError, Place};
+use brigade_core::{ErrorCode, ErrorKind, Hint, Json, NextStep, OperationError, Place};
 use brigade_policy::approval::{
     self, Action, Approval, ArgumentCheck, CallFacts, Request, ReviewState, ToolApproval, ToolFacts,
 };
@@ -55,7 +54,7 @@ impl OperationError for UnknownProfile {
     }
 
     fn code(&self) -> Option<ErrorCode> {
-        Some(codes::PROFILE_MISSING)
+        Some(ErrorCode::ProfileMissing)
     }
 
     fn hints(&self) -> Vec<Hint> {

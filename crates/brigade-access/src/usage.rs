@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use brigade_core::Timestamp;
-use brigade_core::codes::{ErrorCode, reasons};
+use brigade_core::{ErrorCode, Timestamp};
 
 use crate::gateway::AgentLimits;
 use crate::slot::ProfileName;
@@ -33,7 +32,7 @@ impl LimitExceeded {
         let left = MINUTE.saturating_sub(now.since(*oldest));
         let what = format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
         Some(LimitExceeded {
-            code: reasons::RATE_LIMITED,
+            code: ErrorCode::RateLimited,
             what,
             retry_after: left.max(Duration::from_secs(1)),
         })
@@ -53,7 +52,7 @@ impl AgentLimits {
             ),
         };
         let what = format!("{what}; a person decides about them, and `call.cancel` withdraws one");
-        Some(LimitExceeded { code: reasons::TOO_MANY_PENDING, what, retry_after: MINUTE })
+        Some(LimitExceeded { code: ErrorCode::TooManyPending, what, retry_after: MINUTE })
     }
 }
 
@@ -116,8 +115,8 @@ impl Limit {
         let minutes = self.window.as_secs() / 60;
         let what = format!("the agent used its {} {unit} of {minutes} min", self.most);
         let code = match self.of {
-            LimitUnit::Calls => reasons::RATE_LIMITED,
-            LimitUnit::Seconds | LimitUnit::Output => reasons::BUDGET_EXHAUSTED,
+            LimitUnit::Calls => ErrorCode::RateLimited,
+            LimitUnit::Seconds | LimitUnit::Output => ErrorCode::BudgetExhausted,
         };
         let left = self.window.saturating_sub(spent.oldest);
         Some(LimitExceeded { code, what, retry_after: left.max(Duration::from_secs(1)) })

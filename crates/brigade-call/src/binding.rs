@@ -21,7 +21,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use brigade_core::{Fingerprint, FingerprintBuilder, codes::Code, reasons};
+use brigade_core::{ErrorCode, Fingerprint, FingerprintBuilder};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The caller that requests a call: the command line, an agent, or a program that embeds Brigade.
@@ -216,31 +216,25 @@ impl fmt::Display for Change {
     }
 }
 
-impl Code for Change {
-    fn as_code(&self) -> &'static str {
-        self.code()
-    }
-}
-
 impl Change {
     /// Returns the stable code of this change, as in `changed_source`.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Change::Args => reasons::CHANGED_ARGS.as_str(),
-            Change::Contract => reasons::CHANGED_CONTRACT.as_str(),
-            Change::Source => reasons::CHANGED_SOURCE.as_str(),
-            Change::Projections => reasons::CHANGED_PROJECTIONS.as_str(),
-            Change::Policy => reasons::CHANGED_POLICY.as_str(),
-            Change::ProgramPath | Change::ProgramBytes => reasons::CHANGED_PROGRAM.as_str(),
-            Change::File(_) => reasons::CHANGED_FILE.as_str(),
-            Change::Named(_) => reasons::CHANGED_NAMED.as_str(),
-            Change::Directory => reasons::CHANGED_DIRECTORY.as_str(),
-            Change::Code => reasons::CHANGED_PROGRAM.as_str(),
-            Change::Pin => reasons::CHANGED_PIN.as_str(),
-            Change::Server => reasons::CHANGED_SERVER.as_str(),
-            Change::Caller => reasons::CHANGED_CALLER.as_str(),
-            Change::Session => reasons::CHANGED_SESSION.as_str(),
-            Change::Approval | Change::NothingBound | Change::Rule => reasons::CHANGED_APPROVAL.as_str(),
+            Change::Args => ErrorCode::ChangedArgs,
+            Change::Contract => ErrorCode::ChangedContract,
+            Change::Source => ErrorCode::ChangedSource,
+            Change::Projections => ErrorCode::ChangedProjections,
+            Change::Policy => ErrorCode::ChangedPolicy,
+            Change::ProgramPath | Change::ProgramBytes => ErrorCode::ChangedProgram,
+            Change::File(_) => ErrorCode::ChangedFile,
+            Change::Named(_) => ErrorCode::ChangedNamed,
+            Change::Directory => ErrorCode::ChangedDirectory,
+            Change::Code => ErrorCode::ChangedProgram,
+            Change::Pin => ErrorCode::ChangedPin,
+            Change::Server => ErrorCode::ChangedServer,
+            Change::Caller => ErrorCode::ChangedCaller,
+            Change::Session => ErrorCode::ChangedSession,
+            Change::Approval | Change::NothingBound | Change::Rule => ErrorCode::ChangedApproval,
         }
     }
 }

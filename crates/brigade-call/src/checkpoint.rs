@@ -1,9 +1,8 @@
 //! A pause that a running script requested, and a person's answer.
 
-use brigade_core::codes::{self, ErrorCode};
 use brigade_core::json::exact;
 use brigade_core::{
-    CheckpointId, ErrorKind, Extra, Json, Object, OperationError, Timestamp, open_words, record,
+    CheckpointId, ErrorCode, ErrorKind, Extra, Json, Object, OperationError, Timestamp, open_words, record,
 };
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -111,7 +110,7 @@ impl OperationError for CheckpointRefusal {
     }
 
     fn code(&self) -> Option<ErrorCode> {
-        Some(codes::WRONG_STATE)
+        Some(ErrorCode::WrongState)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a person can do next with a call.
 
 use brigade_core::text::escape_terminal;
-use brigade_core::{Hint, NextStep, Timestamp, reasons};
+use brigade_core::{ErrorCode, Hint, NextStep, Timestamp};
 use brigade_policy::Blocker;
 
 use crate::binding::{Caller, Change};
@@ -187,7 +187,7 @@ impl Plan {
     /// Returns why the call may not be stored, if it may not.
     pub fn not_to_be_queued(&self, blocked: OnBlocked) -> Option<String> {
         if self.holds_secret() {
-            let is_catalogs = self.blockers().iter().any(|blocker| blocker.is(reasons::SECRET_IN_CATALOG));
+            let is_catalogs = self.blockers().iter().any(|blocker| blocker.is(ErrorCode::SecretInCatalog));
             let what = if is_catalogs { "the catalog holds what" } else { "an argument" };
             return Some(format!("{what} looks like a secret, so the call is not stored"));
         }
@@ -201,7 +201,7 @@ impl Plan {
         let files: Vec<&String> = self.binding().files.keys().filter(|path| !path.starts_with('/')).collect();
         let told = self.to_be_told(call).into_iter().map(|change| {
             let message = format!("changed since the call was queued: {change}");
-            let blocker = Blocker::new(&change, message);
+            let blocker = Blocker::new(change.code(), message);
             match change {
                 Change::ProgramPath => {
                     let program = self.argv().map(|argv| escape_terminal(argv.program())).unwrap_or_default();
@@ -214,7 +214,7 @@ impl Plan {
                         ),
                         None => format!("since the call was queued, PATH changed: `{program}` is {path} now"),
                     };
-                    Blocker::new(&change, message)
+                    Blocker::new(change.code(), message)
                         .hint(
                             "approve it again, if that is the program to run; or use the PATH of before, or write the \
                              path of the program in `command` of the entry",

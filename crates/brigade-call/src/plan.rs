@@ -19,7 +19,7 @@ use brigade_access::builtin::{COMMAND, is_for_shell};
 use brigade_catalog::{Family, Masks, Tool};
 use brigade_cmdline::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, Hint, Json, Number, Object, Place, closest, reasons};
+use brigade_core::{ErrorCode, Fingerprint, Hint, Json, Number, Object, Place, closest};
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode, ShellUse};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor};
@@ -146,7 +146,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     if args.is_some_and(holds_mark) {
         blockers.push(
             Blocker::new(
-                reasons::REDACTED_ARGUMENT,
+                ErrorCode::RedactedArgument,
                 format!("an argument contains `{MARK}` instead of its value"),
             )
             .field("args")
@@ -310,16 +310,16 @@ impl CheckedFacts {
 fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Option<&'f Json> {
     let problem = match &facts.args {
         Ok(args @ Json::Object(_)) => return Some(args),
-        Ok(_) => Blocker::new(reasons::INVALID_ARGS, "$: expected an object of arguments"),
+        Ok(_) => Blocker::new(ErrorCode::InvalidArgs, "$: expected an object of arguments"),
         Err(ArgsProblem::GivenTwice) => {
-            Blocker::new(reasons::INVALID_ARGS, "arguments were given inline and in a file")
+            Blocker::new(ErrorCode::InvalidArgs, "arguments were given inline and in a file")
                 .hint("give only one")
         }
         Err(ArgsProblem::Unreadable { why, meant }) => {
             let redactor = Redactor::new(&[]);
             let why = redactor.redact_str(why);
             let blocker =
-                Blocker::new(reasons::INVALID_ARGS, format!("the file of arguments cannot be read: {why}"));
+                Blocker::new(ErrorCode::InvalidArgs, format!("the file of arguments cannot be read: {why}"));
             match meant {
                 Some(meant) => blocker.hint(typed::did_you_mean(&redactor.redact_str(meant))),
                 None => blocker,
@@ -333,7 +333,7 @@ fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Opt
                 (None, None) => "standard input",
             };
             let blocker =
-                Blocker::new(reasons::INVALID_ARGS, format!("{source}, {error}").replace('\n', " "));
+                Blocker::new(ErrorCode::InvalidArgs, format!("{source}, {error}").replace('\n', " "));
             match file {
                 Some(file) => blocker.at(Place::at(file.as_str(), error.line, error.column)),
                 None => {
@@ -357,18 +357,18 @@ fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Opt
 fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Vec<Blocker>) -> Vec<String> {
     let place = || facts.tool.place_of("input_schema_path");
     let path = facts.tool.input_schema_path.as_deref().unwrap_or_default();
-    let mut block = |code: brigade_core::codes::ErrorCode, message: String| {
+    let mut block = |code: ErrorCode, message: String| {
         blockers.push(Blocker::new(code, message).at(place()).field("input_schema_path"));
     };
     match &facts.input_schema {
         // Only its tools are called.
         SchemaFact::File(FileFact::NotNamed) if facts.tool.is_whole_server() => {}
         SchemaFact::File(FileFact::NotNamed) => {
-            block(reasons::MISSING_INPUT_SCHEMA, "the tool names no input schema".to_owned());
+            block(ErrorCode::MissingInputSchema, "the tool names no input schema".to_owned());
         }
         SchemaFact::File(FileFact::Missing) => {
             let blocker = Blocker::new(
-                reasons::MISSING_INPUT_SCHEMA,
+                ErrorCode::MissingInputSchema,
                 format!("the input schema `{path}` does not exist"),
             );
             let blocker = blocker.at(place()).field("input_schema_path");
@@ -378,7 +378,7 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
             });
         }
         SchemaFact::File(FileFact::Unreadable(why)) => {
-            block(reasons::INVALID_INPUT_SCHEMA, format!("the input schema `{path}` cannot be read: {why}"));
+            block(ErrorCode::InvalidInputSchema, format!("the input schema `{path}` cannot be read: {why}"));
         }
         // Reported with the other paths that lead out of the workspace.
         SchemaFact::File(FileFact::Outside | FileFact::Present(_)) => {}
@@ -386,12 +386,12 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
             let message = format!("the input schema `{path}` is not JSON: {error}");
             let place = Place::at(path, error.line, error.column);
             blockers.push(
-                Blocker::new(reasons::INVALID_INPUT_SCHEMA, message).at(place).field("input_schema_path"),
+                Blocker::new(ErrorCode::InvalidInputSchema, message).at(place).field("input_schema_path"),
             );
         }
         SchemaFact::Unsound(problems) => {
             for problem in problems {
-                let blocker = Blocker::new(reasons::UNSUPPORTED_INPUT_SCHEMA, problem.to_string());
+                let blocker = Blocker::new(ErrorCode::UnsupportedInputSchema, problem.to_string());
                 let at = problem.at.map(|(line, column)| Place::at(path, line, column));
                 let blocker = blocker.at(at.unwrap_or_else(|| Place::file(path))).field("input_schema_path");
                 blockers.push(match meant_in_schema(problem) {
@@ -415,7 +415,7 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
                 if typed::is_misspelt(violation, &meant) {
                     continue;
                 }
-                let blocker = Blocker::new(reasons::INVALID_ARGS, message).field(path);
+                let blocker = Blocker::new(ErrorCode::InvalidArgs, message).field(path);
                 let blocker = typed::reason(facts, schema, violation, blocker);
                 blockers.push(match meant.get(violation.path.as_str()) {
                     Some(name) => blocker.hint(typed::did_you_mean(name)),
@@ -448,7 +448,7 @@ fn render_arguments(
             escape_terminal(&missing.template),
             missing.argument
         );
-        let blocker = Blocker::new(reasons::MISSING_TEMPLATE_ARGUMENT, message)
+        let blocker = Blocker::new(ErrorCode::MissingTemplateArgument, message)
             .at(facts.tool.place_of(&field))
             .field(field);
         let described = facts.input_schema.schema().into_iter().flat_map(|schema| schema.properties());
@@ -481,7 +481,7 @@ fn option_blockers(facts: &PlanFacts<'_>, given: &Object, blockers: &mut Vec<Blo
     for name in found.iter().filter(|name| !allowed.contains(name) && !is_fixed(name)) {
         let message = format!("$.{name}: begins with `-`, so the program would read it as an option");
         blockers.push(
-            Blocker::new(reasons::ARGUMENT_LOOKS_LIKE_OPTION, message)
+            Blocker::new(ErrorCode::ArgumentLooksLikeOption, message)
                 .at(facts.tool.place_of("argument_template"))
                 .field(format!("$.{name}"))
                 .hint(format!(
@@ -516,7 +516,7 @@ fn command_blockers(
         if let Err(error) = argv.push(word.as_str()) {
             blockers.push(
                 Blocker::new(
-                    reasons::INVALID_ARGS,
+                    ErrorCode::InvalidArgs,
                     format!("the rendered argument `{name}` cannot be passed: {error}"),
                 )
                 .field(format!("argument_template.{name}")),
@@ -590,7 +590,7 @@ fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, 
             } else {
                 "name the files, or a directory without code; or declare the files as `data` in the entry"
             };
-            let blocker = Blocker::new(reasons::ARGUMENT_OPENS_CODE, message);
+            let blocker = Blocker::new(ErrorCode::ArgumentOpensCode, message);
             blockers.push(blocker.field(format!("args.{name}")).hint(hint));
             break;
         }
@@ -607,7 +607,7 @@ pub fn argument_is_code(tool: &Tool, rendered: &BTreeMap<String, String>, word: 
     let name = rendered.iter().find(|(_, value)| *value == word).map_or("", |(name, _)| name.as_str());
     let message = format!("the argument `{name}` chooses the code to run, and an approval cannot cover that");
     let hint = "name the script in `command`, so that an approval binds it";
-    let blocker = Blocker::new(reasons::ARGUMENT_IS_CODE, message).at(tool.place_of("argument_template"));
+    let blocker = Blocker::new(ErrorCode::ArgumentIsCode, message).at(tool.place_of("argument_template"));
     blocker.field(format!("argument_template.{name}")).hint(hint)
 }
 
@@ -665,7 +665,7 @@ fn path_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
     outside.dedup();
     for field in outside {
         blockers.push(
-            Blocker::new(brigade_core::codes::PATH_OUTSIDE, format!("{field} leads out of the workspace"))
+            Blocker::new(ErrorCode::PathOutside, format!("{field} leads out of the workspace"))
                 .at(facts.tool.place_of(field))
                 .field(field)
                 .hint("list its directory under `outside` in [paths] of .brigade/tools/policy.toml"),

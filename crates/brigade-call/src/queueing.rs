@@ -1,6 +1,6 @@
 //! Turns a plan into a call in the queue, and into an approval.
 
-use brigade_core::{CallId, Fingerprint, Json, Timestamp, reasons};
+use brigade_core::{CallId, ErrorCode, Fingerprint, Json, Timestamp};
 use brigade_policy::{Blocker, PolicyDecision};
 
 use crate::binding::{Binding, Change};
@@ -115,7 +115,7 @@ impl Plan {
             let is_said = anew.is_some() || !self.blockers().is_empty();
             reasons.extend(anew.or_else(|| (!is_said).then(|| changed(change))));
         }
-        let counts = |blocker: &&Blocker| !blocker.is(reasons::POLICY_ENV_MISSING);
+        let counts = |blocker: &&Blocker| !blocker.is(ErrorCode::PolicyEnvMissing);
         reasons.extend(self.blockers().iter().filter(counts).cloned());
         if reasons.is_empty() { Ok(self.binding().clone()) } else { Err(reasons) }
     }
@@ -142,7 +142,7 @@ impl Plan {
                  `true`: {}",
                 names.join(", ")
             );
-            Blocker::new(change, message).field("args").hint("queue the call again, and approve the new one")
+            Blocker::new(change.code(), message).field("args").hint("queue the call again, and approve the new one")
         })
     }
 
@@ -237,7 +237,7 @@ pub(crate) fn decides_the_same(one: &PolicyDecision, other: &PolicyDecision) -> 
 }
 
 fn changed(change: &Change) -> Blocker {
-    Blocker::new(change, format!("changed since the call was queued: {change}"))
+    Blocker::new(change.code(), format!("changed since the call was queued: {change}"))
         .hint("queue the call again, and approve the new one")
 }
 

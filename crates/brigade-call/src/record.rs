@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brigade_core::json::{Mismatch, RecordText, from_record, serialize_record, to_json, to_record};
-use brigade_core::{CallId, CheckpointId, Extra, Fingerprint, Hint, Json, Object, RunId, Timestamp, reasons};
+use brigade_core::{
+    CallId, CheckpointId, ErrorCode, Extra, Fingerprint, Hint, Json, Object, RunId, Timestamp,
+};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, PolicyDecision};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::shown_command;
@@ -456,7 +458,7 @@ fn blockers(messages: Vec<Cow<'_, str>>, details: Vec<BlockerDetail>) -> Vec<Blo
         let detail = details.next().unwrap_or_default();
         Blocker {
             place: detail.place(),
-            code: detail.code.map_or(Cow::from(reasons::STORED), Cow::Owned),
+            code: detail.code.map_or(Cow::from(ErrorCode::Stored), Cow::Owned),
             message: message.into_owned(),
             field: detail.field,
             hint: detail.hint.map(Hint::from),

@@ -116,10 +116,10 @@ impl BatchRow {
             created: false,
             call_id: None,
             status: None,
-            code: Some(code.unwrap_or_else(|| failure.code().to_owned())),
+            code: Some(code.unwrap_or_else(|| failure.code_word().to_owned())),
             help,
             candidates: failure.could_be().to_vec(),
-            error: Some(ErrorLine::new(failure.code(), failure.to_string())),
+            error: Some(ErrorLine::new(failure.code_word(), failure.to_string())),
             blockers: plan.map(Plan::reasons).unwrap_or_default(),
             blocker_details: reasons,
         }

@@ -36,9 +36,8 @@ use std::path::{Path, PathBuf};
 use brigade_cmdline::argv::InvalidCommand;
 use brigade_cmdline::risk::{self, Risk};
 use brigade_cmdline::{Argv, near_program};
-use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, Place, reasons};
+use brigade_core::{ErrorCode, Fingerprint, Place};
 use brigade_policy::{Blocker, Decision, refuse_inline_code};
 use brigade_redact::{Redactor, is_secret_command};
 
@@ -193,32 +192,32 @@ impl Objection {
         };
         let of_command = |code| of("command", code);
         match self {
-            Objection::BrokenEntry => of("id", reasons::INVALID_ENTRY),
-            Objection::NoCommand => of_command(reasons::MISSING_COMMAND),
-            Objection::NotWords(_) => of_command(reasons::INVALID_COMMAND),
+            Objection::BrokenEntry => of("id", ErrorCode::InvalidEntry),
+            Objection::NoCommand => of_command(ErrorCode::MissingCommand),
+            Objection::NotWords(_) => of_command(ErrorCode::InvalidCommand),
             Objection::TooLong(message) => {
-                Blocker::new(reasons::ARGUMENTS_TOO_LONG, message.clone()).field("args")
+                Blocker::new(ErrorCode::ArgumentsTooLong, message.clone()).field("args")
             }
-            Objection::Risk(_) => of_command(reasons::HIGH_RISK_COMMAND)
+            Objection::Risk(_) => of_command(ErrorCode::HighRiskCommand)
                 .hint("put the steps into a reviewed script and call that"),
-            Objection::Secret => of_command(reasons::SECRET_IN_CATALOG),
+            Objection::Secret => of_command(ErrorCode::SecretInCatalog),
             Objection::ProgramNotFound { word, home } => {
                 let create = "create it and make it executable (`chmod +x`), or name its interpreter first in `command`";
                 let install = "install it, add its directory to PATH, or name its path in `command`";
                 let other = if word.contains('/') { create } else { install };
                 let near = || near_program(word).map(|near| format!("did you mean `{near}`?"));
                 let hint = no_home(word, home.as_deref()).or_else(near).unwrap_or_else(|| other.to_owned());
-                of_command(reasons::PROGRAM_NOT_FOUND).hint(hint)
+                of_command(ErrorCode::ProgramNotFound).hint(hint)
             }
-            Objection::ProgramUnreadable { .. } => of_command(reasons::PROGRAM_NOT_FOUND)
+            Objection::ProgramUnreadable { .. } => of_command(ErrorCode::ProgramNotFound)
                 .hint("let its user read it, so that an approval can bind its bytes"),
-            Objection::DirectoryMissing => of("cwd", reasons::MISSING_CWD),
-            Objection::DirectoryOutside => of("cwd", codes::PATH_OUTSIDE)
+            Objection::DirectoryMissing => of("cwd", ErrorCode::MissingCwd),
+            Objection::DirectoryOutside => of("cwd", ErrorCode::PathOutside)
                 .hint("list its directory under `outside` in [paths] of .brigade/tools/policy.toml"),
             Objection::Policy(blocker) | Objection::Unbound(blocker) => blocker.clone(),
-            Objection::NotApproved => Blocker::new(reasons::KITCHEN_NOT_APPROVED, self.to_string()),
+            Objection::NotApproved => Blocker::new(ErrorCode::KitchenNotApproved, self.to_string()),
             Objection::ProgramChanged | Objection::FileChanged(_) => {
-                of_command(reasons::KITCHEN_PROGRAM_CHANGED)
+                of_command(ErrorCode::KitchenProgramChanged)
             }
         }
     }

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{ErrorKind, OperationError, open_words};
+use brigade_core::{ErrorCode, ErrorKind, OperationError, open_words};
 use thiserror::Error;
 
 open_words! {
@@ -72,7 +71,7 @@ impl OperationError for WrongStep {
     }
 
     fn code(&self) -> Option<ErrorCode> {
-        Some(codes::WRONG_STATE)
+        Some(ErrorCode::WrongState)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
-use brigade_core::{CallId, Hint, NextStep, StepFormatter, Timestamp, codes, reasons};
+use brigade_core::{CallId, ErrorCode, Hint, NextStep, StepFormatter, Timestamp};
 use brigade_policy::{Blocker, Decision};
 
 use crate::binding::{Binding, Change};
@@ -89,10 +89,10 @@ pub fn verify(
         return Err(Box::new(Refusal { blockers, changes, moved: None }));
     }
     status_blockers(&call, &plan, purpose, now, &mut blockers);
-    let is_said = plan.blockers().iter().any(|blocker| blocker.is(reasons::FAMILY_NOT_EXECUTABLE));
+    let is_said = plan.blockers().iter().any(|blocker| blocker.is(ErrorCode::FamilyNotExecutable));
     if !plan.is_executable() && !is_said {
         let message = format!("tools of the family `{}` are not executed", plan.family());
-        blockers.push(Blocker::new(reasons::FAMILY_NOT_EXECUTABLE, message).field("family"));
+        blockers.push(Blocker::new(ErrorCode::FamilyNotExecutable, message).field("family"));
     }
     let changes = bound_changes(&call, &plan);
     let moved = moved_program(&call, &plan, &changes);
@@ -109,12 +109,12 @@ pub fn verify(
             Change::NothingBound | Change::Rule => change.to_string(),
             change => format!("changed since it was approved: {change}"),
         };
-        blockers.push(Blocker::new(change, message).hint(hint));
+        blockers.push(Blocker::new(change.code(), message).hint(hint));
     }
     blockers.extend(moved.iter().map(|moved| moved.blocker.clone()));
     blockers.extend(stored_blockers(&call));
     // The reason about `PATH` already says that the program was not found.
-    let is_told = |blocker: &&Blocker| moved.is_some() && blocker.is(reasons::PROGRAM_NOT_FOUND);
+    let is_told = |blocker: &&Blocker| moved.is_some() && blocker.is(ErrorCode::ProgramNotFound);
     blockers.extend(plan.blockers().iter().filter(|blocker| !is_told(blocker)).cloned());
     let runtime = match runtime {
         RuntimeFact::NotNeeded => None,
@@ -154,13 +154,15 @@ fn status_blockers(
     }
     if let Purpose::Resume(checkpoints) = purpose {
         if checkpoints.is_empty() {
-            blockers
-                .push(Blocker::new(codes::CHECKPOINT_MISSING, "the call has no checkpoint to resume after"));
+            blockers.push(Blocker::new(
+                ErrorCode::CheckpointMissing,
+                "the call has no checkpoint to resume after",
+            ));
         }
         for checkpoint in checkpoints {
             if let Err(refusal) = checkpoint.check_resumable(now) {
                 blockers.push(Blocker::new(
-                    reasons::CHECKPOINT,
+                    ErrorCode::Checkpoint,
                     format!("checkpoint {}: {refusal}", checkpoint.id),
                 ));
             }
@@ -186,7 +188,7 @@ fn status_blocker(call: &Call, plan: &Plan, now: Timestamp) -> Blocker {
         }
         CallStatus::Rejected | CallStatus::Other(_) => format!("the call is {}", call.status),
     };
-    let mut blocker = Blocker::new(reasons::STATUS, message).field("status");
+    let mut blocker = Blocker::new(ErrorCode::Status, message).field("status");
     blocker.hint = match call.status {
         // Whether it can be approved depends on its plan.
         CallStatus::Pending | CallStatus::Held => call.next_step(Some(plan), now).map(Hint::from),
@@ -244,10 +246,10 @@ fn moved_program(call: &Call, plan: &Plan, changes: &[Change]) -> Option<MovedPr
             let message = format!("the program `{word}` was {was} and is {now}, because PATH differs");
             let hint =
                 format!("run with the PATH of the approval, or write `{was}` in `command` of the entry");
-            Blocker::new(Change::ProgramPath, message).hint(hint)
+            Blocker::new(Change::ProgramPath.code(), message).hint(hint)
         }
         None => {
-            let not_found = |blocker: &&Blocker| blocker.is(reasons::PROGRAM_NOT_FOUND);
+            let not_found = |blocker: &&Blocker| blocker.is(ErrorCode::ProgramNotFound);
             let mut missing = plan.blockers().iter().find(not_found)?.clone();
             // All other differences follow from that and are not reported.
             let word = escape_terminal(word);
@@ -344,7 +346,9 @@ fn stored_blockers(call: &Call) -> impl Iterator<Item = Blocker> {
     let stored = call.approval.iter().flat_map(|_| &call.blockers);
     stored.map(|stored| {
         let message = format!("the record of the approved call contains a blocker: {stored}");
-        Blocker::new(reasons::STORED, message).field("blockers").hint("queue the call again, then approve it")
+        Blocker::new(ErrorCode::Stored, message)
+            .field("blockers")
+            .hint("queue the call again, then approve it")
     })
 }
 

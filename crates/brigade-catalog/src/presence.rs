@@ -4,7 +4,7 @@
 //! the answers. The result is an observation, so it is never stored in tools.toml.
 
 use brigade_cmdline::Argv;
-use brigade_core::{Hint, NextStep, Timestamp, reasons, words};
+use brigade_core::{ErrorCode, Hint, NextStep, Timestamp, words};
 use brigade_redact::Redactor;
 
 use crate::model::{Family, Masks, Tool, ToolSource, Transport, Version};
@@ -290,7 +290,7 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &ObservedPr
             (Answer::NoDirectory, _) => {
                 is_program_missing = true;
                 let message = "`cwd` is not a directory in the workspace".to_owned();
-                missing.push(reason(reasons::MISSING_CWD.as_str(), message));
+                missing.push(reason(ErrorCode::MissingCwd.as_str(), message));
             }
             (Answer::Outside, need) => {
                 let field = match need {

@@ -10,9 +10,8 @@ mod seed;
 mod server_json;
 
 use brigade_cmdline::{Argv, chooses_code};
-use brigade_core::codes::{self, ErrorCode, registering};
 use brigade_core::yaml::{self, YamlError};
-use brigade_core::{ConfigIssue, Dialect, Json, JsonErrorKind, Object, Severity};
+use brigade_core::{ConfigIssue, Dialect, ErrorCode, Json, JsonErrorKind, Object, Severity};
 use brigade_harness::is_address;
 use brigade_redact::{Redactor, looks_secret_value};
 use thiserror::Error;
@@ -149,7 +148,7 @@ impl<'o> Members<'o> {
 
     fn fault(&mut self, name: &str, message: &str) {
         let field = self.field(name);
-        self.faults.push(RegisterError::new(registering::FIELD_INVALID, message).field(field));
+        self.faults.push(RegisterError::new(ErrorCode::FieldInvalid, message).field(field));
     }
 
     fn field(&self, name: &str) -> String {
@@ -169,7 +168,7 @@ impl<'o> Members<'o> {
     fn rest(mut self, found: &mut Registrations) {
         self.pass_faults(found);
         for name in self.object.keys().filter(|name| !self.known.contains(&name.as_str())) {
-            found.note(codes::UNKNOWN_KEY, self.field(name), "an entry has no place for this key");
+            found.note(ErrorCode::UnknownKey, self.field(name), "an entry has no place for this key");
         }
     }
 }
@@ -179,9 +178,7 @@ impl Registrations {
     /// `container` is the program that starts container images, if this machine has one.
     pub fn read(file: &str, bytes: &[u8], level: Level, container: Option<&str>) -> Registrations {
         let mut found = match (std::str::from_utf8(bytes), file.to_ascii_lowercase().ends_with(".toml")) {
-            (Err(_), _) => {
-                failed(RegisterError::new(registering::FILE_INVALID, "the file is not UTF-8 text"))
-            }
+            (Err(_), _) => failed(RegisterError::new(ErrorCode::FileInvalid, "the file is not UTF-8 text")),
             (Ok(_), true) => toml(file, bytes, level),
             (Ok(text), false) => match value(text) {
                 Err(error) => failed(error),
@@ -192,7 +189,7 @@ impl Registrations {
             },
         };
         if found.errors.is_empty() && found.tools.is_empty() {
-            found.errors.push(RegisterError::new(registering::NOTHING_TO_REGISTER, "the file has no tool"));
+            found.errors.push(RegisterError::new(ErrorCode::NothingToRegister, "the file has no tool"));
         }
         found.tools.iter_mut().for_each(|registration| registration.tool.wait_for_review());
         found.refuse_secret_ids();
@@ -217,11 +214,11 @@ impl Registrations {
             return;
         }
         if is_enabled {
-            self.note(registering::ENABLED_IGNORED, field("enabled"), "a person enables it after a review");
+            self.note(ErrorCode::EnabledIgnored, field("enabled"), "a person enables it after a review");
         }
         if tool.approval_mode.is_some_and(|mode| mode != ApprovalMode::Always) {
             let message = "a registered tool always asks for approval";
-            self.note(registering::APPROVAL_MODE_IGNORED, field("approval_mode"), message);
+            self.note(ErrorCode::ApprovalModeIgnored, field("approval_mode"), message);
         }
     }
 
@@ -229,11 +226,11 @@ impl Registrations {
     fn take_issue(&mut self, issue: &ConfigIssue, at: impl Fn(RegisterError) -> RegisterError) {
         let field = field_of(issue.entry.as_deref(), issue.field.as_deref());
         if issue.severity == Severity::Error {
-            let error = RegisterError::new(registering::FIELD_INVALID, &*issue.message);
+            let error = RegisterError::new(ErrorCode::FieldInvalid, &*issue.message);
             let field = (!field.is_empty()).then_some(field);
             self.errors.push(at(RegisterError { field, ..error }));
         } else {
-            self.note(codes::UNKNOWN_KEY, field, &issue.message);
+            self.note(ErrorCode::UnknownKey, field, &issue.message);
         }
     }
 
@@ -241,7 +238,7 @@ impl Registrations {
     fn refuse_secret_ids(&mut self) {
         let is_secret = |found: &Registration| looks_secret_value(found.tool.id.as_str()).is_some();
         if self.tools.iter().any(is_secret) {
-            let error = RegisterError::new(registering::SECRET_IN_ENTRY, "an id looks like a secret");
+            let error = RegisterError::new(ErrorCode::SecretInEntry, "an id looks like a secret");
             self.errors.push(error.field("id"));
         }
         let redactor = Redactor::new(&[]);
@@ -280,7 +277,7 @@ fn value(text: &str) -> Result<Json, RegisterError> {
     let invalid = |message: &str, line: usize, column: usize| RegisterError {
         line: Some(line),
         column: Some(column),
-        ..RegisterError::new(registering::FILE_INVALID, message)
+        ..RegisterError::new(ErrorCode::FileInvalid, message)
     };
     let yaml = || {
         let root = yaml::parse(text).map_err(|error| {
@@ -375,7 +372,7 @@ fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
     let mut found = Registrations::default();
     if let Some(place) = catalog.settings().newer_schema() {
         let error = RegisterError::new(
-            registering::SCHEMA_NEWER,
+            ErrorCode::SchemaNewer,
             "the file has a schema that this version does not know",
         );
         return failed(RegisterError { line: place.line, column: place.column, ..error.field("schema") });
@@ -383,7 +380,7 @@ fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
     for issue in catalog.issues() {
         let (line, column) = (issue.place.line, issue.place.column);
         found.take_issue(issue, |error| RegisterError {
-            code: registering::FILE_INVALID,
+            code: ErrorCode::FileInvalid,
             line,
             column,
             ..error
@@ -396,7 +393,7 @@ fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
     ];
     for (key, _) in stated.into_iter().filter(|(_, is_stated)| *is_stated) {
         found.note(
-            codes::UNKNOWN_KEY,
+            ErrorCode::UnknownKey,
             key.to_owned(),
             "it is about a whole catalog, and no entry has a place for it",
         );

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_core::codes;
 use brigade_core::yaml::{self, Node, Value};
-use brigade_core::{ConfigIssue, Json, Place, Severity};
+use brigade_core::{ConfigIssue, ErrorCode, Json, Place, Severity};
 
 use crate::model::{Catalog, Level, Origin, Settings};
 use crate::register::{Registration, Registrations};
@@ -90,7 +89,7 @@ impl Catalog {
             let found = issue(Severity::Error, place(at), Some(field), error.message);
             issues.push(ConfigIssue { entry, ..found });
         }
-        for note in notes.into_iter().filter(|note| note.code == codes::UNKNOWN_KEY) {
+        for note in notes.into_iter().filter(|note| note.code == ErrorCode::UnknownKey) {
             let (entry, field, at) = places.split(&note.field);
             let entry = entry.map(str::to_owned);
             let found = issue(Severity::Warning, place(at), Some(field), note.message);

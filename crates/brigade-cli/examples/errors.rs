@@ -24,7 +24,7 @@ fn main() {
          gateway answer agents with the same codes. Issues of `brigade tools doctor` have [their own](issues.md).\n\n\
          `cargo xtask docs` generates this page.\n"
     );
-    for code in brigade::codes::ALL {
+    for code in brigade::ErrorCode::ERRORS {
         print_code(code.as_str(), code.meaning());
     }
     println!(
@@ -32,7 +32,7 @@ fn main() {
          A blocker is a reason why a call or another start is refused. In JSON, `blocker_details` has the `code` of each. \
          Some\nblockers have a code from above, from the issues, or of a fault in a PRD.\n"
     );
-    for code in brigade::codes::reasons::ALL {
+    for code in brigade::ErrorCode::REASONS {
         print_code(code.as_str(), code.meaning());
     }
     println!(
@@ -40,7 +40,7 @@ fn main() {
          `brigade tools register` says in `errors` why it wrote nothing, and in `notes` what it did not take over. Some \
          codes are\nthose of issues, or from above.\n"
     );
-    for code in brigade::codes::registering::ALL {
+    for code in brigade::ErrorCode::REGISTERING {
         print_code(code.as_str(), code.meaning());
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use brigade::core::NextStep;
-use brigade::{Error, ErrorKind, codes};
+use brigade::{Error, ErrorCode, ErrorKind};
 
 use crate::commands::Command;
 #[cfg(feature = "team")]
@@ -162,5 +162,5 @@ pub(crate) fn check(
         output.without_workspace(&none);
         return Ok(flow);
     }
-    Err(Error::new(ErrorKind::NotFound, none).coded(codes::WORKSPACE_MISSING).hint(NextStep::Init))
+    Err(Error::new(ErrorKind::NotFound, none).coded(ErrorCode::WorkspaceMissing).hint(NextStep::Init))
 }

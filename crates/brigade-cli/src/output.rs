@@ -353,7 +353,10 @@ impl<'a, 's> Output<'a, 's> {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
             Err(error) => {
                 let mut page = self.new_page();
-                page.error(brigade::codes::ENVIRONMENT, &format!("cannot write to standard output: {error}"));
+                page.error(
+                    brigade::ErrorCode::Environment,
+                    &format!("cannot write to standard output: {error}"),
+                );
                 self.aside(&page.trouble);
                 Exit::Environment
             }

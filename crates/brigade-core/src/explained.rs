@@ -1,6 +1,6 @@
 //! Kind, code and next steps of errors of all crates.
 
-use crate::codes::{self, ErrorCode};
+use crate::ErrorCode;
 use crate::next::Hint;
 
 /// The kind of an error.
@@ -39,12 +39,12 @@ impl ErrorKind {
     /// Returns the code of errors without a specific one.
     pub const fn code(self) -> ErrorCode {
         match self {
-            ErrorKind::NotFound => codes::NOT_FOUND,
-            ErrorKind::Ambiguous => codes::AMBIGUOUS,
-            ErrorKind::Refused => codes::REFUSED,
-            ErrorKind::InvalidConfig => codes::CONFIG_INVALID,
-            ErrorKind::Usage => codes::USAGE,
-            ErrorKind::Environment => codes::ENVIRONMENT,
+            ErrorKind::NotFound => ErrorCode::NotFound,
+            ErrorKind::Ambiguous => ErrorCode::Ambiguous,
+            ErrorKind::Refused => ErrorCode::Refused,
+            ErrorKind::InvalidConfig => ErrorCode::ConfigInvalid,
+            ErrorKind::Usage => ErrorCode::Usage,
+            ErrorKind::Environment => ErrorCode::Environment,
         }
     }
 }

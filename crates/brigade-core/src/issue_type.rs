@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::codes::Code;
-use crate::{CallId, CheckpointId, NextStep, RunId, Severity};
+use crate::{CallId, CheckpointId, Code, NextStep, RunId, Severity};
 
 /// The step that fixes an issue or shows more about it.
 ///

@@ -21,7 +21,7 @@
 //! ```
 
 mod closed;
-pub mod codes;
+mod codes;
 mod explained;
 mod fingerprint;
 pub mod front_matter;
@@ -49,7 +49,7 @@ pub mod yaml;
 pub use closed::{
     AgentFiles, ClosedPlace, GIT_FOLDER, STATE_FOLDER, closed_place, plain_path, reserved_agent_files,
 };
-pub use codes::reasons;
+pub use codes::{Code, ErrorCode};
 pub use explained::{ErrorKind, OperationError};
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};
 pub use glob::Glob;

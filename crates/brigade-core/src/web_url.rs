@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use thiserror::Error;
 
-use crate::codes::{Code, reasons};
+use crate::ErrorCode;
 
 /// The maximum length of a URL, in bytes.
 const MAX_URL_BYTES: usize = 4000;
@@ -27,20 +27,14 @@ pub enum WebProblem {
     Private,
 }
 
-impl Code for WebProblem {
-    fn as_code(&self) -> &'static str {
-        self.code()
-    }
-}
-
 impl WebProblem {
     /// Returns the code of the refusal.
-    pub fn code(self) -> &'static str {
+    pub fn code(self) -> ErrorCode {
         match self {
-            WebProblem::NotPlain => reasons::URL_NOT_PLAIN.as_str(),
-            WebProblem::Credentials => reasons::CREDENTIALS_IN_URL.as_str(),
-            WebProblem::NotAllowed => reasons::DOMAIN_NOT_ALLOWED.as_str(),
-            WebProblem::Private => reasons::ADDRESS_PRIVATE.as_str(),
+            WebProblem::NotPlain => ErrorCode::UrlNotPlain,
+            WebProblem::Credentials => ErrorCode::CredentialsInUrl,
+            WebProblem::NotAllowed => ErrorCode::DomainNotAllowed,
+            WebProblem::Private => ErrorCode::AddressPrivate,
         }
     }
 }

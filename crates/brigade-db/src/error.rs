@@ -1,7 +1,6 @@
 //! Why the store could not be read or changed.
 
-use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{ErrorKind, Hint, OperationError};
+use brigade_core::{ErrorCode, ErrorKind, Hint, OperationError};
 use brigade_fs::FsError;
 use rusqlite::ErrorCode as Sqlite;
 use rusqlite::types::Type;
@@ -13,8 +12,8 @@ use crate::file::STATE_DB;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// The code, in `snake_case`, such as `not_found`.
-    pub code: &'static str,
+    /// The code, such as `not_found`.
+    pub code: ErrorCode,
     /// One sentence, in lower case, without a final period.
     pub message: String,
 }
@@ -65,14 +64,15 @@ pub enum StoreError {
 impl StoreError {
     /// Creates a refusal.
     pub fn refused(code: ErrorCode, message: impl Into<String>) -> StoreError {
-        StoreError::Refused(Refusal { code: code.as_str(), message: message.into() })
+        StoreError::Refused(Refusal { code, message: message.into() })
     }
 
-    /// Returns the error code for callers.
-    pub fn code_word(&self) -> &'static str {
+    /// Returns the code that built-in tools answer agents. Errors of a person's commands have the code of the kind
+    /// for what the state does not allow.
+    pub fn answered_code(&self) -> ErrorCode {
         match self {
             StoreError::Refused(refusal) => refusal.code,
-            other => other.code().unwrap_or(ErrorKind::Environment.code()).as_str(),
+            other => other.code().unwrap_or(ErrorKind::Environment.code()),
         }
     }
 }
@@ -80,7 +80,7 @@ impl StoreError {
 impl OperationError for StoreError {
     fn kind(&self) -> ErrorKind {
         match self {
-            StoreError::Refused(refusal) if refusal.code == codes::NOT_FOUND.as_str() => ErrorKind::NotFound,
+            StoreError::Refused(refusal) if refusal.code == ErrorCode::NotFound => ErrorKind::NotFound,
             StoreError::Refused(_) | StoreError::Newer(_) => ErrorKind::Refused,
             StoreError::Fs(error) => error.kind(),
             _ => ErrorKind::Environment,
@@ -91,12 +91,14 @@ impl OperationError for StoreError {
         match self {
             StoreError::Fs(error) => error.code(),
             StoreError::Refused(_) => None,
-            StoreError::Newer(_) => Some(codes::NEWER_VERSION),
-            StoreError::SetAside(_) | StoreError::Broken | StoreError::Foreign => Some(codes::STORE_BROKEN),
-            StoreError::Busy => Some(codes::LOCKED),
-            StoreError::Full => Some(codes::DISK_FULL),
-            StoreError::ReadOnly => Some(codes::DISK_READ_ONLY),
-            StoreError::Unopened(_) | StoreError::Database(_) => Some(codes::ENVIRONMENT),
+            StoreError::Newer(_) => Some(ErrorCode::NewerVersion),
+            StoreError::SetAside(_) | StoreError::Broken | StoreError::Foreign => {
+                Some(ErrorCode::StoreBroken)
+            }
+            StoreError::Busy => Some(ErrorCode::Locked),
+            StoreError::Full => Some(ErrorCode::DiskFull),
+            StoreError::ReadOnly => Some(ErrorCode::DiskReadOnly),
+            StoreError::Unopened(_) | StoreError::Database(_) => Some(ErrorCode::Environment),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Executions of agent manifests: their input, status, output and messages.
 
-use brigade_core::{Json, Timestamp, codes, words};
+use brigade_core::{ErrorCode, Json, Timestamp, words};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::StoreError;
@@ -132,14 +132,14 @@ impl Parent {
                        SELECT status = 'running' FROM flow WHERE id = ?1";
             let is_open = transaction.query_row(sql, [&parent.id], |row| row.get(0)).optional()?;
             if is_open != Some(true) {
-                return Err(StoreError::refused(codes::ALREADY_ENDED, "the calling execution has ended"));
+                return Err(StoreError::refused(ErrorCode::AlreadyEnded, "the calling execution has ended"));
             }
         }
         match parent.map_or(0, |parent| parent.depth + 1) {
             depth if depth < MAX_DEPTH => Ok(depth),
             _ => {
                 let message = format!("executions can be nested at most {MAX_DEPTH} deep");
-                Err(StoreError::refused(codes::TOO_DEEP, message))
+                Err(StoreError::refused(ErrorCode::TooDeep, message))
             }
         }
     }
@@ -154,7 +154,7 @@ pub(crate) fn check_open(open: i64, most: i64) -> Result<(), StoreError> {
         return Ok(());
     }
     let message = format!("{open} executions are under way; wait for one, or cancel one");
-    Err(StoreError::refused(codes::BUSY, message))
+    Err(StoreError::refused(ErrorCode::Busy, message))
 }
 
 /// The end of an execution.
@@ -202,7 +202,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Execution, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM execution WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
     let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
-    found.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such execution"))
+    found.ok_or_else(|| StoreError::refused(ErrorCode::NotFound, "there is no such execution"))
 }
 
 fn note(
@@ -432,7 +432,7 @@ impl Store {
         self.change(|transaction| {
             let execution = by_id(transaction, owner, id)?;
             if execution.status.is_over() {
-                return Err(StoreError::refused(codes::ALREADY_ENDED, "the execution has ended"));
+                return Err(StoreError::refused(ErrorCode::AlreadyEnded, "the execution has ended"));
             }
             let message = new_id(transaction, "msg")?;
             transaction.execute(
@@ -454,7 +454,7 @@ impl Store {
             let execution = by_id(transaction, owner, id)?;
             if !execution.status.is_over() {
                 return Err(StoreError::refused(
-                    codes::NOT_ENDED,
+                    ErrorCode::NotEnded,
                     "the execution has not ended; cancel it first",
                 ));
             }
@@ -505,8 +505,8 @@ mod tests {
             instead_of: None,
         };
         let id = store.begin_execution(&new, now).unwrap().id;
-        let code = |result: Result<Execution, StoreError>| result.unwrap_err().code_word();
-        assert_eq!(code(store.execution(Some("bob"), &id)), "not_found");
+        let code = |result: Result<Execution, StoreError>| result.unwrap_err().answered_code();
+        assert_eq!(code(store.execution(Some("bob"), &id)), ErrorCode::NotFound);
         store.send_message(Some("ada"), &id, "ada", "Be polite", now).unwrap();
         assert_eq!(store.begin_iteration(&id, "run-1", now).unwrap(), Some(vec!["Be polite".to_owned()]));
         let event = Event::IterationEnded {
@@ -518,7 +518,7 @@ mod tests {
         };
         store.end_iteration(&id, Some("Hi"), Some("too short"), &event, now).unwrap();
         assert_eq!(store.begin_iteration(&id, "run-2", now).unwrap(), Some(Vec::new()));
-        assert_eq!(code(store.remove_execution(Some("ada"), &id)), "not_ended");
+        assert_eq!(code(store.remove_execution(Some("ada"), &id)), ErrorCode::NotEnded);
         assert_eq!(store.open_executions(None).unwrap().len(), 1);
         let parent = store.parent(Some("ada"), &id).unwrap().unwrap();
         assert_eq!((parent.depth, store.parent(Some("bob"), &id).unwrap()), (0, None));
@@ -533,11 +533,11 @@ mod tests {
                 Err(error) => break error,
             }
         };
-        assert_eq!((depths, refused.code_word()), (vec![1, 2, 3, 4, 5, 6, 7], "too_deep"));
+        assert_eq!((depths, refused.answered_code()), (vec![1, 2, 3, 4, 5, 6, 7], ErrorCode::TooDeep));
         let many = std::iter::repeat_with(|| store.begin_execution(&new, now));
         let begun = many.take_while(Result::is_ok).count();
         assert_eq!(begun + 8, 64);
-        assert_eq!(code(store.begin_execution(&new, now)), "busy");
+        assert_eq!(code(store.begin_execution(&new, now)), ErrorCode::Busy);
         assert_eq!(store.open_executions(Some(&id)).unwrap().len(), 1);
         let ending = ExecutionEnd { status: ExecutionStatus::Cancelled, error: None };
         assert!(store.end_execution(&id, &ending, now).unwrap());
@@ -547,11 +547,11 @@ mod tests {
         let ended = store.parent(None, &id).unwrap();
         assert_eq!(
             code(store.begin_execution(&NewExecution { parent: ended.as_ref(), ..new }, now)),
-            "already_ended"
+            ErrorCode::AlreadyEnded
         );
         assert_eq!(store.begin_iteration(&id, "run-3", now).unwrap(), None);
         let sent = store.send_message(Some("ada"), &id, "ada", "x", now);
-        assert_eq!(sent.unwrap_err().code_word(), "already_ended");
+        assert_eq!(sent.unwrap_err().answered_code(), ErrorCode::AlreadyEnded);
         let (execution, events, total) = store.execution_events(Some("ada"), &id, 3, 1).unwrap();
         assert_eq!((execution.status, execution.iterations), (ExecutionStatus::Cancelled, 2));
         assert_eq!((events.len(), events[0].sequence, total), (3, 2, 7));

@@ -8,7 +8,7 @@ mod signed;
 use std::collections::BTreeMap;
 
 use brigade_core::json::{compact_text, from_json, to_json};
-use brigade_core::{Json, Object, Timestamp, codes, words};
+use brigade_core::{ErrorCode, Json, Object, Timestamp, words};
 use brigade_redact::Redactor;
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
@@ -240,7 +240,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Flow> {
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Flow, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM flow WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
     let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
-    found.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such execution"))
+    found.ok_or_else(|| StoreError::refused(ErrorCode::NotFound, "there is no such execution"))
 }
 
 fn note(
@@ -267,7 +267,7 @@ fn held(transaction: &Transaction<'_>, id: &str, gateway: &str) -> Result<Option
 }
 
 fn ended(flow: &Flow) -> StoreError {
-    StoreError::refused(codes::ALREADY_ENDED, format!("the execution is already {}", flow.status))
+    StoreError::refused(ErrorCode::AlreadyEnded, format!("the execution is already {}", flow.status))
 }
 
 /// Merges members into the blackboard.
@@ -277,7 +277,7 @@ fn merged(flow: &Flow, writes: &Object) -> Result<String, StoreError> {
     let text = Json::Object(blackboard).to_compact();
     if MAX_BLACKBOARD < text.len() {
         let message = format!("a blackboard has at most {} KiB", MAX_BLACKBOARD >> 10);
-        return Err(StoreError::refused(codes::TOO_LARGE, message));
+        return Err(StoreError::refused(ErrorCode::TooLarge, message));
     }
     Ok(text)
 }
@@ -317,7 +317,7 @@ impl Store {
             let blackboard = Json::Object(new.blackboard.clone()).to_compact();
             if MAX_BLACKBOARD < blackboard.len() {
                 let message = format!("a blackboard has at most {} KiB", MAX_BLACKBOARD >> 10);
-                return Err(StoreError::refused(codes::TOO_LARGE, message));
+                return Err(StoreError::refused(ErrorCode::TooLarge, message));
             }
             transaction.execute(
                 "INSERT INTO flow (id, owner, caller, rights, parent, depth, manifest, name, revision, version, intent, \
@@ -567,7 +567,7 @@ impl Store {
             let waiting =
                 question.map(|id| questions::waiting(transaction, &self.key, &id)).transpose()?.flatten();
             let none =
-                || StoreError::refused(codes::NOT_WAITING, "the execution is not waiting for an answer");
+                || StoreError::refused(ErrorCode::NotWaiting, "the execution is not waiting for an answer");
             let question = waiting.ok_or_else(none)?;
             let answer = make(&question.asked)?;
             questions::answer(transaction, &self.key, &question, &answer, by, redactor, now)?;
@@ -648,7 +648,7 @@ impl Store {
             let flow = by_id(transaction, owner, id)?;
             if !flow.status.is_over() {
                 return Err(StoreError::refused(
-                    codes::NOT_ENDED,
+                    ErrorCode::NotEnded,
                     "the execution has not ended; cancel it first",
                 ));
             }

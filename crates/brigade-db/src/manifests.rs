@@ -4,7 +4,7 @@ mod search;
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Timestamp, codes};
+use brigade_core::{ErrorCode, Timestamp};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::StoreError;
@@ -121,7 +121,7 @@ fn find(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Option<De
 
 fn found(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<DeployedManifest, StoreError> {
     find(transaction, kind, id)?
-        .ok_or_else(|| StoreError::refused(codes::NOT_FOUND, format!("there is no such {kind}")))
+        .ok_or_else(|| StoreError::refused(ErrorCode::NotFound, format!("there is no such {kind}")))
 }
 
 fn json(labels: &BTreeMap<String, String>) -> Result<String, StoreError> {
@@ -174,7 +174,7 @@ fn refuse_version(transaction: &Transaction<'_>, id: &str, version: &str) -> Res
         |row| row.get(0),
     )?;
     let message = "this version already exists; use another version, or set `force`";
-    if taken { Err(StoreError::refused(codes::VERSION_TAKEN, message)) } else { Ok(()) }
+    if taken { Err(StoreError::refused(ErrorCode::VersionTaken, message)) } else { Ok(()) }
 }
 
 impl Store {
@@ -191,7 +191,7 @@ impl Store {
             if let Some(old) = find(transaction, new.kind, new.name)? {
                 if !new.force {
                     let message = format!("another {} has this name; update it, or set `force`", new.kind);
-                    return Err(StoreError::refused(codes::NAME_TAKEN, message));
+                    return Err(StoreError::refused(ErrorCode::NameTaken, message));
                 }
                 write(transaction, &old.id, old.revision + 1, new, now)?;
                 return found(transaction, new.kind, &old.id);
@@ -202,7 +202,7 @@ impl Store {
                 |row| row.get(0),
             )?;
             if MAX_MANIFESTS <= count {
-                return Err(StoreError::refused(codes::TOO_MANY, format!("there are already {count} manifests")));
+                return Err(StoreError::refused(ErrorCode::TooMany, format!("there are already {count} manifests")));
             }
             let id = new_id(transaction, new.kind)?;
             transaction.execute(
@@ -230,7 +230,8 @@ impl Store {
                 "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND name = ?2 AND deleted_at IS NULL"
             );
             let old = transaction.query_row(&sql, [new.kind, new.name], read).optional()?;
-            let missing = || StoreError::refused(codes::NOT_FOUND, format!("there is no such {}", new.kind));
+            let missing =
+                || StoreError::refused(ErrorCode::NotFound, format!("there is no such {}", new.kind));
             let old = old.ok_or_else(missing)?;
             if !new.force {
                 refuse_version(transaction, &old.id, new.version)?;
@@ -274,7 +275,8 @@ impl Store {
                     read_revision,
                 )
                 .optional()?;
-            let missing = || StoreError::refused(codes::NOT_FOUND, format!("the {kind} has no such version"));
+            let missing =
+                || StoreError::refused(ErrorCode::NotFound, format!("the {kind} has no such version"));
             Ok((deployed, revision.ok_or_else(missing)?))
         })
     }
@@ -307,7 +309,7 @@ impl Store {
             let sql = "SELECT revision, version, text, author, created_at FROM manifest_revision WHERE manifest = ?1 AND \
                        revision = ?2";
             let found = transaction.query_row(sql, params![id, revision], read_revision).optional()?;
-            found.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such revision"))
+            found.ok_or_else(|| StoreError::refused(ErrorCode::NotFound, "there is no such revision"))
         })
     }
 
@@ -364,8 +366,8 @@ mod tests {
         }
     }
 
-    fn code<T: std::fmt::Debug>(result: Result<T, StoreError>) -> &'static str {
-        result.unwrap_err().code_word()
+    fn code<T: std::fmt::Debug>(result: Result<T, StoreError>) -> ErrorCode {
+        result.unwrap_err().answered_code()
     }
 
     #[test]
@@ -374,11 +376,14 @@ mod tests {
         let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
         let (now, labels) = (Timestamp::from_unix_micros(0), BTreeMap::new());
         let first = store.deploy_manifest(&new("greeter", "1.0.0", &labels), now).unwrap();
-        assert_eq!(code(store.deploy_manifest(&new("greeter", "2.0.0", &labels), now)), "name_taken");
-        assert_eq!(code(store.update_manifest(&new("greeter", "1.0.0", &labels), now)), "version_taken");
-        assert_eq!(code(store.update_manifest(&new("other", "1.0.0", &labels), now)), "not_found");
+        assert_eq!(code(store.deploy_manifest(&new("greeter", "2.0.0", &labels), now)), ErrorCode::NameTaken);
+        assert_eq!(
+            code(store.update_manifest(&new("greeter", "1.0.0", &labels), now)),
+            ErrorCode::VersionTaken
+        );
+        assert_eq!(code(store.update_manifest(&new("other", "1.0.0", &labels), now)), ErrorCode::NotFound);
         // An update finds manifests by name only.
-        assert_eq!(code(store.update_manifest(&new(&first.id, "1.0.0", &labels), now)), "not_found");
+        assert_eq!(code(store.update_manifest(&new(&first.id, "1.0.0", &labels), now)), ErrorCode::NotFound);
         let second = store.update_manifest(&new("greeter", "2.0.0", &labels), now).unwrap();
         assert_eq!((second.id.as_str(), second.revision), (first.id.as_str(), 2));
         let again = NewManifest { text: "anew", force: true, ..new("greeter", "1.0.0", &labels) };
@@ -388,10 +393,10 @@ mod tests {
             (text(None), text(Some("1.0.0")), text(Some("2.0.0"))),
             ("anew".into(), "anew".into(), "2.0.0".into())
         );
-        assert_eq!(code(store.manifest("agent", "greeter", Some("3.0.0"))), "not_found");
-        assert_eq!(code(store.manifest("workflow", "greeter", None)), "not_found");
+        assert_eq!(code(store.manifest("agent", "greeter", Some("3.0.0"))), ErrorCode::NotFound);
+        assert_eq!(code(store.manifest("workflow", "greeter", None)), ErrorCode::NotFound);
         store.delete_manifest("agent", &first.id, "ada", now).unwrap();
-        assert_eq!(code(store.manifest("agent", "greeter", None)), "not_found");
+        assert_eq!(code(store.manifest("agent", "greeter", None)), ErrorCode::NotFound);
         assert_ne!(store.deploy_manifest(&new("greeter", "1.0.0", &labels), now).unwrap().id, first.id);
         let (events, total) = store.manifest_events(&first.id, 2, 0).unwrap();
         assert_eq!((events.len(), total, events[1].event_type.as_str()), (2, 4, "updated"));

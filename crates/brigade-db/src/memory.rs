@@ -4,7 +4,7 @@ mod core;
 mod rank;
 mod rules;
 
-use brigade_core::{Timestamp, codes, words};
+use brigade_core::{ErrorCode, Timestamp, words};
 use brigade_redact::Redactor;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -458,15 +458,16 @@ fn by_id(transaction: &Transaction<'_>, id: &str, owners: &Owners<'_>) -> Result
     found.retain(|(_, memory)| owners.have(memory));
     let is_exact = found.first().is_some_and(|(_, memory)| memory.id == id);
     match found.len() {
-        0 => Err(StoreError::refused(codes::NOT_FOUND, "there is no such memory")),
+        0 => Err(StoreError::refused(ErrorCode::NotFound, "there is no such memory")),
         1 => Ok(found.remove(0)),
         _ if is_exact => Ok(found.remove(0)),
         count if id.is_empty() => {
-            Err(StoreError::refused(codes::AMBIGUOUS, format!("give an id; there are {count} memories")))
+            Err(StoreError::refused(ErrorCode::Ambiguous, format!("give an id; there are {count} memories")))
         }
-        count => {
-            Err(StoreError::refused(codes::AMBIGUOUS, format!("{count} memories share this prefix of an id")))
-        }
+        count => Err(StoreError::refused(
+            ErrorCode::Ambiguous,
+            format!("{count} memories share this prefix of an id"),
+        )),
     }
 }
 

@@ -4,7 +4,7 @@ mod signed;
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Timestamp, codes, reasons, words};
+use brigade_core::{ErrorCode, Timestamp, words};
 use brigade_fs::WorkspaceKey;
 use brigade_redact::Redactor;
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
@@ -180,7 +180,7 @@ impl QuestionForm {
     /// # Errors
     /// Returns `invalid_arguments` or `too_long`.
     pub fn check(&self) -> Result<(), StoreError> {
-        let invalid = |message: String| Err(StoreError::refused(reasons::INVALID_ARGUMENTS, message));
+        let invalid = |message: String| Err(StoreError::refused(ErrorCode::InvalidArguments, message));
         if self.questions.is_empty() || MAX_QUESTIONS < self.questions.len() {
             return invalid(format!("a request has 1 to {MAX_QUESTIONS} questions"));
         }
@@ -213,7 +213,7 @@ impl QuestionForm {
         let longest = texts.chain([self.title.as_ref(), self.body.as_ref()]).flatten();
         if longest.into_iter().any(|text| MAX_TEXT < text.chars().count()) {
             return Err(StoreError::refused(
-                codes::TOO_LONG,
+                ErrorCode::TooLong,
                 format!("a text has at most {MAX_TEXT} characters"),
             ));
         }
@@ -256,7 +256,7 @@ impl QuestionForm {
     /// # Errors
     /// Returns `invalid_answer` if a question is not answered; the message names it.
     pub fn answer(&self, given: &AnswerInput) -> Result<Answer, StoreError> {
-        let invalid = |message: String| StoreError::refused(codes::INVALID_ANSWER, message);
+        let invalid = |message: String| StoreError::refused(ErrorCode::InvalidAnswer, message);
         let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let is_one = self.questions.len() == 1;
         for choice in &given.choices {
@@ -375,7 +375,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Question> {
 fn by_id(transaction: &Transaction<'_>, id: &str) -> Result<Question, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM question WHERE id = ?1");
     let found = transaction.query_row(&sql, [id], read).optional()?;
-    found.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such question"))
+    found.ok_or_else(|| StoreError::refused(ErrorCode::NotFound, "there is no such question"))
 }
 
 fn written(value: &impl Serialize) -> Result<String, StoreError> {
@@ -421,10 +421,10 @@ pub(crate) fn answer(
     match question.status {
         QuestionStatus::Waiting => {}
         QuestionStatus::Answered | QuestionStatus::Delivered => {
-            return Err(StoreError::refused(codes::ALREADY_ANSWERED, "the question is already answered"));
+            return Err(StoreError::refused(ErrorCode::AlreadyAnswered, "the question is already answered"));
         }
         QuestionStatus::Gone => {
-            return Err(StoreError::refused(codes::GONE, "the agent no longer waits for an answer"));
+            return Err(StoreError::refused(ErrorCode::Gone, "the agent no longer waits for an answer"));
         }
     }
     let text = written(&answer.masked(redactor))?;
@@ -503,7 +503,7 @@ impl Store {
                 && most <= asked_since(transaction, agent, now.unix_micros() - 60_000_000)?.len() as u64
             {
                 let message = format!("{most} questions a minute are allowed");
-                return Err(StoreError::refused(reasons::RATE_LIMITED, message));
+                return Err(StoreError::refused(ErrorCode::RateLimited, message));
             }
             let id = insert(transaction, agent, session, &masked, now)?;
             by_id(transaction, &id)
@@ -536,7 +536,7 @@ impl Store {
     pub fn take_answer(&self, agent: &str, id: &str) -> Result<Question, StoreError> {
         let found = self.question(id)?;
         if found.agent != agent {
-            return Err(StoreError::refused(codes::NOT_FOUND, "there is no such question"));
+            return Err(StoreError::refused(ErrorCode::NotFound, "there is no such question"));
         }
         if found.status != QuestionStatus::Answered {
             return Ok(found);
@@ -671,6 +671,6 @@ mod tests {
         assert!(blank.check().is_err());
         let mut long = asked();
         long.questions[0].question = "x".repeat(MAX_TEXT + 1);
-        assert_eq!(long.check().unwrap_err().code_word(), "too_long");
+        assert_eq!(long.check().unwrap_err().answered_code(), ErrorCode::TooLong);
     }
 }

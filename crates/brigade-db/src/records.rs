@@ -1,6 +1,6 @@
 //! Repositories, lanes, proofs and fleet commands, each stored as a JSON document.
 
-use brigade_core::{Timestamp, codes};
+use brigade_core::{ErrorCode, Timestamp};
 use rusqlite::{OptionalExtension as _, Transaction, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -120,7 +120,7 @@ pub struct StoredRecord<R> {
 }
 
 fn not_found<R: Record>() -> StoreError {
-    StoreError::refused(codes::NOT_FOUND, format!("there is no such {}", R::NAME))
+    StoreError::refused(ErrorCode::NotFound, format!("there is no such {}", R::NAME))
 }
 
 fn broken() -> StoreError {
@@ -279,8 +279,8 @@ mod tests {
         store.put_record(&id, "ben", &proof("b"), now).unwrap();
         let kept = store.record::<Proof>(Some("ada"), &id).unwrap();
         assert_eq!((kept.owner.as_str(), &kept.record), ("ada", &proof("b")));
-        assert_eq!(store.record::<Proof>(Some("ben"), &id).unwrap_err().code_word(), "not_found");
-        assert_eq!(store.record::<Lane>(None, &id).unwrap_err().code_word(), "not_found");
+        assert_eq!(store.record::<Proof>(Some("ben"), &id).unwrap_err().answered_code(), ErrorCode::NotFound);
+        assert_eq!(store.record::<Lane>(None, &id).unwrap_err().answered_code(), ErrorCode::NotFound);
         assert_eq!(store.records::<Proof>(None).unwrap(), [kept]);
         assert!(store.records::<Lane>(None).unwrap().is_empty());
         store.remove_record::<Proof>(None, &id).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Timestamp, codes};
+use brigade_core::{ErrorCode, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
@@ -108,7 +108,7 @@ impl Thread {
     ) -> Result<String, StoreError> {
         if MAX_COMMENTS <= self.comments.len() {
             let message = format!("the thread already has {MAX_COMMENTS} comments");
-            return Err(StoreError::refused(codes::TOO_MANY, message));
+            return Err(StoreError::refused(ErrorCode::TooMany, message));
         }
         let id = format!("{thread}-{}", self.comments.len() + 1);
         self.comments.push(Comment { id: id.clone(), author: author.to_owned(), body, created_at: now });
@@ -123,7 +123,7 @@ fn none_open(others: &[StoredRecord<PullRequest>], request: &PullRequest) -> Res
     match others.iter().find(is_open) {
         Some(open) => {
             let message = format!("the lane already has a pull request: {}", open.id);
-            Err(StoreError::refused(codes::ALREADY_OPEN, message))
+            Err(StoreError::refused(ErrorCode::AlreadyOpen, message))
         }
         None => Ok(()),
     }
@@ -201,7 +201,7 @@ mod tests {
         let first = store.open_pull_request("ada", request("lane-1"), now()).unwrap();
         assert_eq!((first.record.number, first.owner.as_str()), (1, "ada"));
         let again = store.open_pull_request("ben", request("lane-1"), now()).unwrap_err();
-        assert_eq!(again.code_word(), "already_open");
+        assert_eq!(again.answered_code(), ErrorCode::AlreadyOpen);
         assert!(again.to_string().contains(&first.id), "{again}");
         assert_eq!(store.open_pull_request("ben", request("lane-2"), now()).unwrap().record.number, 2);
         store
@@ -248,7 +248,7 @@ mod tests {
             while thread.comment(&id, "ben", String::new(), now()).is_ok() {}
             thread.comment(&id, "ben", String::new(), now()).map(drop)
         };
-        assert_eq!(store.change_record(&id, full).unwrap_err().code_word(), "too_many");
+        assert_eq!(store.change_record(&id, full).unwrap_err().answered_code(), ErrorCode::TooMany);
         // A change that fails has no effect.
         assert_eq!(store.threads("pr-1").unwrap()[0].record.comments.len(), 40);
     }

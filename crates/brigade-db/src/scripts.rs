@@ -1,6 +1,6 @@
 //! Scripts that agents save. They do not run until a person makes a tool of them.
 
-use brigade_core::{Timestamp, codes};
+use brigade_core::{ErrorCode, Timestamp};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
@@ -99,17 +99,17 @@ impl ScriptText {
             let message = format!(
                 "a name has 1 to {MAX_NAME} bytes, no `/`, `\\` or control characters, and no surrounding whitespace"
             );
-            return Err(StoreError::refused(codes::INVALID_NAME, message));
+            return Err(StoreError::refused(ErrorCode::InvalidName, message));
         }
         if self.code.is_empty() || MAX_CODE < self.code.len() {
             return Err(StoreError::refused(
-                codes::TOO_LONG,
+                ErrorCode::TooLong,
                 format!("the code has 1 to {} KiB", MAX_CODE >> 10),
             ));
         }
         if self.description.as_ref().is_some_and(|text| MAX_DESCRIPTION < text.len()) {
             return Err(StoreError::refused(
-                codes::TOO_LONG,
+                ErrorCode::TooLong,
                 format!("a description has at most {} KiB", MAX_DESCRIPTION >> 10),
             ));
         }
@@ -117,11 +117,11 @@ impl ScriptText {
         {
             let message =
                 format!("there are at most {MAX_TAGS} tags, each 1 to {MAX_TAG} of a-z, 0-9, `_` and `-`");
-            return Err(StoreError::refused(codes::INVALID_TAGS, message));
+            return Err(StoreError::refused(ErrorCode::InvalidTags, message));
         }
         if self.language.as_ref().is_some_and(|language| !is_tag(language)) {
             let message = format!("a language is 1 to {MAX_TAG} of a-z, 0-9, `_` and `-`");
-            return Err(StoreError::refused(codes::INVALID_LANGUAGE, message));
+            return Err(StoreError::refused(ErrorCode::InvalidLanguage, message));
         }
         Ok(())
     }
@@ -149,7 +149,7 @@ fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result
         "SELECT {COLUMNS} FROM script WHERE id = ?1 AND deleted_at IS NULL AND (?2 IS NULL OR owner = ?2)"
     );
     let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
-    found.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such script"))
+    found.ok_or_else(|| StoreError::refused(ErrorCode::NotFound, "there is no such script"))
 }
 
 fn check_name(
@@ -163,7 +163,11 @@ fn check_name(
         params![owner, name, but],
         |row| row.get(0),
     )?;
-    if taken { Err(StoreError::refused(codes::NAME_TAKEN, "another script has this name")) } else { Ok(()) }
+    if taken {
+        Err(StoreError::refused(ErrorCode::NameTaken, "another script has this name"))
+    } else {
+        Ok(())
+    }
 }
 
 fn add_version(
@@ -199,7 +203,7 @@ impl Store {
                 |row| row.get(0),
             )?;
             if MAX_SCRIPTS <= count {
-                return Err(StoreError::refused(codes::TOO_MANY, format!("there are already {count} scripts")));
+                return Err(StoreError::refused(ErrorCode::TooMany, format!("there are already {count} scripts")));
             }
             let id = new_id(transaction, "script")?;
             transaction.execute(
@@ -332,28 +336,31 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(text: &ScriptText, expect: Option<&str>) {
-        assert_eq!(text.check().err().map(|error| error.code_word()), expect);
+    fn check(text: &ScriptText, expect: Option<ErrorCode>) {
+        assert_eq!(text.check().err().map(|error| error.answered_code()), expect);
     }
 
     #[test]
     fn names_code_and_tags_have_limits() {
         check(&text("a name with ümlauts.ts"), None);
         for name in ["", "a/b", "a\\b", "a\nb", " a", "..", &"x".repeat(129)] {
-            check(&text(name), Some("invalid_name"));
+            check(&text(name), Some(ErrorCode::InvalidName));
         }
-        check(&ScriptText { code: String::new(), ..text("a") }, Some("too_long"));
+        check(&ScriptText { code: String::new(), ..text("a") }, Some(ErrorCode::TooLong));
         check(&ScriptText { code: "x".repeat(MAX_CODE), ..text("a") }, None);
-        check(&ScriptText { code: "x".repeat(MAX_CODE + 1), ..text("a") }, Some("too_long"));
-        check(&ScriptText { description: Some("x".repeat(2_049)), ..text("a") }, Some("too_long"));
+        check(&ScriptText { code: "x".repeat(MAX_CODE + 1), ..text("a") }, Some(ErrorCode::TooLong));
+        check(&ScriptText { description: Some("x".repeat(2_049)), ..text("a") }, Some(ErrorCode::TooLong));
         let tags = |tags: &[&str]| ScriptText {
             tags: Some(tags.iter().map(|tag| (*tag).to_owned()).collect()),
             ..text("a")
         };
         check(&tags(&["a-b_1"]), None);
-        check(&tags(&["A"]), Some("invalid_tags"));
-        check(&tags(&[""]), Some("invalid_tags"));
-        check(&tags(&["a"; 17]), Some("invalid_tags"));
-        check(&ScriptText { language: Some("C++".to_owned()), ..text("a") }, Some("invalid_language"));
+        check(&tags(&["A"]), Some(ErrorCode::InvalidTags));
+        check(&tags(&[""]), Some(ErrorCode::InvalidTags));
+        check(&tags(&["a"; 17]), Some(ErrorCode::InvalidTags));
+        check(
+            &ScriptText { language: Some("C++".to_owned()), ..text("a") },
+            Some(ErrorCode::InvalidLanguage),
+        );
     }
 }

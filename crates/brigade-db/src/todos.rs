@@ -1,6 +1,6 @@
 //! The todo list of a session.
 
-use brigade_core::{Timestamp, codes, words};
+use brigade_core::{ErrorCode, Timestamp, words};
 use rusqlite::{OptionalExtension as _, params};
 use serde::{Deserialize, Serialize};
 
@@ -64,17 +64,17 @@ impl Store {
     pub fn write_todos(&self, session: &str, todos: &[Todo], now: Timestamp) -> Result<(), StoreError> {
         if MAX_TODOS < todos.len() {
             return Err(StoreError::refused(
-                codes::TOO_LONG,
+                ErrorCode::TooLong,
                 format!("a list has at most {MAX_TODOS} entries"),
             ));
         }
         for (index, todo) in todos.iter().enumerate() {
             if MAX_TODO < todo.content.chars().count() {
                 let message = format!("an entry has at most {MAX_TODO} characters");
-                return Err(StoreError::refused(codes::TOO_LONG, message));
+                return Err(StoreError::refused(ErrorCode::TooLong, message));
             }
             if todos[..index].iter().any(|other| other.id == todo.id) {
-                return Err(StoreError::refused(codes::DUPLICATE_ID, "an id appears twice in the list"));
+                return Err(StoreError::refused(ErrorCode::DuplicateId, "an id appears twice in the list"));
             }
         }
         let items = serde_json::to_string(todos).map_err(|error| StoreError::Database(error.to_string()))?;

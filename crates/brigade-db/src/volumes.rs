@@ -1,6 +1,6 @@
 //! Volumes: folders of an agent in `.brigade/volumes/ID/`, with a size limit, and their files.
 
-use brigade_core::{Timestamp, codes, reasons};
+use brigade_core::{ErrorCode, Timestamp};
 use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Volume> {
 const COLUMNS: &str = "id, owner, label, size_limit_bytes, created_at";
 
 fn not_found() -> StoreError {
-    StoreError::refused(codes::NOT_FOUND, "there is no such volume")
+    StoreError::refused(ErrorCode::NotFound, "there is no such volume")
 }
 
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Volume, StoreError> {
@@ -111,11 +111,11 @@ impl Store {
     ) -> Result<Volume, StoreError> {
         if label.trim().is_empty() || MAX_LABEL < label.len() || label.chars().any(char::is_control) {
             let message = format!("a label has 1 to {MAX_LABEL} bytes and no control characters");
-            return Err(StoreError::refused(reasons::INVALID_ARGUMENTS, message));
+            return Err(StoreError::refused(ErrorCode::InvalidArguments, message));
         }
         if size_limit_bytes == 0 || i64::try_from(size_limit_bytes).is_err() {
             return Err(StoreError::refused(
-                reasons::INVALID_ARGUMENTS,
+                ErrorCode::InvalidArguments,
                 "`size_limit_bytes` must be at least 1",
             ));
         }
@@ -126,12 +126,12 @@ impl Store {
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )?;
             if i64::try_from(limits.max_count).is_ok_and(|most| most <= count) {
-                return Err(StoreError::refused(codes::TOO_MANY, format!("there may be {} volumes", limits.max_count)));
+                return Err(StoreError::refused(ErrorCode::TooMany, format!("there may be {} volumes", limits.max_count)));
             }
             let left = limits.max_bytes.saturating_sub(u64::try_from(sum).unwrap_or(u64::MAX));
             if left < size_limit_bytes {
                 let message = format!("{left} of {} bytes are left for new volumes", limits.max_bytes);
-                return Err(StoreError::refused(codes::QUOTA_EXCEEDED, message));
+                return Err(StoreError::refused(ErrorCode::QuotaExceeded, message));
             }
             let id = new_id(transaction, "vol")?;
             transaction.execute(
@@ -202,20 +202,20 @@ pub struct VolumeFiles {
 fn inside(path: &str) -> Result<RelPath, StoreError> {
     path.trim_start_matches('/')
         .parse()
-        .map_err(|_| StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of its folder"))
+        .map_err(|_| StoreError::refused(ErrorCode::PathOutside, "the path leads out of its folder"))
 }
 
 /// Converts a disk error into a refusal with a code.
 fn explained(error: FsError) -> StoreError {
     match error.kind {
-        FsErrorKind::NotFound => StoreError::refused(codes::NOT_FOUND, "there is no such file or folder"),
+        FsErrorKind::NotFound => StoreError::refused(ErrorCode::NotFound, "there is no such file or folder"),
         FsErrorKind::Outside | FsErrorKind::DanglingLink => {
-            StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of its folder")
+            StoreError::refused(ErrorCode::PathOutside, "the path leads out of its folder")
         }
-        FsErrorKind::NotAFile => StoreError::refused(codes::NOT_A_FILE, "this is not a file"),
-        FsErrorKind::NotADirectory => StoreError::refused(codes::NOT_A_DIRECTORY, "this is not a folder"),
+        FsErrorKind::NotAFile => StoreError::refused(ErrorCode::NotAFile, "this is not a file"),
+        FsErrorKind::NotADirectory => StoreError::refused(ErrorCode::NotADirectory, "this is not a folder"),
         FsErrorKind::TooLarge { limit } => {
-            StoreError::refused(codes::FILE_TOO_LARGE, format!("the file has more than {limit} bytes"))
+            StoreError::refused(ErrorCode::FileTooLarge, format!("the file has more than {limit} bytes"))
         }
         _ => error.into(),
     }
@@ -294,7 +294,7 @@ impl VolumeFiles {
         }
         if 0 < missing && self.max_entries < entries + missing {
             let message = format!("a volume holds at most {} files and folders", self.max_entries);
-            return Err(StoreError::refused(codes::TOO_MANY, message));
+            return Err(StoreError::refused(ErrorCode::TooMany, message));
         }
         Ok(())
     }
@@ -360,11 +360,13 @@ impl VolumeFiles {
         let new = bytes.len() as u64;
         if self.max_file_bytes < new {
             let message = format!("a file has at most {} bytes", self.max_file_bytes);
-            return Err(StoreError::refused(codes::FILE_TOO_LARGE, message));
+            return Err(StoreError::refused(ErrorCode::FileTooLarge, message));
         }
         let old = match self.fs.link_metadata(&target) {
             Ok(found) if found.kind == FileKind::File => found.len,
-            Ok(_) => return Err(StoreError::refused(codes::NOT_A_FILE, "a folder or a link has this name")),
+            Ok(_) => {
+                return Err(StoreError::refused(ErrorCode::NotAFile, "a folder or a link has this name"));
+            }
             Err(error) if error.is_not_found() => 0,
             Err(error) => return Err(explained(error)),
         };
@@ -373,7 +375,7 @@ impl VolumeFiles {
         if self.limit < used.saturating_sub(old).saturating_add(new) {
             let message =
                 format!("{used} of {} bytes are used, so a file of {new} bytes does not fit", self.limit);
-            return Err(StoreError::refused(codes::QUOTA_EXCEEDED, message));
+            return Err(StoreError::refused(ErrorCode::QuotaExceeded, message));
         }
         self.fs.create_dir_all(&target.parent()).map_err(explained)?;
         self.fs.write_atomic(&target, bytes, FileMode::Private).map_err(explained)
@@ -386,7 +388,7 @@ impl VolumeFiles {
     pub fn make_folder(&self, path: &str) -> Result<(), StoreError> {
         let folder = inside(path)?;
         if folder.is_root() {
-            return Err(StoreError::refused(reasons::INVALID_ARGUMENTS, "give the folder a name"));
+            return Err(StoreError::refused(ErrorCode::InvalidArguments, "give the folder a name"));
         }
         self.check_room(&folder, self.usage()?.1)?;
         self.fs.create_dir_all(&folder).map_err(explained)
@@ -400,7 +402,7 @@ impl VolumeFiles {
         let target = inside(path)?;
         if target.is_root() {
             let message = "the root of a volume cannot be deleted; use `volume.delete` for the volume";
-            return Err(StoreError::refused(reasons::INVALID_ARGUMENTS, message));
+            return Err(StoreError::refused(ErrorCode::InvalidArguments, message));
         }
         let found = self.fs.link_metadata(&target).map_err(explained)?;
         if found.kind != FileKind::Directory {
@@ -408,7 +410,7 @@ impl VolumeFiles {
         }
         if !recursive {
             return Err(StoreError::refused(
-                codes::IS_A_DIRECTORY,
+                ErrorCode::IsADirectory,
                 "this folder is not empty; set `recursive` to delete it with its content",
             ));
         }

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::Timestamp;
+use brigade_core::{ErrorCode, Timestamp};
 use brigade_db::memory::{Category, Importance, NewMemory, Owners, Query, Scope, WriteMode};
 use brigade_db::todos::{Todo, TodoStatus};
 use brigade_db::{Access, STATE_DB, Store, StoreError, Stores};
@@ -97,7 +97,7 @@ fn a_link_anywhere_on_the_path_is_refused() {
         symlink(&target, tools.join(link)).unwrap();
         for result in [open(folder.path()).map(|_| ()), read(folder.path()).map(|_| ())] {
             let error = result.unwrap_err();
-            assert_eq!(error.code_word(), "path_outside", "{link}: {error}");
+            assert_eq!(error.answered_code(), ErrorCode::PathOutside, "{link}: {error}");
         }
         assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
     }
@@ -105,7 +105,7 @@ fn a_link_anywhere_on_the_path_is_refused() {
     let outside = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join(".brigade")).unwrap();
     symlink(outside.path(), folder.path().join(".brigade/tools")).unwrap();
-    assert_eq!(open(folder.path()).unwrap_err().code_word(), "path_outside");
+    assert_eq!(open(folder.path()).unwrap_err().answered_code(), ErrorCode::PathOutside);
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
 }
 
@@ -113,7 +113,7 @@ fn a_link_anywhere_on_the_path_is_refused() {
 fn directories_and_pipes_are_not_a_store() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join(STATE_DB)).unwrap();
-    assert_eq!(open(folder.path()).unwrap_err().code_word(), "not_a_file");
+    assert_eq!(open(folder.path()).unwrap_err().answered_code(), ErrorCode::NotAFile);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_broken_file_is_set_aside_and_said_so() {
     assert_eq!(read(folder.path()).map(|_| ()).unwrap_err(), StoreError::Broken);
     let error = open(folder.path()).unwrap_err();
     assert_eq!(error, StoreError::SetAside(format!("{STATE_DB}.quarantine-1")));
-    assert_eq!(error.code_word(), "store_broken");
+    assert_eq!(error.answered_code(), ErrorCode::StoreBroken);
     assert!(names(folder.path()).contains(&"state.db.quarantine-1".to_owned()));
     let store = open(folder.path()).unwrap();
     write(&store, "new").unwrap();

@@ -5,7 +5,7 @@
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use brigade_core::Timestamp;
+use brigade_core::{ErrorCode, Timestamp};
 use brigade_db::questions::{
     Answer, AnswerInput, AskedQuestion, Asker, Decision, QuestionForm, QuestionStatus,
 };
@@ -31,8 +31,8 @@ fn workspace() -> (tempfile::TempDir, DiskFs, Store) {
 }
 
 #[track_caller]
-fn code<T: std::fmt::Debug>(result: Result<T, StoreError>) -> &'static str {
-    result.unwrap_err().code_word()
+fn code<T: std::fmt::Debug>(result: Result<T, StoreError>) -> ErrorCode {
+    result.unwrap_err().answered_code()
 }
 
 fn script(name: &str, code: &str) -> ScriptText {
@@ -50,11 +50,11 @@ fn versions_rise_and_a_deleted_name_is_free() {
     };
     let saved = store.save_script("ada", &text, at(1)).unwrap();
     assert_eq!((saved.version, saved.language.as_str()), (1, "python"));
-    assert_eq!(code(store.save_script("ada", &text, at(2))), "name_taken");
+    assert_eq!(code(store.save_script("ada", &text, at(2))), ErrorCode::NameTaken);
     // Another agent uses separate names and does not see this script.
     let other = store.save_script("bob", &script("hello", "x"), at(2)).unwrap();
     assert_eq!(other.language, "typescript");
-    assert_eq!(code(store.script(Some("bob"), &saved.id)), "not_found");
+    assert_eq!(code(store.script(Some("bob"), &saved.id)), ErrorCode::NotFound);
     let updated = store.update_script(Some("ada"), &saved.id, &script("hello2", "print(2)"), at(3)).unwrap();
     assert_eq!(
         (updated.version, updated.description.as_str(), updated.name.as_str()),
@@ -64,13 +64,16 @@ fn versions_rise_and_a_deleted_name_is_free() {
     let codes: Vec<&str> = versions.iter().map(|version| version.code.as_str()).collect();
     assert_eq!(codes, ["print(1)", "print(2)"]);
     store.save_script("ada", &script("taken", "x"), at(4)).unwrap();
-    assert_eq!(code(store.update_script(Some("ada"), &saved.id, &script("taken", "x"), at(5))), "name_taken");
+    assert_eq!(
+        code(store.update_script(Some("ada"), &saved.id, &script("taken", "x"), at(5))),
+        ErrorCode::NameTaken
+    );
     assert_eq!(store.scripts(Some("ada"), Some("greeting"), None).unwrap().len(), 1);
     assert_eq!(store.scripts(Some("ada"), None, Some("HELLO")).unwrap().len(), 1);
     assert_eq!(store.scripts(None, None, None).unwrap().len(), 3);
-    assert_eq!(code(store.delete_script(Some("bob"), &saved.id, at(6))), "not_found");
+    assert_eq!(code(store.delete_script(Some("bob"), &saved.id, at(6))), ErrorCode::NotFound);
     store.delete_script(Some("ada"), &saved.id, at(6)).unwrap();
-    assert_eq!(code(store.script(Some("ada"), &saved.id)), "not_found");
+    assert_eq!(code(store.script(Some("ada"), &saved.id)), ErrorCode::NotFound);
     assert_eq!(store.save_script("ada", &script("hello2", "x"), at(7)).unwrap().version, 1);
 }
 
@@ -80,19 +83,19 @@ fn a_volume_is_a_folder_with_a_limit_of_one_agent() {
     let limits = Limits { max_count: 2, max_bytes: 100, max_file_bytes: 40, ..Limits::default() };
     let create = |size| store.create_volume(&fs, "ada", "data", size, &limits, at(1));
     let volume = create(60).unwrap();
-    assert_eq!(code(create(41)), "quota_exceeded");
-    assert_eq!(code(create(0)), "invalid_arguments");
+    assert_eq!(code(create(41)), ErrorCode::QuotaExceeded);
+    assert_eq!(code(create(0)), ErrorCode::InvalidArguments);
     create(40).unwrap();
-    assert_eq!(code(create(1)), "too_many");
+    assert_eq!(code(create(1)), ErrorCode::TooMany);
     assert!(store.create_volume(&fs, "bob", "data", 100, &limits, at(1)).is_ok());
-    assert_eq!(code(store.volume(Some("bob"), &volume.id)), "not_found");
+    assert_eq!(code(store.volume(Some("bob"), &volume.id)), ErrorCode::NotFound);
     let path = folder.path().join(".brigade/volumes").join(&volume.id);
     assert!(path.is_dir());
 
     let files = VolumeFiles::open(&fs, &volume, &limits, Some(TIMEOUT)).unwrap();
     files.write("a/b/c.txt", &[b'x'; 40]).unwrap();
-    assert_eq!(code(files.write("big", &[b'x'; 41])), "file_too_large");
-    assert_eq!(code(files.write("more", &[b'x'; 21])), "quota_exceeded");
+    assert_eq!(code(files.write("big", &[b'x'; 41])), ErrorCode::FileTooLarge);
+    assert_eq!(code(files.write("more", &[b'x'; 21])), ErrorCode::QuotaExceeded);
     // A refused write leaves nothing, and replacing a file counts against the limit.
     assert_eq!(files.used().unwrap(), 40);
     files.write("a/b/c.txt", &[b'y'; 30]).unwrap();
@@ -101,15 +104,15 @@ fn a_volume_is_a_folder_with_a_limit_of_one_agent() {
     let names: Vec<String> = files.list("").unwrap().into_iter().map(|entry| entry.name).collect();
     assert_eq!(names, ["a", "more"]);
     assert_eq!(files.read("/a/b/c.txt").unwrap(), [b'y'; 30]);
-    assert_eq!(code(files.read("a")), "not_a_file");
-    assert_eq!(code(files.read("none")), "not_found");
-    assert_eq!(code(files.delete("a", false)), "is_a_directory");
-    assert_eq!(code(files.delete("/", true)), "invalid_arguments");
+    assert_eq!(code(files.read("a")), ErrorCode::NotAFile);
+    assert_eq!(code(files.read("none")), ErrorCode::NotFound);
+    assert_eq!(code(files.delete("a", false)), ErrorCode::IsADirectory);
+    assert_eq!(code(files.delete("/", true)), ErrorCode::InvalidArguments);
     files.delete("a", true).unwrap();
     files.make_folder("x/y").unwrap();
-    assert_eq!(code(files.make_folder("more/y")), "not_a_directory");
+    assert_eq!(code(files.make_folder("more/y")), ErrorCode::NotADirectory);
     drop(files);
-    assert_eq!(code(store.delete_volume(&fs, Some("bob"), &volume.id)), "not_found");
+    assert_eq!(code(store.delete_volume(&fs, Some("bob"), &volume.id)), ErrorCode::NotFound);
     assert!(path.with_extension("lock").exists());
     store.delete_volume(&fs, Some("ada"), &volume.id).unwrap();
     assert!(!path.exists() && !path.with_extension("lock").exists());
@@ -122,10 +125,10 @@ fn a_volume_holds_so_many_files_and_folders() {
     let volume = store.create_volume(&fs, "ada", "data", 1_000, &limits, at(1)).unwrap();
     let files = VolumeFiles::open(&fs, &volume, &limits, Some(TIMEOUT)).unwrap();
     files.write("a/b", b"x").unwrap();
-    assert_eq!(code(files.write("c/d", b"x")), "too_many");
-    assert_eq!(code(files.make_folder("c/d")), "too_many");
+    assert_eq!(code(files.write("c/d", b"x")), ErrorCode::TooMany);
+    assert_eq!(code(files.make_folder("c/d")), ErrorCode::TooMany);
     files.make_folder("c").unwrap();
-    assert_eq!(code(files.write("e", b"")), "too_many");
+    assert_eq!(code(files.write("e", b"")), ErrorCode::TooMany);
     // Existing files can still be written. New ones fit again after a deletion.
     files.write("a/b", b"more").unwrap();
     files.make_folder("c").unwrap();
@@ -147,11 +150,11 @@ fn no_path_and_no_link_leads_out_of_a_volume() {
     symlink(folder.path(), path.join("absolute")).unwrap();
     let files = VolumeFiles::open(&fs, &volume, &limits, Some(TIMEOUT)).unwrap();
     for outside in ["../x", "a/../../x", "out", "up/tools/state.db", "absolute/secret"] {
-        assert_eq!(code(files.read(outside)), "path_outside", "{outside}");
+        assert_eq!(code(files.read(outside)), ErrorCode::PathOutside, "{outside}");
     }
-    assert_eq!(code(files.write("out", b"changed")), "not_a_file");
-    assert_eq!(code(files.write("up/x", b"changed")), "path_outside");
-    assert_eq!(code(files.make_folder("absolute/new")), "path_outside");
+    assert_eq!(code(files.write("out", b"changed")), ErrorCode::NotAFile);
+    assert_eq!(code(files.write("up/x", b"changed")), ErrorCode::PathOutside);
+    assert_eq!(code(files.make_folder("absolute/new")), ErrorCode::PathOutside);
     // Deleting a link keeps its target.
     files.delete("up", true).unwrap();
     files.delete("out", false).unwrap();
@@ -160,7 +163,10 @@ fn no_path_and_no_link_leads_out_of_a_volume() {
     // A folder that became a link is not a volume.
     std::fs::remove_dir_all(&path).unwrap();
     symlink(folder.path(), &path).unwrap();
-    assert_eq!(VolumeFiles::open(&fs, &volume, &limits, None).err().unwrap().code_word(), "not_found");
+    assert_eq!(
+        VolumeFiles::open(&fs, &volume, &limits, None).err().unwrap().answered_code(),
+        ErrorCode::NotFound
+    );
     store.delete_volume(&fs, Some("ada"), &volume.id).unwrap();
     assert!(fs.exists(&"secret".parse().unwrap()).unwrap());
 }
@@ -175,9 +181,12 @@ fn a_list_is_replaced_as_a_whole() {
     assert_eq!(store.read_todos("other").unwrap(), []);
     store.write_todos("s", &two[1..], at(2)).unwrap();
     assert_eq!(store.read_todos("s").unwrap(), two[1..]);
-    assert_eq!(code(store.write_todos("s", &[two[0].clone(), two[0].clone()], at(3))), "duplicate_id");
+    assert_eq!(
+        code(store.write_todos("s", &[two[0].clone(), two[0].clone()], at(3))),
+        ErrorCode::DuplicateId
+    );
     let many: Vec<Todo> = (0..201).map(|number| todo(&number.to_string(), TodoStatus::Pending)).collect();
-    assert_eq!(code(store.write_todos("s", &many, at(3))), "too_long");
+    assert_eq!(code(store.write_todos("s", &many, at(3))), ErrorCode::TooLong);
     // The next write removes a list that did not change for a month.
     store.write_todos("late", &[], at(40 * 86_400)).unwrap();
     assert_eq!(store.read_todos("s").unwrap(), []);
@@ -206,12 +215,12 @@ fn a_question_is_asked_once_and_answered_once() {
     store.withdraw_question(&other.id).unwrap();
     let given = AnswerInput { text: Some("8080".to_owned()), ..AnswerInput::default() };
     let answer = asked.answer(&given).unwrap();
-    assert_eq!(code(store.take_answer("bob", &first.id)), "not_found");
+    assert_eq!(code(store.take_answer("bob", &first.id)), ErrorCode::NotFound);
     assert_eq!(store.take_answer("ada", &first.id).unwrap().status, QuestionStatus::Waiting);
     store.answer_question(&first.id, &answer, "person", &redactor, at(3)).unwrap();
     assert_eq!(
         code(store.answer_question(&first.id, &answer, "person", &redactor, at(4))),
-        "already_answered"
+        ErrorCode::AlreadyAnswered
     );
     // Asking again returns the unread answer. After that, the question is new.
     assert_eq!(ask("ada", "s", 5).unwrap().id, first.id);
@@ -221,13 +230,16 @@ fn a_question_is_asked_once_and_answered_once() {
     assert_ne!(second.id, first.id);
     // A question over the limit of one minute is refused. A waiting question is returned without counting.
     ask("ada", "u", 6).unwrap();
-    assert_eq!(code(ask("ada", "v", 6)), "rate_limited");
+    assert_eq!(code(ask("ada", "v", 6)), ErrorCode::RateLimited);
     assert_eq!(ask("ada", "s", 6).unwrap().id, second.id);
     store.withdraw_question(&second.id).unwrap();
     let late =
         store.answer_question(&second.id, &Answer::declined(Decision::Decline), "person", &redactor, at(7));
-    assert_eq!(code(late), "gone");
-    assert_eq!(code(store.answer_question("ask-none", &answer, "person", &redactor, at(7))), "not_found");
+    assert_eq!(code(late), ErrorCode::Gone);
+    assert_eq!(
+        code(store.answer_question("ask-none", &answer, "person", &redactor, at(7))),
+        ErrorCode::NotFound
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Options that select the issues of a health check.
 
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, NextStep, closest, codes};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, closest};
 use brigade_policy::Failure;
 
 use crate::{Area, Issue, IssueType};
@@ -41,12 +41,12 @@ impl DoctorRequest {
             let message =
                 format!("`{shown}` is about files of agent programs, which this check does not read");
             return Err(Failure::new(ErrorKind::Usage, message)
-                .coded(codes::FILTER_UNKNOWN)
+                .coded(ErrorCode::FilterUnknown)
                 .hint(NextStep::SyncRegistry));
         }
         let error =
             Failure::new(ErrorKind::Usage, format!("`{shown}` is neither an area nor a type of issues"))
-                .coded(codes::FILTER_UNKNOWN);
+                .coded(ErrorCode::FilterUnknown);
         Err(match closest(word, known.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint(format!("areas are {}", areas.join(", "))),
@@ -70,7 +70,7 @@ impl DoctorRequest {
         }
         let shown = escape_terminal(wanted);
         let error = Failure::new(ErrorKind::Usage, format!("unknown tool or runtime `{shown}`"))
-            .coded(codes::FILTER_UNKNOWN);
+            .coded(ErrorCode::FilterUnknown);
         Err(match closest(wanted, known.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint(NextStep::ListTools),

@@ -4,9 +4,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, Hint, OperationError};
+use brigade_core::{ErrorCode, ErrorKind, Hint, OperationError};
 use thiserror::Error;
 
 /// A file operation that failed.
@@ -101,17 +100,17 @@ impl OperationError for FsError {
 
     fn code(&self) -> Option<ErrorCode> {
         Some(match &self.kind {
-            FsErrorKind::NotFound => codes::FILE_MISSING,
-            FsErrorKind::Tracked => codes::TRACKED_STATE,
-            FsErrorKind::Exists => codes::FILE_EXISTS,
-            FsErrorKind::NoSpace => codes::DISK_FULL,
-            FsErrorKind::ReadOnly => codes::DISK_READ_ONLY,
-            FsErrorKind::Permission | FsErrorKind::UnsafeKey(_) => codes::PERMISSION_DENIED,
-            FsErrorKind::NotAFile | FsErrorKind::NotADirectory => codes::NOT_A_FILE,
-            FsErrorKind::Outside | FsErrorKind::DanglingLink => codes::PATH_OUTSIDE,
-            FsErrorKind::TooLarge { .. } | FsErrorKind::SizeLimit => codes::FILE_TOO_LARGE,
-            FsErrorKind::Locked { .. } => codes::LOCKED,
-            FsErrorKind::Other { .. } => codes::ENVIRONMENT,
+            FsErrorKind::NotFound => ErrorCode::FileMissing,
+            FsErrorKind::Tracked => ErrorCode::TrackedState,
+            FsErrorKind::Exists => ErrorCode::FileExists,
+            FsErrorKind::NoSpace => ErrorCode::DiskFull,
+            FsErrorKind::ReadOnly => ErrorCode::DiskReadOnly,
+            FsErrorKind::Permission | FsErrorKind::UnsafeKey(_) => ErrorCode::PermissionDenied,
+            FsErrorKind::NotAFile | FsErrorKind::NotADirectory => ErrorCode::NotAFile,
+            FsErrorKind::Outside | FsErrorKind::DanglingLink => ErrorCode::PathOutside,
+            FsErrorKind::TooLarge { .. } | FsErrorKind::SizeLimit => ErrorCode::FileTooLarge,
+            FsErrorKind::Locked { .. } => ErrorCode::Locked,
+            FsErrorKind::Other { .. } => ErrorCode::Environment,
         })
     }
 

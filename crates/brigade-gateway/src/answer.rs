@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use brigade::codes::{self, reasons};
 use brigade::core::Json;
 use brigade::core::json::to_json;
 use brigade::profile::builtin::{COMMAND, OmittedText, cut_note, definition};
 use brigade::{
-    AgentCall, Blocker, CallStatus, Error, LimitExceeded, Members, Reads, Receipt, ToolResult, shrink,
+    AgentCall, Blocker, CallStatus, Error, ErrorCode, LimitExceeded, Members, Reads, Receipt, ToolResult,
+    shrink,
 };
-use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
+use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode as RpcCode, ErrorData};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ use crate::numbers::{self, is_held};
 const UPSTREAM_ERROR: &str = "brigade/upstream_error";
 
 /// The error of a server whose user has to open a URL first. Clients find the URL in its data.
-const URL_ELICITATION: ErrorCode = ErrorCode(-32042);
+const URL_ELICITATION: RpcCode = RpcCode(-32042);
 
 /// The member of `_meta` that says which call a result belongs to.
 const CALL: &str = "brigade/call";
@@ -102,8 +102,8 @@ impl CallSummary {
     }
 
     #[must_use]
-    pub(crate) fn coded(self, code: &str) -> CallSummary {
-        CallSummary { code: Some(code.to_owned()), ..self }
+    pub(crate) fn coded(self, code: impl Into<String>) -> CallSummary {
+        CallSummary { code: Some(code.into()), ..self }
     }
 }
 
@@ -132,11 +132,11 @@ impl Answer {
     pub(crate) fn refused(tool: &str, error: &Error) -> Answer {
         let blockers = error.blockers();
         let faults: Vec<FaultRow> = blockers.iter().map(fault).collect();
-        let is_about_arguments = |fault: &FaultRow| fault.code == reasons::INVALID_ARGS.as_str();
+        let is_about_arguments = |fault: &FaultRow| fault.code == ErrorCode::InvalidArgs;
         let code = match faults.iter().find(|fault| !is_about_arguments(fault)) {
             Some(first) => code_of(&first.code).to_owned(),
-            None if faults.is_empty() => error.code().to_owned(),
-            None => reasons::INVALID_ARGUMENTS.into(),
+            None if faults.is_empty() => error.code_word().to_owned(),
+            None => ErrorCode::InvalidArguments.into(),
         };
         let mut lines = vec![format!("refused: {error}")];
         // Faults of values begin with their path.
@@ -146,7 +146,7 @@ impl Answer {
             Some(path) if !is_said(path, &fault.message) => format!("- {path}: {}", fault.message),
             Some(_) | None => format!("- {}", fault.message),
         }));
-        let about = CallSummary { faults, ..CallSummary::of_tool(tool, "refused").coded(&code) };
+        let about = CallSummary { faults, ..CallSummary::of_tool(tool, "refused").coded(code) };
         Answer::failed(about, lines.join("\n"))
     }
 
@@ -154,7 +154,7 @@ impl Answer {
     pub(crate) fn over(tool: &str, over: LimitExceeded) -> Answer {
         let LimitExceeded { code, what, retry_after } = over;
         let wait = retry_after.as_secs().max(1);
-        let about = CallSummary::of_tool(tool, "refused").coded(code.as_str());
+        let about = CallSummary::of_tool(tool, "refused").coded(code);
         let about = CallSummary { retry_after_seconds: Some(wait), ..about };
         Answer::failed(about, format!("refused: {what}; ask again in {wait} s"))
     }
@@ -162,8 +162,8 @@ impl Answer {
     /// Returns whether the request was wrong: invalid arguments, or something that the server does not have.
     pub(crate) fn is_wrong(&self) -> bool {
         let is_unknown =
-            |code| matches!(ErrorCode(code), ErrorCode::RESOURCE_NOT_FOUND | ErrorCode::INVALID_PARAMS);
-        self.about.code.as_deref() == Some(reasons::INVALID_ARGUMENTS.as_str())
+            |code| matches!(RpcCode(code), RpcCode::RESOURCE_NOT_FOUND | RpcCode::INVALID_PARAMS);
+        self.about.code.as_ref().is_some_and(|code| *code == ErrorCode::InvalidArguments)
             || self.upstream_code.is_some_and(is_unknown)
     }
 
@@ -288,7 +288,7 @@ impl Answer {
         // A client refuses a result without the promised data, unless it is an error.
         if self.has_schema {
             self.is_error = true;
-            self.about.code = Some(codes::INVALID_OUTPUT.as_str().to_owned());
+            self.about.code = Some(ErrorCode::InvalidOutput.into());
             let note = format!(
                 "the call succeeded, but its data has {} bytes, and at most {limit} are passed on (`max_result_bytes`)",
                 data.len()
@@ -378,11 +378,10 @@ fn fault(blocker: &Blocker) -> FaultRow {
 
 /// Returns the code that clients receive for a blocker.
 fn code_of(code: &str) -> &str {
-    let not_ready = [reasons::RUNTIME_STOPPED, reasons::RUNTIME_UNHEALTHY];
-    if not_ready.iter().any(|reason| reason.as_str() == code) {
-        return codes::RUNTIME_NOT_READY.as_str();
+    match code.parse() {
+        Ok(ErrorCode::RuntimeStopped | ErrorCode::RuntimeUnhealthy) => ErrorCode::RuntimeNotReady.as_str(),
+        _ => code,
     }
-    code
 }
 
 /// The output of a run, without secrets.
@@ -418,7 +417,7 @@ pub(crate) fn of_run(
                  after the answer",
                 call.call.id
             );
-            return Answer::failed(about.coded(codes::CHECKPOINT_PENDING.as_str()), text);
+            return Answer::failed(about.coded(ErrorCode::CheckpointPending), text);
         }
         status => return not_completed(status, about, receipt, streams),
     }
@@ -440,11 +439,11 @@ pub(crate) fn of_run(
                  `output.read` with run_id `{}` reads what was kept",
                 kept.bytes, receipt.id
             );
-            return Answer::failed(answer.about.coded(codes::INVALID_OUTPUT.as_str()), text);
+            return Answer::failed(answer.about.coded(ErrorCode::InvalidOutput), text);
         }
         if has_schema && answer.structured.is_none() {
             let text = format!("the output is not the JSON that the tool promises\n{}", streams.stdout);
-            return Answer::failed(answer.about.coded(codes::INVALID_OUTPUT.as_str()), text);
+            return Answer::failed(answer.about.coded(ErrorCode::InvalidOutput), text);
         }
         answer = answer.text(streams.stdout).counted();
     }
@@ -452,7 +451,7 @@ pub(crate) fn of_run(
         let faults = answer.structured.as_ref().map_or_else(|| vec!["it is missing".to_owned()], check);
         if !faults.is_empty() {
             let text = format!("the output does not fit its schema: {}", faults.join("; "));
-            return Answer::failed(answer.about.coded(codes::INVALID_OUTPUT.as_str()), text);
+            return Answer::failed(answer.about.coded(ErrorCode::InvalidOutput), text);
         }
     }
     answer
@@ -480,50 +479,49 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
     }
     // The output of a command before its end is shown as well.
     let ended = match status {
-        CallStatus::TimedOut => Some(codes::TIMED_OUT),
-        CallStatus::Interrupted => Some(codes::INTERRUPTED),
+        CallStatus::TimedOut => Some(ErrorCode::TimedOut),
+        CallStatus::Interrupted => Some(ErrorCode::Interrupted),
         _ => None,
     };
     if let Some(code) = ended.filter(|_| receipt.tool_id == COMMAND)
         && let Some(result) = streams.result()
     {
-        return Answer { about: about.coded(code.as_str()), is_error: true, ..Answer::default() }
-            .with(result);
+        return Answer { about: about.coded(code), is_error: true, ..Answer::default() }.with(result);
     }
     let is_unseen = *status == CallStatus::Interrupted && receipt.process.is_none();
     let (code, said) = match (status, kind) {
         (CallStatus::TimedOut, Some(_)) => {
-            (codes::UPSTREAM_TIMEOUT, "the server did not answer in time".to_owned())
+            (ErrorCode::UpstreamTimeout, "the server did not answer in time".to_owned())
         }
-        (CallStatus::TimedOut, None) => (codes::TIMED_OUT, "the run was ended at its timeout".to_owned()),
+        (CallStatus::TimedOut, None) => (ErrorCode::TimedOut, "the run was ended at its timeout".to_owned()),
         (CallStatus::Interrupted, _) if is_unseen => {
-            (codes::OUTCOME_UNKNOWN, "the run was cut off, and it is not known what it did".to_owned())
+            (ErrorCode::OutcomeUnknown, "the run was cut off, and it is not known what it did".to_owned())
         }
         (CallStatus::Interrupted, _) => {
-            (codes::INTERRUPTED, failure.unwrap_or("the run was interrupted").to_owned())
+            (ErrorCode::Interrupted, failure.unwrap_or("the run was interrupted").to_owned())
         }
         (_, Some("pin_changed" | "pin_not_kept")) => {
-            (reasons::CHANGED_PIN, failure.unwrap_or("the server changed the tool").to_owned())
+            (ErrorCode::ChangedPin, failure.unwrap_or("the server changed the tool").to_owned())
         }
-        (_, Some("tool_error")) => (codes::TOOL_ERROR, failure.unwrap_or("the tool failed").to_owned()),
+        (_, Some("tool_error")) => (ErrorCode::ToolError, failure.unwrap_or("the tool failed").to_owned()),
         (_, Some("login_required")) => {
-            (codes::LOGIN_REQUIRED, failure.unwrap_or("the server needs a login").to_owned())
+            (ErrorCode::LoginRequired, failure.unwrap_or("the server needs a login").to_owned())
         }
         (_, Some("timed_out")) => {
-            (codes::UPSTREAM_TIMEOUT, failure.unwrap_or("no answer in time").to_owned())
+            (ErrorCode::UpstreamTimeout, failure.unwrap_or("no answer in time").to_owned())
         }
-        (_, Some(_)) => (codes::UPSTREAM_FAILED, failure.unwrap_or("the server failed").to_owned()),
+        (_, Some(_)) => (ErrorCode::UpstreamFailed, failure.unwrap_or("the server failed").to_owned()),
         (_, None) => match (failure, receipt.exit_code) {
-            (Some(failure), _) => (codes::FAILED, failure.to_owned()),
-            (None, Some(code)) => (codes::FAILED, format!("the program ended with exit code {code}")),
-            (None, None) => (codes::FAILED, "the run failed".to_owned()),
+            (Some(failure), _) => (ErrorCode::Failed, failure.to_owned()),
+            (None, Some(code)) => (ErrorCode::Failed, format!("the program ended with exit code {code}")),
+            (None, None) => (ErrorCode::Failed, "the run failed".to_owned()),
         },
     };
     // If the tool itself reported the failure, its report is the answer.
     let says = |result: &ToolResult| !result.content.is_empty() || result.structured_content.is_some();
-    let own = streams.result().filter(|result| code == codes::TOOL_ERROR && says(result));
+    let own = streams.result().filter(|result| code == ErrorCode::ToolError && says(result));
     if let Some(result) = own {
-        return Answer { about: about.coded(code.as_str()), is_error: true, ..Answer::default() }
+        return Answer { about: about.coded(code), is_error: true, ..Answer::default() }
             .with(result)
             .counted();
     }
@@ -535,7 +533,7 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
     }
     let error = receipt.mcp_response_error.as_ref().and_then(|error| serde_json::to_value(error).ok());
     let error: Option<ErrorData> = error.and_then(|error| serde_json::from_value(error).ok());
-    let mut answer = Answer::failed(about.coded(code.as_str()), text).counted();
+    let mut answer = Answer::failed(about.coded(code), text).counted();
     if let Some(error) = error {
         answer.lacking = missing_capabilities(&error);
         answer.upstream_code = Some(error.code.0);
@@ -549,7 +547,7 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
 
 /// Returns the capabilities that a refusal names as missing.
 fn missing_capabilities(error: &ErrorData) -> Option<ClientCapabilities> {
-    let is_refusal = error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
+    let is_refusal = error.code == RpcCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
     let wanted = error.data.as_ref().filter(|_| is_refusal)?.get("requiredCapabilities")?;
     serde_json::from_value(wanted.clone()).ok()
 }

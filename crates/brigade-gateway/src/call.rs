@@ -6,12 +6,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use brigade::codes::reasons;
 use brigade::core::{CallId, Json, RunId};
 use brigade::profile::{LiveSession, SyncTime};
 use brigade::{
-    AgentCall, ApprovedBy, Call, CallStatus, CancelToken, Env, Error, ErrorKind, Listener, LogStream,
-    McpProgress, RequestOutcome as FromAgent, RunRequestOutcome, Workspace, codes,
+    AgentCall, ApprovedBy, Call, CallStatus, CancelToken, Env, Error, ErrorCode, ErrorKind, Listener,
+    LogStream, McpProgress, RequestOutcome as FromAgent, RunRequestOutcome, Workspace,
 };
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
@@ -318,7 +317,7 @@ impl Gateway {
                          later",
                         call.status.as_str()
                     );
-                    Answer::failed(CallSummary::of_call(&call).coded(codes::BUSY.as_str()), text)
+                    Answer::failed(CallSummary::of_call(&call).coded(ErrorCode::Busy), text)
                 }
                 None => busy_answer(
                     &tool.id,
@@ -512,7 +511,7 @@ impl Gateway {
                 calls.go_on(Some(shown), &id)
             };
             match blocking(go_on).await {
-                Err(error) if error.code() == codes::NOT_ITS_TURN.as_str() && !token.is_cancelled() => {}
+                Err(error) if error.code() == ErrorCode::NotItsTurn && !token.is_cancelled() => {}
                 ended => return ended,
             }
             let looked = Instant::now();
@@ -613,8 +612,7 @@ impl Gateway {
                         return Some(match laid.unwrap_or_default().as_slice() {
                             [] => self.run(asker, id, &tool).await,
                             laid => {
-                                let about =
-                                    CallSummary::of_call(&call.call).coded(codes::WRONG_SESSION.as_str());
+                                let about = CallSummary::of_call(&call.call).coded(ErrorCode::WrongSession);
                                 let laid = laid.join(", ");
                                 let text = format!(
                                     "the call belongs to a session without {laid}; request it again here"
@@ -624,8 +622,7 @@ impl Gateway {
                         });
                     }
                     None => {
-                        let about =
-                            CallSummary::of_call(&call.call).coded(reasons::NOT_AVAILABLE_HERE.as_str());
+                        let about = CallSummary::of_call(&call.call).coded(ErrorCode::NotAvailableHere);
                         return Some(Answer::failed(about, "the tool is no longer available to this agent"));
                     }
                 },
@@ -678,7 +675,7 @@ fn nothing_shown_error() -> Error {
 
 /// Returns an answer that refuses work which cannot start now.
 fn busy_answer(tool: &str, why: String) -> Answer {
-    Answer::failed(CallSummary::of_tool(tool, "refused").coded(codes::BUSY.as_str()), why)
+    Answer::failed(CallSummary::of_tool(tool, "refused").coded(ErrorCode::Busy), why)
 }
 
 /// Waits for the client's reply to the open question.
@@ -696,5 +693,8 @@ fn running_for(seconds: f64, message: String) -> McpProgress {
 
 /// Returns an answer for an error of the machine, such as a full disk.
 pub(crate) fn error_answer(tool: &str, error: &Error) -> Answer {
-    Answer::failed(CallSummary::of_tool(tool, "refused").coded(error.code()), format!("not called: {error}"))
+    Answer::failed(
+        CallSummary::of_tool(tool, "refused").coded(error.code_word()),
+        format!("not called: {error}"),
+    )
 }

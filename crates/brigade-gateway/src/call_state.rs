@@ -1,8 +1,7 @@
 //! Answers about calls that do not run now, by their status.
 
-use brigade::codes;
 use brigade::core::{CallId, IdPrefix};
-use brigade::{Call, CallStatus, CheckpointStatus};
+use brigade::{Call, CallStatus, CheckpointStatus, ErrorCode};
 
 use crate::answer::{Answer, CallSummary};
 use crate::blocking::blocking;
@@ -29,7 +28,7 @@ impl Gateway {
         let is_changed = changes_session(call) && asked_in.id != asker.session.id();
         let text = "this call changes another session and can only run there; it stays approved";
         (is_changed && self.goes_on(&asked_in.id))
-            .then(|| Answer::failed(CallSummary::of_call(call).coded(codes::WRONG_SESSION.as_str()), text))
+            .then(|| Answer::failed(CallSummary::of_call(call).coded(ErrorCode::WrongSession), text))
     }
 
     /// Returns the answer for a call that does not run now, by its status.
@@ -58,20 +57,20 @@ impl Gateway {
                      runs it and returns its result. Nothing has run.",
                     call.tool_id
                 );
-                Answer::failed(about.coded(codes::APPROVAL_PENDING.as_str()), text)
+                Answer::failed(about.coded(ErrorCode::ApprovalPending), text)
             }
             CallStatus::Held => {
                 let text = format!("call {id} is held by a person: {reason}");
-                Answer::failed(about.coded(codes::APPROVAL_HELD.as_str()), text)
+                Answer::failed(about.coded(ErrorCode::ApprovalHeld), text)
             }
             CallStatus::Rejected => {
                 let who = if call.withdrawn { "" } else { "a person rejected " };
                 let text = format!("{who}call {id}: {reason}");
-                Answer::failed(about.coded(codes::APPROVAL_REJECTED.as_str()), text)
+                Answer::failed(about.coded(ErrorCode::ApprovalRejected), text)
             }
             CallStatus::Interrupted => {
                 let text = format!("the run of call {id} was cut off, and it is not known what it did");
-                Answer::failed(about.coded(codes::OUTCOME_UNKNOWN.as_str()), text)
+                Answer::failed(about.coded(ErrorCode::OutcomeUnknown), text)
             }
             CallStatus::Waiting => {
                 let checkpoint_ids = call.checkpoint_ids.iter().map(ToString::to_string).collect();
@@ -79,11 +78,11 @@ impl Gateway {
                 let text = format!(
                     "call {id} waits for a person's answer; `call.wait` with call_id `{id}` continues after it"
                 );
-                Answer::failed(about.coded(codes::CHECKPOINT_PENDING.as_str()), text)
+                Answer::failed(about.coded(ErrorCode::CheckpointPending), text)
             }
             _ => {
                 let text = format!("call {id} is {} for {}", call.status.as_str(), asker.agent);
-                Answer::failed(about.coded(codes::BUSY.as_str()), text)
+                Answer::failed(about.coded(ErrorCode::Busy), text)
             }
         }
     }
@@ -116,10 +115,8 @@ impl Gateway {
         let reason = rejected.review_reason.as_deref().unwrap_or_default();
         let text = format!("a person rejected the checkpoint {} of call {}: {reason}", rejected.id, call.id);
         let checkpoint_ids = vec![rejected.id.to_string()];
-        let about = CallSummary {
-            checkpoint_ids,
-            ..CallSummary::of_call(call).coded(codes::APPROVAL_REJECTED.as_str())
-        };
+        let about =
+            CallSummary { checkpoint_ids, ..CallSummary::of_call(call).coded(ErrorCode::ApprovalRejected) };
         Some(Answer::failed(about, text))
     }
 }

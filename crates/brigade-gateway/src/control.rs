@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade::codes;
-use brigade::codes::reasons;
 use brigade::core::{CallId, RunId, Timestamp};
 use brigade::profile::{FoundTools, NameStyle, control_tools};
 use brigade::schema::Schema;
-use brigade::{AgentUsage, CallStatus, Limit, LimitUnit, LogStream, OwnName};
+use brigade::{AgentUsage, CallStatus, ErrorCode, Limit, LimitUnit, LogStream, OwnName};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -213,7 +211,7 @@ impl Control {
                 } else {
                     ("$".to_owned(), format!("an unknown argument; there are {}", words(&known)))
                 };
-                FaultRow { code: reasons::INVALID_ARGS.into(), path: Some(path), message }
+                FaultRow { code: ErrorCode::InvalidArgs.into(), path: Some(path), message }
             })
             .collect();
         if faults.is_empty() {
@@ -225,19 +223,19 @@ impl Control {
         let said: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
         let text = format!("the arguments do not fit: {}", said.join("; "));
         let about = CallSummary { faults, ..CallSummary::of_tool(self.name(), "refused") };
-        Answer::failed(about.coded(reasons::INVALID_ARGUMENTS.as_str()), text)
+        Answer::failed(about.coded(ErrorCode::InvalidArguments), text)
     }
 
     fn wrong(self, path: Option<&str>, message: &str) -> Answer {
         let fault = FaultRow {
-            code: reasons::INVALID_ARGS.into(),
+            code: ErrorCode::InvalidArgs.into(),
             path: path.map(|path| format!("$.{path}")),
             message: message.to_owned(),
         };
         let about = CallSummary { faults: vec![fault], ..CallSummary::of_tool(self.name(), "refused") };
         let place = path.map_or_else(String::new, |path| format!("$.{path}: "));
         Answer::failed(
-            about.coded(reasons::INVALID_ARGUMENTS.as_str()),
+            about.coded(ErrorCode::InvalidArguments),
             format!("the arguments do not fit: {place}{message}"),
         )
     }
@@ -314,8 +312,8 @@ impl Control {
                         self.done(&view.by_id(id).map(AgentTool::description))
                     }
                     (None, Some(OwnName::Absent { why, .. })) => {
-                        let about = CallSummary::of_tool(self.name(), "refused")
-                            .coded(reasons::NOT_AVAILABLE_HERE.as_str());
+                        let about =
+                            CallSummary::of_tool(self.name(), "refused").coded(ErrorCode::NotAvailableHere);
                         Answer::failed(about, format!("not available here: {why}"))
                     }
                     (None, _) => {
@@ -326,7 +324,7 @@ impl Control {
                             format!("; did you mean {}?", near.join(", "))
                         };
                         let about =
-                            CallSummary::of_tool(self.name(), "refused").coded(codes::UNKNOWN_TOOL.as_str());
+                            CallSummary::of_tool(self.name(), "refused").coded(ErrorCode::UnknownTool);
                         Answer::failed(about, format!("there is no such tool{hint}"))
                     }
                 }
@@ -411,8 +409,7 @@ impl Control {
                         self.said(&result, output.content)
                     }
                     Ok(None) => {
-                        let about =
-                            CallSummary::of_tool(self.name(), "refused").coded(codes::UNKNOWN_RUN.as_str());
+                        let about = CallSummary::of_tool(self.name(), "refused").coded(ErrorCode::UnknownRun);
                         Answer::failed(about, "there is no such run of this agent")
                     }
                     Err(error) => error_answer(self.name(), &error),
@@ -433,7 +430,7 @@ impl Control {
     }
 
     fn no_call(self) -> Answer {
-        let about = CallSummary::of_tool(self.name(), "refused").coded(codes::UNKNOWN_CALL.as_str());
+        let about = CallSummary::of_tool(self.name(), "refused").coded(ErrorCode::UnknownCall);
         Answer::failed(about, "there is no such call of this agent")
     }
 }

@@ -8,7 +8,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade::core::{Dialect, Json, JsonErrorKind};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, GetExtensions as _, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode as RpcCode, GetExtensions as _, ServerJsonRpcMessage,
+};
 use serde_json::Value;
 
 use crate::http_batch::LAST_REVISION;
@@ -284,7 +286,7 @@ fn parse_message(bytes: &[u8], json: &Json) -> Option<Box<ClientJsonRpcMessage>>
 }
 
 /// The code of a method that does not exist.
-pub(crate) const NO_METHOD: i32 = ErrorCode::METHOD_NOT_FOUND.0;
+pub(crate) const NO_METHOD: i32 = RpcCode::METHOD_NOT_FOUND.0;
 
 /// The message for a method that does not exist, whether the SDK knows its name or not.
 pub(crate) const NO_SUCH_METHOD: &str = "there is no such method";

@@ -3,7 +3,7 @@
 
 use brigade::Reads;
 use rmcp::ErrorData;
-use rmcp::model::{ErrorCode, PromptMessage, ResourceContents};
+use rmcp::model::{ErrorCode as RpcCode, PromptMessage, ResourceContents};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::answer::Answer;
 use crate::session::Arguments;
 
 /// The error of a read whose call has no result. Its `data` names the call and its status.
-pub(crate) const NOT_READ: ErrorCode = ErrorCode(-32010);
+pub(crate) const NOT_READ: RpcCode = RpcCode(-32010);
 
 /// One request to read something.
 pub(crate) struct ReadRequest<'a> {
@@ -43,10 +43,10 @@ impl ReadRequest<'_> {
         ErrorData::new(self.unknown_code(is_late), format!("there is no such {what}"), None)
     }
 
-    fn unknown_code(&self, is_late: bool) -> ErrorCode {
+    fn unknown_code(&self, is_late: bool) -> RpcCode {
         match (self.reads, is_late) {
-            (Reads::Resource, false) => ErrorCode::RESOURCE_NOT_FOUND,
-            (Reads::Resource, true) | (Reads::Prompt, _) => ErrorCode::INVALID_PARAMS,
+            (Reads::Resource, false) => RpcCode::RESOURCE_NOT_FOUND,
+            (Reads::Resource, true) | (Reads::Prompt, _) => RpcCode::INVALID_PARAMS,
         }
     }
 
@@ -100,7 +100,7 @@ fn text_of(row: &mut Value) -> Option<&mut String> {
 mod tests {
     use super::*;
     use crate::answer::CallSummary;
-    use brigade::codes::{self, reasons};
+    use brigade::ErrorCode;
 
     fn answer(member: &str, rows: Value) -> Answer {
         let about = CallSummary {
@@ -141,17 +141,17 @@ mod tests {
     #[test]
     fn what_has_no_result_is_an_error_with_its_call() {
         let pending = Answer::failed(
-            CallSummary::of_tool("resource.read", "pending").coded(codes::APPROVAL_PENDING.as_str()),
+            CallSummary::of_tool("resource.read", "pending").coded(ErrorCode::ApprovalPending),
             "waits",
         );
         let error = read(Reads::Resource).finish(pending, 10, false).unwrap_err();
         assert_eq!((error.code, &*error.message), (NOT_READ, "waits"));
         assert_eq!(error.data.unwrap()["code"], "approval_pending");
         let wrong = Answer::failed(
-            CallSummary::of_tool("resource.read", "refused").coded(reasons::INVALID_ARGUMENTS.as_str()),
+            CallSummary::of_tool("resource.read", "refused").coded(ErrorCode::InvalidArguments),
             "no",
         );
         let error = read(Reads::Resource).finish(wrong, 10, false).unwrap_err();
-        assert_eq!(error.code, ErrorCode::RESOURCE_NOT_FOUND);
+        assert_eq!(error.code, RpcCode::RESOURCE_NOT_FOUND);
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brigade::core::codes;
+use brigade::core::ErrorCode;
 use brigade::profile::{Listing, NameStyle, SessionProfiles};
 use brigade::{
     CancelToken, Env, Error, ErrorKind, OwnSocket, PeerAddress, ProcessIdentity, ServeReport, Upstreams,
@@ -406,5 +406,5 @@ fn address_in_use(address: &str, error: &io::Error) -> Error {
     }
     let holder = brigade::listener_of(address).unwrap_or_else(|| "another process".to_owned());
     let message = format!("{address} is taken by {holder}");
-    Error::new(ErrorKind::Environment, message).coded(codes::ADDRESS_TAKEN)
+    Error::new(ErrorKind::Environment, message).coded(ErrorCode::AddressTaken)
 }

@@ -7,14 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use brigade::codes::reasons;
 use brigade::core::{Fingerprint, Json};
 use brigade::profile::LiveSession;
 use brigade::profile::builtin::ignored_arguments;
-use brigade::{OwnName, Reads};
+use brigade::{ErrorCode, OwnName, Reads};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
-    ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    ErrorCode as RpcCode, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
     InitializeResult, InputRequiredResult, InputResponses, JsonObject, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
@@ -542,7 +541,7 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         if is_late(&context) {
-            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, NO_SUCH_METHOD, None));
+            return Err(ErrorData::new(RpcCode::METHOD_NOT_FOUND, NO_SUCH_METHOD, None));
         }
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.level);
         Ok(())
@@ -581,7 +580,7 @@ impl ServerHandler for Session {
         Err(if METHODS.contains(&method) || HANDSHAKE_METHODS.contains(&method) && !is_late(&context) {
             ErrorData::invalid_params("the parameters do not fit the method", None)
         } else {
-            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, NO_SUCH_METHOD, None)
+            ErrorData::new(RpcCode::METHOD_NOT_FOUND, NO_SUCH_METHOD, None)
         })
     }
 }
@@ -632,8 +631,7 @@ fn resolve_tool<'v>(view: &'v View, name: &str, arguments: &mut Json) -> Result<
             let tool = view.by_id(id).ok_or_else(unknown)?;
             if let (Some(alias), Json::Object(given)) = (alias, &*arguments) {
                 *arguments = Json::Object(alias.arguments_of(given.clone()).map_err(|problem| {
-                    let about =
-                        CallSummary::of_tool(id, "refused").coded(reasons::INVALID_ARGUMENTS.as_str());
+                    let about = CallSummary::of_tool(id, "refused").coded(ErrorCode::InvalidArguments);
                     NameError::Said(Box::new(Answer::failed(
                         about,
                         format!("the arguments do not fit: {problem}"),
@@ -643,7 +641,7 @@ fn resolve_tool<'v>(view: &'v View, name: &str, arguments: &mut Json) -> Result<
             Ok(tool)
         }
         OwnName::Absent { id, why } => {
-            let about = CallSummary::of_tool(id, "refused").coded(reasons::NOT_AVAILABLE_HERE.as_str());
+            let about = CallSummary::of_tool(id, "refused").coded(ErrorCode::NotAvailableHere);
             Err(NameError::Said(Box::new(Answer::failed(about, format!("not available here: {why}")))))
         }
     }

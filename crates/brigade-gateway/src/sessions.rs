@@ -4,11 +4,10 @@
 
 use std::sync::Arc;
 
-use brigade::AgentTools;
-use brigade::codes;
 use brigade::core::Json;
 use brigade::profile::{ProfileName, Slot};
 use brigade::store::memory::StoredCore;
+use brigade::{AgentTools, ErrorCode};
 use serde::Serialize;
 
 use crate::answer::{Answer, CallSummary};
@@ -206,6 +205,6 @@ pub(crate) fn requested_answer(call: &brigade::Call) -> Answer {
          `{id}` changes the mode of this session. Nothing has changed",
         id = call.id
     );
-    let about = CallSummary::of_call(call).coded(codes::APPROVAL_PENDING.as_str());
+    let about = CallSummary::of_call(call).coded(ErrorCode::ApprovalPending);
     Answer { about, structured: Some(structured), ..Answer::default() }.text(text)
 }

@@ -1,8 +1,7 @@
 //! Adds, changes and removes the entry in the bytes of a file.
 
-use brigade_core::codes::{self, ErrorCode};
 use brigade_core::yaml::Position;
-use brigade_core::{ErrorKind, Json, JsonErrorKind, OperationError};
+use brigade_core::{ErrorCode, ErrorKind, Json, JsonErrorKind, OperationError};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use thiserror::Error;
@@ -151,8 +150,8 @@ impl OperationError for EditRefusal {
 
     fn code(&self) -> Option<ErrorCode> {
         Some(match self {
-            EditRefusal::Foreign { .. } => codes::CLIENT_ENTRY_FOREIGN,
-            _ => codes::CLIENT_FILE_INVALID,
+            EditRefusal::Foreign { .. } => ErrorCode::ClientEntryForeign,
+            _ => ErrorCode::ClientFileInvalid,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use brigade_core::{ErrorKind, Fingerprint, codes};
+use brigade_core::{ErrorCode, ErrorKind, Fingerprint};
 use brigade_fs::{FileMode, RelPath};
 use brigade_kitchen::approval::{ApprovalReport, changes, commands, worker_commands};
 use brigade_kitchen::life::{Approval, Life, Record};
@@ -56,7 +56,7 @@ fn compare(typed: &str, now: Fingerprint) -> Result<(), Failure> {
         return Err(Failure::new(ErrorKind::Usage, message));
     }
     let message = "this is not the fingerprint of what would be executed now";
-    Err(Failure::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE))
+    Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::ChangedMeanwhile))
 }
 
 impl Kitchen<'_> {
@@ -87,7 +87,7 @@ impl Kitchen<'_> {
         if let Some(other) = self.namesake(&standing) {
             let message =
                 format!("`{}` has the name of `{other}`, whose tasks are recorded under it", standing.path);
-            let failure = Failure::new(ErrorKind::Refused, message).coded(codes::PRD_NAME_TAKEN);
+            let failure = Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PrdNameTaken);
             return Err(failure.hint("give one of the files another name"));
         }
         let ready = standing.crew.ready().ok_or_else(|| crew_refusal(&standing.crew))?;
@@ -185,7 +185,7 @@ impl Kitchen<'_> {
     fn revoke(&self, files: PrdFiles, approval: Option<&Approval>) -> Result<(), Failure> {
         if approval.is_none() {
             let message = "there is no approval to revoke";
-            return Err(Failure::new(ErrorKind::Refused, message).coded(codes::WRONG_STATE));
+            return Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::WrongState));
         }
         self.journal(files)?.append(Record::Revoked { by: self.person() })?;
         Ok(())
@@ -233,5 +233,5 @@ fn ignored_passes(standing: &PrdState) -> Vec<brigade_kitchen::TaskId> {
 pub(crate) fn crew_refusal(crew: &Crew) -> Failure {
     let failure =
         Failure::new(ErrorKind::Refused, "the configuration or the policy refuses to start workers");
-    failure.coded(codes::KITCHEN_REFUSED).because(crew.refusals.iter().cloned())
+    failure.coded(ErrorCode::KitchenRefused).because(crew.refusals.iter().cloned())
 }

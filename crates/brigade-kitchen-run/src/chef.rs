@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use brigade_core::{ErrorKind, Fingerprint, NextStep, RunId, codes};
+use brigade_core::{ErrorCode, ErrorKind, Fingerprint, NextStep, RunId};
 use brigade_fs::RelPath;
 use brigade_kitchen::Tier;
 use brigade_kitchen::approval::{MissingProgramReason, changes};
@@ -79,7 +79,7 @@ impl Kitchen<'_> {
             let failure = match before {
                 Some(before) => ServeError::NotApproved { changes: changes(&before.items, &items) }.into(),
                 None => Failure::new(ErrorKind::Refused, "the commands of the tiers are not approved")
-                    .coded(codes::APPROVAL_NEEDED),
+                    .coded(ErrorCode::ApprovalNeeded),
             };
             return Err(failure.hint(NextStep::ApproveWorkersAs(fingerprint.to_string())));
         }
@@ -118,7 +118,7 @@ impl Executive {
             StartError::Fs(error) => error.into(),
             StartError::Io(_) | StartError::Log(_) => Failure::new(ErrorKind::Environment, error.to_string()),
             StartError::Refused(_) | StartError::Command(_) | StartError::UnknownFlag { .. } => {
-                Failure::new(ErrorKind::Refused, error.to_string()).coded(codes::KITCHEN_REFUSED)
+                Failure::new(ErrorKind::Refused, error.to_string()).coded(ErrorCode::KitchenRefused)
             }
         };
         let run = self.host.new_run().map_err(|error| unable(error.into()))?;
@@ -156,7 +156,7 @@ impl Executive {
     pub(crate) fn failed(&self, run: &RunId, message: impl Into<String>) -> Failure {
         let (stdout, _) = Receipts::new(&*self.host.fs).logs(run);
         let message = self.host.redactor().redact_str(&message.into());
-        let failure = Failure::new(ErrorKind::Refused, message).coded(codes::CHEF_FAILED);
+        let failure = Failure::new(ErrorKind::Refused, message).coded(ErrorCode::ChefFailed);
         failure.hint(NextStep::ReadFile(stdout.to_string()))
     }
 }

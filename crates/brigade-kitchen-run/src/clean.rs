@@ -1,7 +1,7 @@
 //! `clean`: removes worktrees whose work is in the branch, and abandons work of single tasks.
 
 use brigade_core::{
-    ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter, codes, text::escape_terminal,
+    ErrorCode, ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter, text::escape_terminal,
 };
 use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, RelPath};
 use brigade_kitchen::approval::PrdOrigin;
@@ -196,7 +196,7 @@ fn with_folder(typed: &str, there: &[TaskId]) -> Result<TaskId, Failure> {
         return Ok(task.clone());
     }
     let message = format!("the task `{}` has no worktree", escape_terminal(typed));
-    let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::TASK_MISSING);
+    let failure = Failure::new(ErrorKind::NotFound, message).coded(ErrorCode::TaskMissing);
     let ids: Vec<&str> = there.iter().map(TaskId::as_str).collect();
     Err(if ids.is_empty() {
         failure.hint("no task of this PRD has one")

@@ -1,6 +1,6 @@
 //! `decisions` and `answer`: lists pending decisions and records answers.
 
-use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter, codes};
+use brigade_core::{ErrorCode, ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter};
 use brigade_fs::{FileKind, FsError, FsErrorKind, RelPath};
 use brigade_kitchen::life::{
     Answer, AnsweredBy, Decision, DecisionId, DecisionKind, DecisionState, Life, Record, TaskOutcome,
@@ -186,7 +186,7 @@ impl Kitchen<'_> {
         let decided = life.decisions.iter().find(|decided| decided.decision.id == id);
         let Some(decided) = decided.filter(|_| !recorded.is_empty()) else {
             let message = format!("`{id}` was answered meanwhile");
-            return Err(Failure::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE));
+            return Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::ChangedMeanwhile));
         };
         self.tell(&name, &journal, &recorded);
         Ok(AnswerReport {
@@ -236,7 +236,7 @@ impl Kitchen<'_> {
                 FailureChoice::Retry => "no task has failed or was skipped, so there is nothing to retry",
                 FailureChoice::Skip => "no task has failed, so there is nothing to skip",
             };
-            let failure = Failure::new(ErrorKind::Refused, message).coded(codes::DECISION_MISSING);
+            let failure = Failure::new(ErrorKind::Refused, message).coded(ErrorCode::DecisionMissing);
             return Err(failure.hint(NextStep::ListDecisions));
         }
         Ok(answered)
@@ -355,11 +355,11 @@ impl Kitchen<'_> {
             (1, _) => Ok(found.swap_remove(0)),
             (0, Some((id, answer))) => {
                 let message = format!("`{id}` was answered already: {}", answer.choice);
-                Err(Failure::new(ErrorKind::Refused, message).coded(codes::WRONG_STATE))
+                Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::WrongState))
             }
             (0, None) => {
                 let message = format!("no decision `{}` waits", brigade_core::text::escape_terminal(typed));
-                let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::DECISION_MISSING);
+                let failure = Failure::new(ErrorKind::NotFound, message).coded(ErrorCode::DecisionMissing);
                 Err(if others.is_empty() { failure } else { failure.hint(NextStep::ListDecisions) })
             }
             _ => {

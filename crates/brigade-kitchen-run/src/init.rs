@@ -4,7 +4,7 @@ use brigade_catalog::edit::{self, EditError};
 use brigade_catalog::starter::{IgnoreChange, SKILLS, StarterTools, merge_ignore, skills};
 use brigade_catalog::{Catalog, Level};
 use brigade_core::{
-    ConfigIssue, ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Severity, StepFormatter, codes,
+    ConfigIssue, ErrorCode, ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Severity, StepFormatter,
 };
 use brigade_fs::{FileMode, FsError, RelPath};
 use brigade_kitchen::config::{ConfigFile, StarterKeys, import, starter};
@@ -131,7 +131,7 @@ impl Kitchen<'_> {
         let keeps_config = is_there && request.skills && !request.force && !request.import;
         if is_there && !request.force && !keeps_config {
             let failure = Failure::new(ErrorKind::Usage, format!("`{KITCHEN_TOML}` exists already"));
-            return Err(failure.coded(codes::FILE_EXISTS).hint(NextStep::Replace));
+            return Err(failure.coded(ErrorCode::FileExists).hint(NextStep::Replace));
         }
         let mut imported = None;
         let keys = if request.full { StarterKeys::Full } else { StarterKeys::Short };
@@ -187,7 +187,7 @@ impl Kitchen<'_> {
         };
         let invalid = |message: String| {
             Failure::new(ErrorKind::InvalidConfig, format!("`{CATALOG}`: {message}"))
-                .coded(codes::CONFIG_INVALID)
+                .coded(ErrorCode::ConfigInvalid)
         };
         let text = match &before {
             Some(bytes) => {
@@ -205,7 +205,7 @@ impl Kitchen<'_> {
         let of_file = |issue: &&ConfigIssue| issue.severity == Severity::Error && issue.entry.is_none();
         if let Some(issue) = catalog.issues().iter().find(of_file) {
             let failure = Failure::new(ErrorKind::InvalidConfig, issue.to_string());
-            return Err(failure.coded(codes::CONFIG_INVALID));
+            return Err(failure.coded(ErrorCode::ConfigInvalid));
         }
         let mut changed = text.clone();
         let mut rows = Vec::new();
@@ -249,7 +249,7 @@ impl Kitchen<'_> {
             }
         }
         let message = format!("there is neither `{}` nor `{}`", SHELL_CONFIGS[0], SHELL_CONFIGS[1]);
-        Err(Failure::new(ErrorKind::Usage, message).coded(codes::FILE_MISSING))
+        Err(Failure::new(ErrorKind::Usage, message).coded(ErrorCode::FileMissing))
     }
 
     /// Creates a directory that other users may read, unlike the state directory.

@@ -15,8 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{Clock, Dialect, ErrorKind, Hint, Json, OperationError, Timestamp};
+use brigade_core::{Clock, Dialect, ErrorCode, ErrorKind, Hint, Json, OperationError, Timestamp};
 use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Line, Lines, ReadFile, WorkspaceKey};
 use brigade_journal::LineFile;
 use brigade_kitchen::PrdName;
@@ -73,8 +72,8 @@ impl OperationError for JournalError {
     fn code(&self) -> Option<ErrorCode> {
         match self {
             JournalError::Fs(error) => error.code(),
-            JournalError::Newer { .. } => Some(codes::NEWER_VERSION),
-            JournalError::Lost { .. } => Some(codes::JOURNAL_LOST),
+            JournalError::Newer { .. } => Some(ErrorCode::NewerVersion),
+            JournalError::Lost { .. } => Some(ErrorCode::JournalLost),
         }
     }
 

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, NextStep, Report, RunId, SchemaId, codes};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, Report, RunId, SchemaId};
 use brigade_exec::{LOG_SHOWN, pass_log};
 use brigade_fs::{Fs, FsError, Metadata, RelPath};
 use brigade_kitchen::approval::PrdOrigin;
@@ -248,7 +248,7 @@ fn no_attempt(path: &RelPath, shown: &str, typed: Option<u64>, runs: &[AttemptRu
         Some(number) if !runs.is_empty() => format!("{shown} has no attempt {number}"),
         _ => format!("no attempt of {shown} was made yet"),
     };
-    let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::RUN_MISSING);
+    let failure = Failure::new(ErrorKind::NotFound, message).coded(ErrorCode::RunMissing);
     if runs.is_empty() {
         return failure.hint(NextStep::KitchenStatus(path.to_string()));
     }

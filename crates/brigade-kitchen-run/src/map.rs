@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_core::{ErrorKind, NextStep, codes};
+use brigade_core::{ErrorCode, ErrorKind, NextStep};
 use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Location, RelPath};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::config::Settings;
@@ -122,7 +122,7 @@ impl Kitchen<'_> {
             MapFile::Foreign if request.may_replace => EarlierMap::default(),
             MapFile::Foreign => {
                 let message = format!("`{path}` exists and was not written by Brigade");
-                let failure = Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS);
+                let failure = Failure::new(ErrorKind::Usage, message).coded(ErrorCode::FileExists);
                 return Err(failure.hint(NextStep::Replace));
             }
         };
@@ -175,7 +175,7 @@ impl Kitchen<'_> {
             Location::Inside(file) => Ok(file),
             Location::Outside(_) => {
                 let message = format!("`{file}` leads out of the workspace");
-                Err(Failure::new(ErrorKind::Refused, message).coded(codes::PATH_OUTSIDE))
+                Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside))
             }
         }
     }

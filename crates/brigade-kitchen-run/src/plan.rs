@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{Dialect, ErrorKind, Json, NextStep, Object, codes};
+use brigade_core::{Dialect, ErrorCode, ErrorKind, Json, NextStep, Object};
 use brigade_fs::{FileKind, FileMode, FsErrorKind, RelPath};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::map::MAP_FILE;
@@ -209,7 +209,7 @@ impl Kitchen<'_> {
             [id] => **id,
             [] => {
                 let message = format!("no plan `{typed}` waits for answers");
-                let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::PLAN_MISSING);
+                let failure = Failure::new(ErrorKind::NotFound, message).coded(ErrorCode::PlanMissing);
                 let waiting = ids.join(", ");
                 return Err(match ids.is_empty() {
                     true => failure,
@@ -231,11 +231,11 @@ impl Kitchen<'_> {
             }
             Some(conversation) if VERSION < conversation.version => {
                 let message = format!("a newer version of Brigade wrote `{path}`");
-                Err(Failure::new(ErrorKind::Refused, message).coded(codes::NEWER_VERSION))
+                Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::NewerVersion))
             }
             _ => {
                 let message = format!("`{path}` is damaged");
-                let failure = Failure::new(ErrorKind::InvalidConfig, message).coded(codes::PLAN_MISSING);
+                let failure = Failure::new(ErrorKind::InvalidConfig, message).coded(ErrorCode::PlanMissing);
                 Err(failure.hint("delete it, and plan again"))
             }
         }
@@ -358,7 +358,7 @@ impl Kitchen<'_> {
     fn free_file(&self, out: &str) -> Result<RelPath, Failure> {
         let path: RelPath = out.parse().map_err(|_| {
             let message = format!("`{out}` leads out of the workspace");
-            Failure::new(ErrorKind::Refused, message).coded(codes::PATH_OUTSIDE)
+            Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside)
         })?;
         let path = self.inside(&path)?;
         let is_json = path.name().ends_with(".json") && !path.name().ends_with(".state.json");
@@ -369,7 +369,7 @@ impl Kitchen<'_> {
         }
         if self.is_taken(&path)? {
             let message = format!("`{path}` exists, or Brigade keeps the journal of a PRD of this name");
-            let failure = Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS);
+            let failure = Failure::new(ErrorKind::Usage, message).coded(ErrorCode::FileExists);
             return Err(failure.hint(NextStep::NameFile));
         }
         Ok(path)
@@ -441,7 +441,7 @@ impl Kitchen<'_> {
             }
         }
         let message = format!("there are too many PRDs named `prd-{slug}`");
-        Err(Failure::new(ErrorKind::Refused, message).coded(codes::FILE_EXISTS).hint(NextStep::NameFile))
+        Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::FileExists).hint(NextStep::NameFile))
     }
 
     /// Makes `latest.json` a link to the PRD. Returns why not, if something else has that name.
@@ -484,7 +484,7 @@ struct DraftFault {
 impl DraftFault {
     fn plain(text: impl Into<String>) -> DraftFault {
         let text = text.into();
-        DraftFault { blocker: Blocker::new(codes::CHEF_FAILED, text.clone()), text }
+        DraftFault { blocker: Blocker::new(ErrorCode::ChefFailed, text.clone()), text }
     }
 
     fn from_fault(fault: &Fault) -> DraftFault {
@@ -508,7 +508,7 @@ fn not_valid(
     let draft = asked.draft_file();
     let failure = match chef.host.fs.exists(&draft) {
         Ok(true) => Failure::new(ErrorKind::Refused, message)
-            .coded(codes::CHEF_FAILED)
+            .coded(ErrorCode::ChefFailed)
             .hint(NextStep::ReadFile(draft.to_string())),
         _ => chef.failed(&asked.run, message),
     };

@@ -1,6 +1,6 @@
 //! `service` for several PRDs, and `service --dry-run`, which needs no approval.
 
-use brigade_core::{ErrorKind, NextStep, codes};
+use brigade_core::{ErrorCode, ErrorKind, NextStep};
 use brigade_kitchen::TaskId;
 use brigade_kitchen::approval::changes;
 use brigade_kitchen::life::{RunSet, SelectTasksError, TaskLife, UnknownTasks, progress};
@@ -151,7 +151,7 @@ pub(crate) fn no_such_tasks(error: SelectTasksError) -> Failure {
 
 /// Returns the error for typed ids that are not in the PRD.
 pub(crate) fn unknown_tasks(error: UnknownTasks) -> Failure {
-    Failure::new(ErrorKind::NotFound, error.to_string()).coded(codes::TASK_MISSING)
+    Failure::new(ErrorKind::NotFound, error.to_string()).coded(ErrorCode::TaskMissing)
 }
 
 /// Refuses an unattended service if tasks are verified only by the existence of files and texts.
@@ -165,6 +165,6 @@ pub(crate) fn refuse_patterns(standing: &PrdState) -> Result<(), Failure> {
         brigade_policy::Blocker::new(fault.code, format!("{task}{}", fault.message)).at(fault.place.clone())
     };
     let message = "the service runs unattended, and only checks of files and texts verify its tasks";
-    let failure = Failure::new(ErrorKind::Refused, message).coded(codes::PRD_INVALID);
+    let failure = Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PrdInvalid);
     Err(failure.because(faults.iter().map(reason)))
 }

@@ -1,6 +1,6 @@
 //! Creates a git repository for a new workspace, for the demo.
 
-use brigade_core::{ErrorKind, codes};
+use brigade_core::{ErrorCode, ErrorKind};
 use brigade_fs::RelPath;
 use brigade_policy::Failure;
 
@@ -18,7 +18,7 @@ impl Kitchen<'_> {
     pub fn new_repository(&self, message: &str) -> Result<(), Failure> {
         if self.fs.exists(&RelPath::from_static(".git"))? {
             let failure = Failure::new(ErrorKind::Usage, "the workspace is a git repository already");
-            return Err(failure.coded(codes::FILE_EXISTS));
+            return Err(failure.coded(ErrorCode::FileExists));
         }
         let failed = |error: GitError| Failure::new(ErrorKind::Environment, error.to_string());
         let git = Git::find(&*self.fs, self.environment).map_err(failed)?;

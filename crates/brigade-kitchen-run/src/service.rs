@@ -17,7 +17,7 @@ mod steps;
 
 use std::sync::Arc;
 
-use brigade_core::{AgentFiles, ErrorKind, NextStep, codes};
+use brigade_core::{AgentFiles, ErrorCode, ErrorKind, NextStep};
 use brigade_fs::{FsError, RelPath};
 use brigade_kitchen::approval::{Change, MissingProgramReason, changes};
 use brigade_kitchen::config::{Flags, Integrate, Settings, Switch};
@@ -120,7 +120,7 @@ impl From<ServeError> for Failure {
         let message = error.to_string();
         match error {
             ServeError::Lock(ServiceLockError::Held(_) | ServiceLockError::WorkersLeft(_)) => {
-                Failure::new(ErrorKind::Refused, message).coded(codes::SERVICE_BUSY)
+                Failure::new(ErrorKind::Refused, message).coded(ErrorCode::ServiceBusy)
             }
             ServeError::Lock(ServiceLockError::Fs(error)) | ServeError::Fs(error) => error.into(),
             ServeError::Lock(_) | ServeError::Io(_) => Failure::new(ErrorKind::Environment, message),
@@ -138,17 +138,21 @@ impl From<ServeError> for Failure {
                         Failure::new(ErrorKind::Refused, message)
                     }
                 };
-                failure.coded(codes::APPROVAL_NEEDED)
+                failure.coded(ErrorCode::ApprovalNeeded)
             }
             ServeError::Refused(failure) => failure,
-            ServeError::Missing(_) => Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED),
+            ServeError::Missing(_) => {
+                Failure::new(ErrorKind::Refused, message).coded(ErrorCode::KitchenRefused)
+            }
             ServeError::NoSuchTasks(error) => no_such_tasks(error),
             ServeError::Journal(error) => error.into(),
             ServeError::Place(PlaceError::WorkLost { .. }) => {
-                Failure::new(ErrorKind::Refused, message).coded(codes::BRANCH_LOST_WORK)
+                Failure::new(ErrorKind::Refused, message).coded(ErrorCode::BranchLostWork)
             }
             ServeError::Place(PlaceError::Fs(error)) => error.into(),
-            ServeError::Place(_) => Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED),
+            ServeError::Place(_) => {
+                Failure::new(ErrorKind::Refused, message).coded(ErrorCode::KitchenRefused)
+            }
         }
     }
 }
@@ -217,7 +221,7 @@ impl Kitchen<'_> {
         if life.approval.as_ref().map(|approval| approval.fingerprint) != Some(menu.fingerprint) {
             if life.approval.is_none() && 0 < journal.unsigned() {
                 let failure = Failure::new(ErrorKind::Refused, "the PRD is not approved on this host");
-                let failure = failure.coded(codes::NOT_APPROVED_HERE).hint(NextStep::AdoptState);
+                let failure = failure.coded(ErrorCode::NotApprovedHere).hint(NextStep::AdoptState);
                 return Err(ServeError::Refused(failure));
             }
             let before = life.approval.as_ref().map(|approval| &approval.items);

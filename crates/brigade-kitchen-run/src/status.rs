@@ -5,8 +5,7 @@ mod before;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use brigade_core::codes::reasons;
-use brigade_core::{ErrorKind, NextStep, RunId, codes};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, RunId};
 use brigade_fs::{FileMode, Location, Metadata, RelPath};
 use brigade_kitchen::life::Stage;
 use brigade_kitchen::prd::Lints;
@@ -82,7 +81,7 @@ impl Kitchen<'_> {
         report.config_issues = standing.configuration.issues();
         report.config_issues.extend(standing.crew.refusal_lines().into_iter().filter(|line| {
             // An error of the configuration is also a refusal.
-            line.fault().code != reasons::KITCHEN_CONFIG_INVALID.as_str()
+            line.fault().code != ErrorCode::KitchenConfigInvalid
         }));
         report.issues.extend(self.namesake(standing).map(|other| {
             format!("what is recorded is of `{other}`, which has the same name; give one of them another one")
@@ -278,7 +277,7 @@ impl Kitchen<'_> {
                 Location::Inside(file) => file,
                 Location::Outside(_) => {
                     let message = format!("`{file}` leads out of the workspace");
-                    return Err(Failure::new(ErrorKind::Refused, message).coded(codes::PATH_OUTSIDE));
+                    return Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside));
                 }
             };
             if self.fs.exists(&file)? && !may_replace {
@@ -286,7 +285,7 @@ impl Kitchen<'_> {
                 if !bytes.starts_with(SUMMARY_HEAD.as_bytes()) {
                     let failure =
                         Failure::new(ErrorKind::Usage, format!("`{file}` exists and is not a summary"));
-                    return Err(failure.coded(codes::FILE_EXISTS).hint(NextStep::Replace));
+                    return Err(failure.coded(ErrorCode::FileExists).hint(NextStep::Replace));
                 }
             }
             self.fs.write_atomic(&file, made.text.as_bytes(), FileMode::KeepOr(0o644))?;

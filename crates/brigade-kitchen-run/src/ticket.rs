@@ -1,6 +1,6 @@
 //! `ticket`: works on one task, with the approval, lock and records of a service.
 
-use brigade_core::{ErrorKind, NextStep, codes};
+use brigade_core::{ErrorCode, ErrorKind, NextStep};
 use brigade_kitchen::TaskId;
 use brigade_kitchen::life::UnknownTasks;
 use brigade_kitchen::service::{ServiceReport, Ticket};
@@ -78,6 +78,6 @@ fn select_task(standing: &PrdState, typed: &str) -> Result<TaskId, Failure> {
     }
     let are = if open.len() == 1 { "which is" } else { "which are" };
     let message = format!("`{id}` depends on {}, {are} not done", open.join(", "));
-    let failure = Failure::new(ErrorKind::Refused, message).coded(codes::TASK_UNREADY);
+    let failure = Failure::new(ErrorKind::Refused, message).coded(ErrorCode::TaskUnready);
     Err(failure.hint(NextStep::KitchenStatus(standing.path.to_string())))
 }

@@ -13,8 +13,7 @@ mod read;
 use std::fmt;
 use std::ops::Deref;
 
-use brigade_core::codes::Code;
-use brigade_core::{Fingerprint, Object, Place};
+use brigade_core::{Code, Fingerprint, Object, Place};
 use serde::{Deserialize, Serialize};
 
 pub use added::{AddTasksError, add_tasks};

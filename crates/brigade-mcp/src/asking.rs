@@ -7,7 +7,7 @@ use std::time::Duration;
 use brigade_call::{Objection, PYTHON_CACHE, VerifiedStart};
 use brigade_catalog::Tool;
 use brigade_core::text::{escape_terminal, short};
-use brigade_core::{Hint, NextStep, codes};
+use brigade_core::{ErrorCode, Hint, NextStep};
 use brigade_exec::{Conversation, HostEnvironment, OpenedProgram};
 use brigade_policy::{ErrorLine, SandboxMode};
 use brigade_process::{Attempt, CancelToken, Observation, ObservedDenial, Stream};
@@ -235,9 +235,9 @@ impl Silence {
     /// Returns the reason as an error of a report.
     pub fn line(&self) -> ErrorLine {
         let code = match self {
-            Silence::NotStarted(_) => codes::CALL_BLOCKED,
-            Silence::LoginRequired(_) => codes::LOGIN_REQUIRED,
-            Silence::Failed(_) => codes::RUN_FAILED,
+            Silence::NotStarted(_) => ErrorCode::CallBlocked,
+            Silence::LoginRequired(_) => ErrorCode::LoginRequired,
+            Silence::Failed(_) => ErrorCode::RunFailed,
         };
         ErrorLine::new(code.as_str(), self.to_string())
     }

@@ -1,12 +1,12 @@
 //! The capabilities of this build.
 
-use brigade_core::reasons;
+use brigade_core::ErrorCode;
 use brigade_policy::Blocker;
 
 /// Returns why this build cannot call MCP tools; `None` if it can.
 pub fn refusal_of_build() -> Option<Blocker> {
     (!cfg!(feature = "client")).then(|| {
-        Blocker::new(reasons::MCP_NOT_IN_BUILD, "this build does not speak to MCP servers")
+        Blocker::new(ErrorCode::McpNotInBuild, "this build does not speak to MCP servers")
             .hint("use a build with the feature `mcp`")
     })
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use brigade_call::{ContentBlock, McpPinState, McpRequestId, McpResponse, Receipt};
 use brigade_catalog::Reads;
-use brigade_core::codes::LOGIN_REQUIRED;
 use brigade_core::json::to_json;
-use brigade_core::{IssueType, Json, Number};
+use brigade_core::{ErrorCode, IssueType, Json, Number};
 use brigade_process::Outcome;
 use brigade_redact::Redactor;
 use serde::Serialize;
@@ -148,7 +147,7 @@ impl McpErrorKind {
             McpErrorKind::ServerEnded => "server_ended",
             McpErrorKind::TimedOut => "timed_out",
             McpErrorKind::Cancelled => "cancelled",
-            McpErrorKind::LoginRequired => LOGIN_REQUIRED.as_str(),
+            McpErrorKind::LoginRequired => ErrorCode::LoginRequired.as_str(),
             McpErrorKind::ConnectionFailed => "connection_failed",
             McpErrorKind::InitializeFailed => "initialize_failed",
             McpErrorKind::UnsupportedProtocolVersion => "unsupported_protocol_version",

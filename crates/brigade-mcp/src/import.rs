@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brigade_catalog::{ApprovalMode, Catalog, Family, Runtime, Seconds, Tool};
 use brigade_core::text::{escape_terminal, escape_terminal_lines, short};
-use brigade_core::{ErrorKind, Json, closest, codes};
+use brigade_core::{ErrorCode, ErrorKind, Json, closest};
 use brigade_policy::{Failure, NETWORK_EFFECTS};
 
 use crate::exchange::Exchange;
@@ -208,7 +208,7 @@ pub fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e Li
     let listed: Vec<&str> = exchange.tools.iter().map(|tool| tool.name.as_str()).collect();
     if let Some(name) = names.iter().find(|name| !listed.contains(&name.as_str())) {
         let message = format!("the server lists no tool `{}`", escape_terminal(name));
-        let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::SERVER_TOOL_MISSING);
+        let failure = Failure::new(ErrorKind::NotFound, message).coded(ErrorCode::ServerToolMissing);
         return Err(match closest(name, listed.iter().copied()) {
             Some(near) => failure.hint(format!("did you mean `{}`?", escape_terminal(near))),
             None => failure.hint("a dry run without a name shows every tool"),

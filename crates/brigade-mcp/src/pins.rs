@@ -23,7 +23,7 @@ use std::time::Duration;
 use brigade_call::{Call, PinFact, VerifiedCall};
 use brigade_catalog::{Catalog, Family, Reads, Tool};
 use brigade_core::json::from_json;
-use brigade_core::{Clock, Dialect, Fingerprint, Hint, Json, NextStep, Timestamp, reasons};
+use brigade_core::{Clock, Dialect, ErrorCode, Fingerprint, Hint, Json, NextStep, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath, WorkspaceKey};
 use brigade_policy::Blocker;
 use serde::Deserialize;
@@ -114,7 +114,7 @@ fn tool_of<'c>(catalog: &'c Catalog, call: &Call, named: &McpTool) -> Option<&'c
 
 fn unreadable(tool: &McpTool, trouble: &PinTrouble) -> Blocker {
     let path = format!("{PINS}/{}", tool.file_name());
-    Blocker::new(reasons::MCP_PIN_UNREADABLE, format!("the pin `{path}` cannot be trusted: {trouble}"))
+    Blocker::new(ErrorCode::McpPinUnreadable, format!("the pin `{path}` cannot be trusted: {trouble}"))
         .field("mcp_tool_name")
         .hint(match trouble {
             PinTrouble::Unsigned => NextStep::AdoptState.into(),

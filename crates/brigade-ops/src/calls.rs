@@ -21,7 +21,7 @@ use brigade_call::{
     shown_projections,
 };
 use brigade_catalog::Reads;
-use brigade_core::{Fingerprint, Hint, IdPrefix, NextStep, Severity, codes};
+use brigade_core::{ErrorCode, Fingerprint, Hint, IdPrefix, NextStep, Severity};
 use brigade_policy::{BlockerDetail, Failure, invalid};
 use brigade_projection::blocking;
 use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, View, check_status};
@@ -208,7 +208,7 @@ impl Calls {
             plan_again(context, call).map_err(|error| error.missing(context, of_call()))?;
         let binding = planned.plan.approvable(call).map_err(|blockers| {
             let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id))
-                .coded(codes::CALL_BLOCKED);
+                .coded(ErrorCode::CallBlocked);
             refused(error.because(blockers))
         })?;
         if reviewed.is_some_and(|reviewed| reviewed != binding.fingerprint()) {

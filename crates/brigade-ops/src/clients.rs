@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use brigade_cmdline::find_program;
 use brigade_core::text::escape_terminal;
-use brigade_core::{Clock, ErrorKind, Json, NextStep, Object, OperationError as _, Place, codes, words};
+use brigade_core::{Clock, ErrorCode, ErrorKind, Json, NextStep, Object, OperationError as _, Place, words};
 use brigade_exec::HostEnvironment;
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, Lock, RelPath};
 use brigade_harness::{
@@ -222,8 +222,8 @@ impl ClientFiles<'_> {
         };
         ConnectedEntries::parse(&bytes).map_err(|why| {
             let (kind, code) = match why {
-                ConnectedFileError::Newer => (ErrorKind::Refused, codes::NEWER_VERSION),
-                ConnectedFileError::Broken => (ErrorKind::Environment, codes::RECORD_INVALID),
+                ConnectedFileError::Newer => (ErrorKind::Refused, ErrorCode::NewerVersion),
+                ConnectedFileError::Broken => (ErrorKind::Environment, ErrorCode::RecordInvalid),
             };
             Failure::new(kind, format!("`{CONNECTED}`: {why}")).coded(code).hint("move the file away")
         })
@@ -435,10 +435,10 @@ impl Task<'_> {
 
     fn changes(&self) -> Failure {
         let message = format!("`{}` keeps changing", escape_terminal(&self.file.noted));
-        Failure::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE).hint("try again")
+        Failure::new(ErrorKind::Refused, message).coded(ErrorCode::ChangedMeanwhile).hint("try again")
     }
 }
 
 fn unsupported(message: String) -> Failure {
-    Failure::new(ErrorKind::Refused, message).coded(codes::CLIENT_UNSUPPORTED)
+    Failure::new(ErrorKind::Refused, message).coded(ErrorCode::ClientUnsupported)
 }

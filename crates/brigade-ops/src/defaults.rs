@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use brigade_catalog::edit::{self, merge};
 use brigade_catalog::{Catalog, Level, Tool, ToolId, starter};
 use brigade_core::json::from_json;
-use brigade_core::{ConfigIssue, Json, Severity, codes, words};
+use brigade_core::{ConfigIssue, ErrorCode, Json, Severity, words};
 use brigade_fs::RelPath;
 use brigade_policy::{ErrorLine, Failure};
 use brigade_workspace::{CATALOG, CONFIG_LIMIT, DOCUMENT_LIMIT, errors_of, parse_json};
@@ -147,7 +147,7 @@ impl Setup<'_> {
             gitignore: "skipped".to_owned(),
             ..Defaults::default()
         };
-        let invalid = |problem: String| vec![ErrorLine::new(codes::CONFIG_INVALID.as_str(), problem)];
+        let invalid = |problem: String| vec![ErrorLine::new(ErrorCode::ConfigInvalid, problem)];
         let _lock = if request.dry_run {
             None
         } else {

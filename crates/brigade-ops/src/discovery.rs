@@ -13,7 +13,7 @@ use brigade_catalog::register::{SourceChange, may_be_elsewhere, source_changes};
 use brigade_catalog::{Catalog, Masks, RegistrySettings, Runtimes, Tool};
 use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, IssueType, Report as _, closest, codes};
+use brigade_core::{ErrorCode, ErrorKind, IssueType, Report as _, closest};
 use brigade_harness::{
     DiscoveredEntry, DiscoveryIssue, EntrySource, Extent, RememberedEntries, RememberedFileError, harness,
     harnesses, shows_words,
@@ -66,7 +66,7 @@ pub fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncRep
         Memory::Nothing | Memory::Unfit(RememberedFileError::Damaged) => (nothing(), true),
         Memory::Unfit(RememberedFileError::Newer) => {
             let message = format!("`{DISCOVERED}`: {}", RememberedFileError::Newer);
-            let error = Failure::new(ErrorKind::Refused, message).coded(codes::NEWER_VERSION);
+            let error = Failure::new(ErrorKind::Refused, message).coded(ErrorCode::NewerVersion);
             return Err(error.hint("delete the file; it is only a cache"));
         }
     };
@@ -254,7 +254,7 @@ pub fn harness_labels() -> impl Iterator<Item = &'static str> {
 
 fn unknown_harness(name: &str) -> Failure {
     let error = Failure::new(ErrorKind::Usage, format!("no harness `{}` is known", escape_terminal(name)));
-    let error = error.coded(codes::HARNESS_MISSING);
+    let error = error.coded(ErrorCode::HarnessMissing);
     match closest(name, harness_labels()) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint(format!("known are {}", harness_labels().collect::<Vec<_>>().join(", "))),

@@ -4,8 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use brigade_call::Checkpoint;
-use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{Exit, Hint};
+use brigade_core::{ErrorCode, Exit, Hint};
 use brigade_policy::{Blocker, Failure, FailureReport};
 use brigade_redact::Redactor;
 use brigade_workspace::WorkspaceContext;
@@ -151,8 +150,8 @@ impl Error {
     /// Returns the exit code.
     pub fn exit(&self) -> Exit {
         match self.kind() {
-            _ if self.failure.code() == codes::SERVICE_BUSY.as_str() => Exit::Busy,
-            _ if self.failure.code() == codes::JOURNAL_LOST.as_str() => Exit::Paused,
+            _ if self.failure.code() == ErrorCode::ServiceBusy => Exit::Busy,
+            _ if self.failure.code() == ErrorCode::JournalLost => Exit::Paused,
             ErrorKind::Usage => Exit::Usage,
             ErrorKind::Environment => Exit::Environment,
             _ => Exit::Refused,

@@ -16,7 +16,7 @@ use brigade_catalog::pack::{
 };
 use brigade_core::json::to_json;
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, Fingerprint, IdPrefix, Json, NextStep, Place, Report as _, codes};
+use brigade_core::{ErrorCode, ErrorKind, Fingerprint, IdPrefix, Json, NextStep, Place, Report as _};
 use brigade_fs::{DiskFs, FileMode, FsErrorKind, RelPath};
 use brigade_policy::{Blocker, Failure, FailureReport};
 use brigade_redact::Redactor;
@@ -124,7 +124,7 @@ pub fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveR
     let archived = archive_pack(&*context.fs, &pack.pack_id).map_err(|error| match error.kind {
         FsErrorKind::Exists => {
             let message = format!("`{}` is already in the archive", error.path);
-            Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS)
+            Failure::new(ErrorKind::Usage, message).coded(ErrorCode::FileExists)
         }
         _ => error.into(),
     })?;
@@ -221,10 +221,10 @@ pub fn import(
 fn reasons(conflict: &PackConflict) -> Vec<Blocker> {
     let of_tool = Blocker {
         field: conflict.tool_id.clone(),
-        ..Blocker::new(codes::PACK_CONFLICT, &conflict.reason)
+        ..Blocker::new(ErrorCode::PackConflict, &conflict.reason)
             .at(conflict.source_path.clone().map(Place::file))
     };
-    let errors = conflict.errors.iter().map(|error| Blocker::new(codes::CONFIG_INVALID, error));
+    let errors = conflict.errors.iter().map(|error| Blocker::new(ErrorCode::ConfigInvalid, error));
     std::iter::once(of_tool).chain(errors).collect()
 }
 
@@ -245,7 +245,7 @@ fn open(context: &WorkspaceContext, folder: &Path) -> Result<OpenPack, Failure> 
                 || "name a directory with tool-pack.json".to_owned(),
                 |near| did_you_mean(&near),
             );
-            Failure::new(ErrorKind::Usage, message).coded(codes::PACK_INVALID).hint(hint)
+            Failure::new(ErrorKind::Usage, message).coded(ErrorCode::PackInvalid).hint(hint)
         }
         OpenPackError::Disk(error) => error.into(),
     };

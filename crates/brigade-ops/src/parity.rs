@@ -1,6 +1,6 @@
 //! Closeouts: projection issues that a person reviewed and accepted.
 
-use brigade_core::{Report as _, codes};
+use brigade_core::{ErrorCode, Report as _};
 use brigade_doctor::{Closeout, Issue, Verdict, quiet};
 use brigade_policy::{ErrorLine, Failure};
 use brigade_redact::Redactor;
@@ -60,7 +60,7 @@ pub fn closeout(
 }
 
 fn error_line(broken: &BrokenCloseout) -> ErrorLine {
-    ErrorLine::new(codes::CLOSEOUT_INVALID.as_str(), &broken.0)
+    ErrorLine::new(ErrorCode::CloseoutInvalid, &broken.0)
 }
 
 /// Returns the current projection issues.

@@ -11,7 +11,7 @@ use crate::{ObservedRun, seen_run};
 use brigade_call::{
     CALLS, Caller, Plan, RUNS, Receipt, ReplayOf, RunInputs, RunStatus, SeenRun, group_inputs,
 };
-use brigade_core::{Glob, IdPrefix, NextStep, codes};
+use brigade_core::{ErrorCode, Glob, IdPrefix, NextStep};
 use brigade_queue::{
     EnqueueOutcome, FoundReceipt, ListedRun, LocalHost, OnDuplicate, OpenRun, ResolvedRun, RunPage,
     StoredReceipt, View, check_status, unrecorded_receipt,
@@ -151,7 +151,7 @@ impl Runs {
         let newest = self.context.queue().read()?.receipts(1)?.receipts.into_iter().next();
         newest.map(|stored| run_report(&self.context, stored)).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, "nothing has run yet")
-                .coded(codes::RUN_MISSING)
+                .coded(ErrorCode::RunMissing)
                 .hint(NextStep::ListCalls)
                 .refusing(&self.context, Refusal::RunShow)
         })

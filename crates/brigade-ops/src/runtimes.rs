@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::{InitReport, OnExisting, RUNTIMES, RuntimeHost, STATE, find_runtime, machine_of, write_starter};
 use brigade_call::{Call, Plan, RuntimeFact, RuntimeIssueRecord, RuntimeStatus};
 use brigade_catalog::{Family, Runtime, Runtimes as RuntimeFile, Tool, starter};
-use brigade_core::{ConfigIssue, NextStep, Place, Severity, codes, text::escape_terminal};
+use brigade_core::{ConfigIssue, ErrorCode, NextStep, Place, Severity, text::escape_terminal};
 use brigade_doctor::{config_record, needed_runtime, not_usable};
 use brigade_fs::RelPath;
 use brigade_policy::{Blocker, Diagnosis, ErrorLine, Failure};
@@ -113,7 +113,7 @@ impl Runtimes {
                 summary.top_issue = Some(issue.clone());
                 summary.issues.push(issue);
                 summary.issue_count = summary.issues.len();
-                summary.errors.push(ErrorLine::new(codes::RUNTIME_MISSING.as_str(), message));
+                summary.errors.push(ErrorLine::new(ErrorCode::RuntimeMissing, message));
             }
             summary.valid = false;
             return Err(error.refusing(&self.context, Refusal::Runtime(Box::new(summary))));
@@ -248,7 +248,7 @@ fn look_at_runtime(
     checks: Checks,
 ) -> Result<RuntimeFacts, Box<Blocker>> {
     let cannot = |error: Failure| {
-        let blocker = Blocker::new(codes::RUNTIME_MISSING, error.to_string());
+        let blocker = Blocker::new(ErrorCode::RuntimeMissing, error.to_string());
         Box::new(blocker.at(tool.place_of("runtime_id")).field("runtime_id"))
     };
     let runtimes = load::known_runtimes(context).map_err(cannot)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub use brigade_catalog::edit::OnExisting;
 use brigade_catalog::starter::{self, Starter};
 use brigade_catalog::{Catalog, Level, edit};
-use brigade_core::{Clock, ErrorKind, NextStep, codes};
+use brigade_core::{Clock, ErrorCode, ErrorKind, NextStep};
 use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
 use brigade_policy::Failure;
 use brigade_workspace::{CATALOG, CONFIG_LIMIT, TrustStore, WorkspaceContext};
@@ -98,7 +98,7 @@ impl Setup<'_> {
                 Err(error) if error.is_not_found() => {}
                 Ok(_) | Err(_) => {
                     let message = format!("`{}` already exists and is not the example's", file.path);
-                    let failure = Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS);
+                    let failure = Failure::new(ErrorKind::Usage, message).coded(ErrorCode::FileExists);
                     return Err(failure.hint("rename it, or try the example in another directory"));
                 }
             }
@@ -113,7 +113,7 @@ impl Setup<'_> {
     pub fn refuse_existing(&self, file: &str, existing: OnExisting) -> Result<(), Failure> {
         if existing == OnExisting::Keep && self.fs.exists(&RelPath::composed(file))? {
             let failure = Failure::new(ErrorKind::Usage, format!("`{file}` exists already"));
-            return Err(failure.coded(codes::FILE_EXISTS).hint(NextStep::Replace));
+            return Err(failure.coded(ErrorCode::FileExists).hint(NextStep::Replace));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use brigade_core::{Number, Timestamp, codes};
+use brigade_core::{ErrorCode, Number, Timestamp};
 use brigade_exec::HostEnvironment;
 use brigade_fs::{DiskFs, Fs, FsError, RelPath, WorkspaceKey};
 use brigade_process::CancelToken;
@@ -93,7 +93,7 @@ impl Team {
                 let joined = JoinedTeam::read(&*self.context.fs, &self.context.key)?;
                 let joined = joined.ok_or_else(|| {
                     Error::new(ErrorKind::Refused, "no database of a team is named")
-                        .coded(codes::TEAM_NOT_JOINED)
+                        .coded(ErrorCode::TeamNotJoined)
                         .hint(format!("set {TEAM_URL_VARIABLE} to the address of its owner"))
                 })?;
                 (joined.url, Some(joined.schema))
@@ -229,7 +229,7 @@ impl Team {
         let status = store.status(self.context.now())?;
         if status.roles.is_empty() {
             let message = format!("`{}` is not a member of the team", status.member);
-            return Err(Error::new(ErrorKind::Refused, message).coded(codes::TEAM_ROLE));
+            return Err(Error::new(ErrorKind::Refused, message).coded(ErrorCode::TeamRole));
         }
         let reviewers: Vec<&Member> = reviewers(&members).collect();
         let keys = trusted(&reviewers);
@@ -261,7 +261,7 @@ impl Team {
         let joined = JoinedTeam::read(&*self.context.fs, &self.context.key)?;
         let not_joined = || {
             Error::new(ErrorKind::Refused, "the workspace has not joined a team")
-                .coded(codes::TEAM_NOT_JOINED)
+                .coded(ErrorCode::TeamNotJoined)
         };
         let joined = joined.ok_or_else(not_joined)?;
         let store = open(&*self.context.fs, &self.context.environment, joined, self.context.timeout, None)?;

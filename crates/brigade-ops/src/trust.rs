@@ -6,7 +6,7 @@ use brigade_access::Offer;
 use brigade_call::{Caller, Plan, SeenPart};
 use brigade_catalog::{Level, Reads, Tool};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Json, NextStep, codes};
+use brigade_core::{ErrorCode, Json, NextStep};
 use brigade_policy::approval::ReviewState;
 use brigade_workspace::{
     Config, TRUSTED, TrustKind, TrustTarget, WorkspaceContext, WritablePlaces, gather, load, masks,
@@ -52,7 +52,7 @@ impl Calls {
         let things = things(context, &config, names)?;
         if !things.iter().map(|thing| &thing.row).eq(&shown.things) {
             let message = "something changed since it was shown; look at it again";
-            return Err(Error::new(ErrorKind::Refused, message).coded(codes::NOT_REVIEWED));
+            return Err(Error::new(ErrorKind::Refused, message).coded(ErrorCode::NotReviewed));
         }
         for Thing { target, parts, .. } in things {
             context.host().record_review(&config.policy, target, parts, "tools trust")?;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use brigade_access::{GatewayConfig, Share, Upstream};
 use brigade_call::{Change, Objection, SandboxUsed, VerifiedCall, VerifiedStart, plan_start};
 use brigade_catalog::Tool;
-use brigade_core::{ErrorKind, Fingerprint, Label, Place, reasons};
+use brigade_core::{ErrorCode, ErrorKind, Fingerprint, Label, Place};
 use brigade_exec::{KeepRequest, OpenedProgram, PreparedStart, StartSource, Watch, prepare};
 use brigade_mcp::{Farewell, Server, ServerHold, ServerStart};
 use brigade_policy::{Blocker, Decision, Failure, Limits, Observe, RemoteTerms, SandboxMode, SandboxRequest};
@@ -311,7 +311,7 @@ pub fn server_id(tool: &Tool) -> &str {
 }
 
 fn since_the_start(change: &Change) -> Blocker {
-    Blocker::new(change, format!("{change} changed since the server was started; it was ended"))
+    Blocker::new(change.code(), format!("{change} changed since the server was started; it was ended"))
         .hint("call again: the next call is planned with the current files, and starts the server again")
 }
 
@@ -379,7 +379,7 @@ fn start(
         Ok(prepared) => prepared,
         Err(why) => {
             paths.discard(context);
-            return Ok(Gate::Refused(vec![Blocker::new(reasons::SERVER_NOT_STARTED, why)]));
+            return Ok(Gate::Refused(vec![Blocker::new(ErrorCode::ServerNotStarted, why)]));
         }
     };
     let PreparedStart { spec, sink, output_cap, timeout, redactor, started_from, run } = prepared;

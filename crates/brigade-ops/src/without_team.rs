@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::TEAM;
-use brigade_core::{ErrorKind, Timestamp, codes};
+use brigade_core::{ErrorCode, ErrorKind, Timestamp};
 use brigade_exec::HostEnvironment;
 use brigade_fs::{Fs, RelPath, WorkspaceKey};
 use brigade_process::CancelToken;
@@ -28,7 +28,7 @@ struct RefusingStore;
 fn refused() -> QueueError {
     QueueError::Shared {
         kind: ErrorKind::Environment,
-        code: codes::TEAM_NOT_JOINED,
+        code: ErrorCode::TeamNotJoined,
         message: "the workspace has joined a team, and this build has no teams".to_owned(),
     }
 }

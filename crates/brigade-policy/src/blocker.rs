@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use brigade_core::codes::Code;
-use brigade_core::{Hint, Place, StepFormatter};
+use brigade_core::{Code, Hint, Place, StepFormatter};
 use miette::Diagnostic;
 
 /// A reason why a call may not run, with the line that decided and how to change it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_catalog::Seconds;
-use brigade_core::{Label, Place, reasons};
+use brigade_core::{ErrorCode, Label, Place};
 
 use crate::decision::terms;
 use crate::{Blocker, CallFacts, Decision, Environment, KitchenGrants, PolicyState, ShellUse, WRITE_EFFECT};
@@ -97,12 +97,12 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
                 let at = place(rules.and_then(|rules| rules.workers.place.clone()));
                 decision
                     .blockers
-                    .push(Blocker::new(reasons::POLICY_WORKER, message).at(at).field("kitchen.workers"));
+                    .push(Blocker::new(ErrorCode::PolicyWorker, message).at(at).field("kitchen.workers"));
             }
             if skips_permissions && !grants.skip_permissions {
                 let message = "the worker skips its own permissions, and the policy does not allow it";
                 let at = place(rules.and_then(|rules| Some(rules.skip_permissions.as_ref()?.place.clone())));
-                let blocker = Blocker::new(reasons::POLICY_SKIP_PERMISSIONS, message).at(at);
+                let blocker = Blocker::new(ErrorCode::PolicySkipPermissions, message).at(at);
                 decision.blockers.push(blocker.field("kitchen.skip_permissions"));
             }
             // A program may write its own state even if it may not change the task's files.
@@ -117,7 +117,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
                 let at = place(rules.and_then(|rules| Some(rules.shell.as_ref()?.place.clone())));
                 decision
                     .blockers
-                    .push(Blocker::new(reasons::POLICY_SHELL, message).at(at).field("kitchen.shell"));
+                    .push(Blocker::new(ErrorCode::PolicyShell, message).at(at).field("kitchen.shell"));
             }
         }
     }
@@ -126,7 +126,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
     for text in labels {
         if brigade_cmdline::is_dangerous_variable(text) {
             let message = "a label names a variable that changes what other programs do";
-            decision.blockers.push(Blocker::new(reasons::POLICY_ENV_UNSAFE, message).field("env_labels"));
+            decision.blockers.push(Blocker::new(ErrorCode::PolicyEnvUnsafe, message).field("env_labels"));
         } else if let Ok(label) = text.parse::<Label>() {
             bindings.entry(label.clone()).or_insert(label);
         }

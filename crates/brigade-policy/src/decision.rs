@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use brigade_catalog::{RemoteServer, Runtime, Seconds};
-use brigade_core::{AgentFiles, Fingerprint, Label, NextStep, Place, Severity, codes, reasons};
+use brigade_core::{AgentFiles, ErrorCode, Fingerprint, Label, NextStep, Place, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::closed::{ALWAYS_CLOSED, always_closed};
@@ -22,12 +22,12 @@ pub const DEFAULT_TIMEOUT_SECONDS: f64 = 300.0;
 pub const DEFAULT_MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
 /// The codes of reasons that are errors of an invalid policy, or of one that git tracks.
-const INVALID: [&str; 3] =
-    [reasons::POLICY_INVALID.as_str(), reasons::POLICY_TEST_FAILED.as_str(), codes::TRACKED_STATE.as_str()];
+const INVALID: [ErrorCode; 3] =
+    [ErrorCode::PolicyInvalid, ErrorCode::PolicyTestFailed, ErrorCode::TrackedState];
 
 /// Returns whether a code is that of an error of an invalid policy.
 pub(crate) fn is_invalid_policy(code: &str) -> bool {
-    INVALID.contains(&code)
+    INVALID.iter().any(|invalid| code == invalid)
 }
 
 /// The directory of git.
@@ -253,7 +253,7 @@ impl Decision {
     /// blocks the call without a new fingerprint.
     pub fn fingerprint(&self) -> Fingerprint {
         let refusals = self.blockers.iter().filter(|blocker| blocker.code.starts_with("policy_"));
-        let refusals = refusals.filter(|blocker| !blocker.is(reasons::POLICY_ENV_MISSING));
+        let refusals = refusals.filter(|blocker| !blocker.is(ErrorCode::PolicyEnvMissing));
         let limit = |limit: Option<u64>| limit.map(|limit| limit.to_string());
         let Limits { processes, memory, file_size, open_files } = self.limits;
         let mut fingerprint = Fingerprint::builder("brigade.policy-decision.v1")

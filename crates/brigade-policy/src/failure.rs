@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use brigade_core::codes::ErrorCode;
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, ErrorKind, Hint, OperationError, Place, StepFormatter, closest};
+use brigade_core::{ConfigIssue, ErrorCode, ErrorKind, Hint, OperationError, Place, StepFormatter, closest};
 use brigade_redact::Redactor;
 use miette::Diagnostic;
 
@@ -154,14 +153,19 @@ impl Failure {
         self.0.kind
     }
 
-    /// Returns the stable code, in `snake_case`.
+    /// Returns the stable code.
     ///
     /// Without an explicit code, returns the code of the reason that its message repeats, or of its kind.
-    pub fn code(&self) -> &str {
+    pub fn code(&self) -> ErrorCode {
+        let of_reason = || self.reason_itself()?.code.parse().ok();
+        self.0.code.or_else(of_reason).unwrap_or(self.0.kind.code())
+    }
+
+    /// Returns the code as documents have it: that of the reason may be one of an issue or of a fault in a PRD.
+    pub fn code_word(&self) -> &str {
         match (self.0.code, self.reason_itself()) {
-            (Some(code), _) => code.as_str(),
-            (None, Some(reason)) => reason.code.as_ref(),
-            (None, None) => self.0.kind.code().as_str(),
+            (None, Some(reason)) => &reason.code,
+            _ => self.code().as_str(),
         }
     }
 
@@ -219,8 +223,8 @@ impl Failure {
         let hints = self.hints().iter().cloned().reduce(|hints, hint| hints.then("\n").then(hint));
         let own = own.map(Fault::from);
         let help = hints.or_else(|| own.as_ref()?.help.clone());
-        let mut fault = own.unwrap_or_else(|| Fault::new(self.code().to_owned(), self.to_string()));
-        fault.code = self.code().to_owned().into();
+        let mut fault = own.unwrap_or_else(|| Fault::new(self.code_word().to_owned(), self.to_string()));
+        fault.code = self.code_word().to_owned().into();
         (fault.help(help), reasons)
     }
 }
@@ -266,7 +270,7 @@ impl<T: fmt::Debug> std::error::Error for FailureReport<T> {
 
 impl Diagnostic for Failure {
     fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(Failure::code(self)))
+        Some(Box::new(self.code_word()))
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use brigade_core::codes::{self, reasons};
-use brigade_core::{ConfigIssue, Hint, Place, Severity};
+use brigade_core::{ConfigIssue, ErrorCode, Hint, Place, Severity};
 use brigade_redact::Excerpt;
 use miette::{
     Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents,
@@ -137,7 +136,7 @@ impl From<&ConfigIssue> for Fault {
         let names = [issue.entry.as_deref(), issue.field.as_deref()];
         let names = names.into_iter().flatten().map(|name| format!("{name}: ")).collect::<String>();
         let code = match error_code(issue) {
-            code @ (reasons::POLICY_TEST_FAILED | codes::TRACKED_STATE) => code.as_str(),
+            code @ (ErrorCode::PolicyTestFailed | ErrorCode::TrackedState) => code.as_str(),
             _ if issue.message.starts_with("not valid TOML") => "toml_syntax",
             _ => "config_invalid",
         };
@@ -194,9 +193,9 @@ pub struct ErrorLine {
 
 impl ErrorLine {
     /// Creates an error from one sentence.
-    pub fn new(code: &str, text: impl Into<String>) -> ErrorLine {
+    pub fn new(code: impl Into<String>, text: impl Into<String>) -> ErrorLine {
         let text = text.into();
-        ErrorLine { fault: Fault::new(code.to_owned(), &text), text }
+        ErrorLine { fault: Fault::new(code.into(), &text), text }
     }
 
     /// Creates an error from its text and its fault.

@@ -6,8 +6,7 @@ use std::fmt;
 use brigade_catalog::{ApprovalMode, Family, misspelt_effect, same_label};
 use brigade_cmdline::Argv;
 use brigade_cmdline::risk::{self, Risk};
-use brigade_core::codes::ErrorCode;
-use brigade_core::{Hint, NextStep, Place, reasons, words};
+use brigade_core::{ErrorCode, Hint, NextStep, Place, words};
 use brigade_redact::{MARK, looks_secret_value};
 
 use crate::document::LocatedValue;
@@ -195,18 +194,18 @@ impl Judge<'_> {
             let message = "the tool has none of the known families".to_owned();
             let place = self.facts.place_of("family");
             let hint = place.as_ref().map(|place| format!("change family in {place}").into());
-            let mut blocker = Blocker::new(reasons::POLICY_FAMILY, message);
+            let mut blocker = Blocker::new(ErrorCode::PolicyFamily, message);
             (blocker.place, blocker.hint) = (place, hint);
             return self.deny(Topic::Family, "unknown", "family", blocker);
         };
         let name = family.as_str();
         let file = self.file;
         let message = format_args!("family `{name}` is not in allowed_families of {file}");
-        let refusal = Refusal::new(reasons::POLICY_FAMILY, "family", message);
+        let refusal = Refusal::new(ErrorCode::PolicyFamily, "family", message);
         let list = ("allowed_families", &policy.allowed_families);
         if family == Family::Builtin {
             // Built-in tools need a policy that names them.
-            let what = (reasons::POLICY_FAMILY, "family");
+            let what = (ErrorCode::PolicyFamily, "family");
             return self.closed_list(Topic::Family, name, list, self.facts.family.as_ref(), what);
         }
         self.allow_list(Topic::Family, name, list, self.facts.family.as_ref(), refusal);
@@ -224,14 +223,14 @@ impl Judge<'_> {
                 level.as_str(),
                 list,
                 Some(&level),
-                (reasons::POLICY_LEVEL, "level"),
+                (ErrorCode::PolicyLevel, "level"),
             );
         }
         if policy.allowed_sources.place.is_some() {
             let source = tool.source();
             let name = source.map_or("none", |source| source.as_str());
             let list = ("allowed_sources", &policy.allowed_sources);
-            self.closed_list(Topic::Source, name, list, source.as_ref(), (reasons::POLICY_SOURCE, "source"));
+            self.closed_list(Topic::Source, name, list, source.as_ref(), (ErrorCode::PolicySource, "source"));
         }
         for denied in &policy.denied_capabilities.items {
             let own = tool.all_capabilities();
@@ -243,7 +242,7 @@ impl Judge<'_> {
             let hint =
                 format!("remove \"{}\" from denied_capabilities in {}", shown(&denied.value), denied.place);
             let blocker =
-                Blocker::new(reasons::POLICY_CAPABILITY, message).at(denied.place.clone()).hint(hint);
+                Blocker::new(ErrorCode::PolicyCapability, message).at(denied.place.clone()).hint(hint);
             self.deny(Topic::Capability, name, "denied_capabilities", blocker);
         }
     }
@@ -281,7 +280,7 @@ impl Judge<'_> {
                 );
                 let message = format!("effect `{name}` is in denied_effects of {}", self.file);
                 let blocker =
-                    Blocker::new(reasons::POLICY_DENIED_EFFECT, message).at(rule.place.clone()).hint(hint);
+                    Blocker::new(ErrorCode::PolicyDeniedEffect, message).at(rule.place.clone()).hint(hint);
                 self.deny(Topic::Effect, name, "denied_effects", blocker);
             }
         }
@@ -303,7 +302,7 @@ impl Judge<'_> {
             let message = format_args!("effect `{name}` is not in allowed_effects of {file}");
             let refusal = Refusal {
                 meant: self.meant_effect(effect, &policy.allowed_effects),
-                ..Refusal::new(reasons::POLICY_EFFECT_NOT_ALLOWED, "effects", message)
+                ..Refusal::new(ErrorCode::PolicyEffectNotAllowed, "effects", message)
             };
             let list = ("allowed_effects", &policy.allowed_effects);
             self.allow_list(Topic::Effect, name, list, Some(effect), refusal);
@@ -347,7 +346,7 @@ impl Judge<'_> {
             Some(_) => format!("add \"{INSTALL_EFFECT}\" to {LIST} in {at}").into(),
         };
         let message = format!("nothing is installed unless {LIST} of {} names `{INSTALL_EFFECT}`", self.file);
-        let blocker = Blocker::new(reasons::POLICY_INSTALL_NOT_ALLOWED, message).at(at).hint(hint);
+        let blocker = Blocker::new(ErrorCode::PolicyInstallNotAllowed, message).at(at).hint(hint);
         self.deny(Topic::Effect, INSTALL_EFFECT, LIST, blocker);
     }
 
@@ -372,7 +371,7 @@ impl Judge<'_> {
         let file = self.file;
         let message =
             format_args!("approval mode `{mode}`{default} is not in required_approval_modes of {file}");
-        let refusal = Refusal::new(reasons::POLICY_APPROVAL_MODE, "approval_mode", message);
+        let refusal = Refusal::new(ErrorCode::PolicyApprovalMode, "approval_mode", message);
         let list = ("required_approval_modes", &policy.required_approval_modes);
         self.allow_list(Topic::Approval, mode.as_str(), list, Some(&mode), refusal);
     }
@@ -383,7 +382,7 @@ impl Judge<'_> {
             (Some(LocatedValue { value: maximum, place }), Some(asked)) if *maximum < asked => {
                 let hint = format!("raise max_timeout in {place}{}", self.or_change("timeout"));
                 let message = format!("timeout {asked} s is over max_timeout {maximum} s of {}", self.file);
-                let blocker = Blocker::new(reasons::POLICY_TIMEOUT, message).at(place.clone()).hint(hint);
+                let blocker = Blocker::new(ErrorCode::PolicyTimeout, message).at(place.clone()).hint(hint);
                 self.deny(Topic::Timeout, &subject, "max_timeout", blocker);
             }
             (Some(maximum), Some(_)) => {
@@ -409,7 +408,7 @@ impl Judge<'_> {
         let name = shown(runtime);
         let file = self.file;
         let message = format_args!("runtime `{name}` is not in allowed_runtimes of {file}");
-        let refusal = Refusal::new(reasons::POLICY_RUNTIME, "runtime_id", message);
+        let refusal = Refusal::new(ErrorCode::PolicyRuntime, "runtime_id", message);
         let list = ("allowed_runtimes", &policy.allowed_runtimes);
         self.allow_list(Topic::Runtime, name, list, Some(&runtime.to_owned()), refusal);
     }
@@ -424,7 +423,7 @@ impl Judge<'_> {
         let at = policy.mcp_remote.place.clone().unwrap_or_else(|| Place::file(self.file));
         let message = format!("`{origin}` is not in remote of [mcp] of {}", self.file);
         let hint = format!("if you trust this server, add \"{origin}\" to remote of [mcp] in {at}");
-        let blocker = Blocker::new(reasons::POLICY_MCP_REMOTE, message).at(at).hint(hint);
+        let blocker = Blocker::new(ErrorCode::PolicyMcpRemote, message).at(at).hint(hint);
         self.deny(Topic::Remote, &origin, key, blocker);
     }
 
@@ -439,7 +438,7 @@ impl Judge<'_> {
             let at = policy.env_bindings_place.clone().unwrap_or_else(|| Place::file(self.file));
             let message = format!("env label `{label}` has no binding in env_bindings of {}", self.file);
             let hint = format!("add {label} = \"<NAME_OF_A_VARIABLE>\" to env_bindings in {at}");
-            let blocker = Blocker::new(reasons::POLICY_ENV_UNBOUND, message).at(at).hint(hint);
+            let blocker = Blocker::new(ErrorCode::PolicyEnvUnbound, message).at(at).hint(hint);
             self.deny(Topic::EnvLabel, label.as_str(), "env_bindings", blocker);
         }
         for label in &fit {
@@ -460,7 +459,7 @@ impl Judge<'_> {
                 format!("env label `{label}` is bound to the variable {variable}, which is not set");
             let hint =
                 format!("set {variable} in the environment, or bind {label} to another variable in {place}");
-            let blocker = Blocker::new(reasons::POLICY_ENV_MISSING, message).at(place.clone()).hint(hint);
+            let blocker = Blocker::new(ErrorCode::PolicyEnvMissing, message).at(place.clone()).hint(hint);
             self.deny(Topic::EnvLabel, label.as_str(), "env_bindings", blocker);
         }
     }
@@ -483,7 +482,7 @@ impl Judge<'_> {
                     "write the name of a label and bind it to a variable in env_bindings of the policy"
                 }
             };
-            let blocker = Blocker::new(reasons::UNSAFE_ENV_LABEL, message).at(place).hint(hint);
+            let blocker = Blocker::new(ErrorCode::UnsafeEnvLabel, message).at(place).hint(hint);
             self.deny(Topic::EnvLabel, subject.trim_matches('`'), "env_labels", blocker);
         }
     }
@@ -499,7 +498,7 @@ pub fn refuse_inline_code(argv: &Argv, rule: &Place) -> Option<Blocker> {
 pub fn refuse_undeclared_code(state: &PolicyState, said: &str, declare: &str) -> Option<Blocker> {
     let rule = state.policy()?.undeclared_code.as_ref()?;
     (rule.value == UndeclaredCode::Refuse).then(|| {
-        Blocker::new(reasons::UNDECLARED_CODE, said)
+        Blocker::new(ErrorCode::UndeclaredCode, said)
             .at(rule.place.clone())
             .field("command")
             .hint(declare.to_owned())
@@ -512,7 +511,7 @@ fn inline_code_of(argv: &Argv) -> Option<Risk> {
 
 fn refusal(risk: &Risk, place: &Place) -> Blocker {
     let hint = format!("put the code into a script and call that, or set inline_code = \"allow\" in {place}");
-    Blocker::new(reasons::POLICY_INLINE_CODE, risk.to_string()).at(place.clone()).hint(hint)
+    Blocker::new(ErrorCode::PolicyInlineCode, risk.to_string()).at(place.clone()).hint(hint)
 }
 
 /// The refusal of an allow-list, and the field of the tool that it concerns.

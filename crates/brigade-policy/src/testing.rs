@@ -11,8 +11,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use brigade_catalog::Tool;
-use brigade_core::codes::{self, ErrorCode, reasons};
-use brigade_core::{AgentName, ConfigIssue, Json, Place, Severity, Timestamp};
+use brigade_core::{AgentName, ConfigIssue, ErrorCode, Json, Place, Severity, Timestamp};
 
 use crate::approval::{
     self, Action, Approval, ArgumentCheck, Arguments, Reason, Request, ReviewState, ToolApproval,
@@ -221,9 +220,9 @@ impl PolicyTest {
 /// Returns the code of an error of an invalid policy.
 pub(crate) fn error_code(issue: &ConfigIssue) -> ErrorCode {
     match issue {
-        issue if issue.is_tracked() => codes::TRACKED_STATE,
-        issue if issue.message.starts_with(FAILED) => reasons::POLICY_TEST_FAILED,
-        _ => reasons::POLICY_INVALID,
+        issue if issue.is_tracked() => ErrorCode::TrackedState,
+        issue if issue.message.starts_with(FAILED) => ErrorCode::PolicyTestFailed,
+        _ => ErrorCode::PolicyInvalid,
     }
 }
 

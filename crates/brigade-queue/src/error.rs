@@ -1,8 +1,7 @@
 //! Why the queue could not be read or changed.
 
 use brigade_call::{CallStatus, CheckpointRefusal, WrongStep};
-use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{CallId, CheckpointId, ErrorKind, Hint, NextStep, OperationError, RunId};
+use brigade_core::{CallId, CheckpointId, ErrorCode, ErrorKind, Hint, NextStep, OperationError, RunId};
 use brigade_fs::FsError;
 use brigade_journal::JournalError;
 use thiserror::Error;
@@ -163,18 +162,18 @@ impl OperationError for QueueError {
         Some(match self {
             QueueError::Fs(error) => return error.code(),
             QueueError::Shared { code, .. } => *code,
-            QueueError::Blocked(_) => codes::JOURNAL_BLOCKED,
-            QueueError::Store(_) => codes::ENVIRONMENT,
-            QueueError::NoSuchCall(_) => codes::CALL_MISSING,
-            QueueError::NoSuchCheckpoint(_) => codes::CHECKPOINT_MISSING,
-            QueueError::Changed { .. } | QueueError::CheckpointChanged { .. } => codes::CHANGED_MEANWHILE,
+            QueueError::Blocked(_) => ErrorCode::JournalBlocked,
+            QueueError::Store(_) => ErrorCode::Environment,
+            QueueError::NoSuchCall(_) => ErrorCode::CallMissing,
+            QueueError::NoSuchCheckpoint(_) => ErrorCode::CheckpointMissing,
+            QueueError::Changed { .. } | QueueError::CheckpointChanged { .. } => ErrorCode::ChangedMeanwhile,
             QueueError::WrongStep { .. } | QueueError::Checkpoint { .. } | QueueError::NotWaiting { .. } => {
-                codes::WRONG_STATE
+                ErrorCode::WrongState
             }
-            QueueError::HasRun { .. } => codes::ALREADY_RUN,
-            QueueError::Newer(_) => codes::NEWER_VERSION,
-            QueueError::BadRecord { .. } => codes::RECORD_INVALID,
-            _ => codes::REFUSED,
+            QueueError::HasRun { .. } => ErrorCode::AlreadyRun,
+            QueueError::Newer(_) => ErrorCode::NewerVersion,
+            QueueError::BadRecord { .. } => ErrorCode::RecordInvalid,
+            _ => ErrorCode::Refused,
         })
     }
 

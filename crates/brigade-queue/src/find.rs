@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use brigade_call::{Call, Step};
-use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, IdPrefix, NextStep, RunId};
+use brigade_core::{ErrorCode, ErrorKind, IdPrefix, NextStep, RunId};
 use brigade_policy::Failure;
 
 use crate::{
@@ -33,7 +32,7 @@ impl View<'_> {
                 Err(Failure::new(ErrorKind::Ambiguous, message).hint(NextStep::ListCalls))
             }
             (found, _) => {
-                let none = (codes::CALL_MISSING, NextStep::ListCalls);
+                let none = (ErrorCode::CallMissing, NextStep::ListCalls);
                 let id = |found: &StoredCall| found.call.id.to_string();
                 the_one("call", prefix, exact("call", prefix, found, id), none, || {
                     self.near(Records::Calls, prefix.as_str())
@@ -57,7 +56,7 @@ impl View<'_> {
     /// # Errors
     /// Fails if no checkpoint or several checkpoints match, or on a disk error.
     pub fn the_checkpoint(&self, prefix: &IdPrefix) -> Result<StoredCheckpoint, Failure> {
-        let none = (codes::CHECKPOINT_MISSING, NextStep::ListCheckpoints);
+        let none = (ErrorCode::CheckpointMissing, NextStep::ListCheckpoints);
         let id = |found: &StoredCheckpoint| found.checkpoint.id.to_string();
         let found = exact("checkpoint", prefix, self.find_checkpoint(prefix)?, id);
         the_one("checkpoint", prefix, found, none, || {
@@ -71,7 +70,7 @@ impl View<'_> {
     /// # Errors
     /// Fails if no run or several runs match, if its receipt is unreadable, or on a disk error.
     pub fn the_run(&self, prefix: &IdPrefix) -> Result<ResolvedRun, Failure> {
-        let none = (codes::RUN_MISSING, NextStep::ListRuns);
+        let none = (ErrorCode::RunMissing, NextStep::ListRuns);
         let found = match self.meant_run(prefix) {
             Err(QueueError::Unreadable(_)) if prefix.is_start_of("run") => Match::None,
             found => exact("run", prefix, found?, |run| run.id().to_owned()),
@@ -126,7 +125,7 @@ pub fn check_status<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Res
     }
     let failure = Failure::new(ErrorKind::Usage, format!("unknown status `{}`", escape_terminal(word)));
     let words = known.iter().copied().collect::<Vec<_>>().join(", ");
-    let failure = failure.coded(codes::STATUS_UNKNOWN).near(word, known.iter().copied());
+    let failure = failure.coded(ErrorCode::StatusUnknown).near(word, known.iter().copied());
     Err(failure.hint(format!("statuses are {words}")))
 }
 

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use brigade_core::codes::ErrorCode;
-use brigade_core::{ErrorKind, Hint, OperationError};
+use brigade_core::{ErrorCode, ErrorKind, Hint, OperationError};
 use brigade_fs::FsError;
 use thiserror::Error;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brigade_access::{FlowRights, LiveSession};
 use brigade_call::{CallSession, Caller};
-use brigade_core::{codes, json::from_json};
+use brigade_core::{ErrorCode, json::from_json};
 use brigade_db::Store;
 use brigade_db::flows::{Flow, FlowStatus};
 use brigade_redact::Redactor;
@@ -29,7 +29,7 @@ pub(crate) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSessio
 fn of_who_began(desk: &TaskContext, flow: &Flow) -> Result<CallerContext, Failure> {
     let rights: FlowRights = from_json(&flow.rights).map_err(|error| {
         let message = format!("the record of what the execution may do cannot be read: {error}");
-        Failure::new(codes::INVALID_RIGHTS, message)
+        Failure::new(ErrorCode::InvalidRights, message)
     })?;
     let session = Arc::new(LiveSession::like(flow.id.clone(), rights.session, rights.root));
     Ok(desk.callers.on_behalf(Caller::from_record(Some(&flow.caller)), session, rights.profiles))
@@ -53,7 +53,7 @@ pub(crate) fn drive(hands: &TaskRunner<'_>, flow: &Flow) -> Result<(), Failure> 
     }
     let begun = unbroken(|| drive_here(desk, flow, &store, place));
     if let Err(failure) = &begun {
-        let (error, now) = (Some((failure.code, failure.message.as_str())), desk.context.now());
+        let (error, now) = (Some((failure.code.as_str(), failure.message.as_str())), desk.context.now());
         store.end_flow(&flow.id, FlowStatus::Failed, error, now)?;
         end_children(&store, &flow.id, &|id| _ = desk.running.cancel(id), now)?;
     }
@@ -83,7 +83,7 @@ fn drive_here(
             waits: serves,
         };
         if let Err(failure) = engine.run(&id) {
-            tracing::warn!(flow = %id, code = failure.code, error = %failure.message, "a workflow stopped");
+            tracing::warn!(flow = %id, code = %failure.code, error = %failure.message, "a workflow stopped");
         }
         drop(place);
     };
@@ -106,7 +106,7 @@ pub fn take_over(desk: &TaskContext) -> Result<(), brigade_policy::Failure> {
     let hands = TaskRunner::new(desk, &config, None);
     for flow in store.open_flows(None)? {
         if let Err(failure) = hands.drive(&flow) {
-            tracing::warn!(flow = %flow.id, code = failure.code, error = %failure.message, "a workflow stopped");
+            tracing::warn!(flow = %flow.id, code = %failure.code, error = %failure.message, "a workflow stopped");
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brigade_access::{FlowRights, Worker, WorkerPrompt, WorkerResult};
 use brigade_call::{CallSession, Judgement};
-use brigade_core::{Json, reasons};
+use brigade_core::{ErrorCode, Json};
 use brigade_db::executions::Execution;
 use brigade_db::flows::Flow;
 use brigade_fs::{FileMode, Fs, RelPath};
@@ -66,7 +66,7 @@ pub(crate) fn worker_of(config: &Config, host: &Host<'_>, agent: &Agent) -> Resu
             }
             None => "there is no `[[worker]]` in .brigade/tools/gateway.toml",
         };
-        Failure::new(reasons::NOT_AVAILABLE_HERE, format!("{message} (worker.cli)"))
+        Failure::new(ErrorCode::NotAvailableHere, format!("{message} (worker.cli)"))
     })
 }
 
@@ -108,7 +108,7 @@ impl Tasks for TaskRunner<'_> {
         let path = folder(&execution.id)?;
         make_folder(&*context.fs, &path).map_err(|error| environment(&error))?;
         let files = context.host();
-        let files = files.files(root).map_err(|none| Failure::new(none, none.to_string()))?;
+        let files = files.files(root).map_err(|none| Failure::new(none.code(), none.to_string()))?;
         let directory = match root {
             Some(_) => files.fs().root().to_owned(),
             None => context.fs.root().join(path.as_path()),
@@ -213,7 +213,7 @@ impl<'a> ModelChoice<'a> {
 pub(crate) fn cook(worker: &Worker, choice: &ModelChoice<'_>) -> Result<TierWorker, Failure> {
     let unknown = |name: String| {
         Failure::new(
-            reasons::NOT_AVAILABLE_HERE,
+            ErrorCode::NotAvailableHere,
             format!("`[[worker]]` names the adapter `{name}`, which does not exist"),
         )
     };
@@ -234,8 +234,8 @@ pub(crate) fn cook(worker: &Worker, choice: &ModelChoice<'_>) -> Result<TierWork
     let (model, effort) = (text(choice.model), text(choice.effort));
     let command = adapter.with_model(&worker.command, model.as_deref(), effort.as_deref());
     let command = command.map_err(|fault| match fault {
-        ModelFault::NoOption { .. } => Failure::new(reasons::NOT_AVAILABLE_HERE, fault.to_string()),
-        ModelFault::NotAName { .. } => Failure::new(reasons::INVALID_ARGUMENTS, fault.to_string()),
+        ModelFault::NoOption { .. } => Failure::new(ErrorCode::NotAvailableHere, fault.to_string()),
+        ModelFault::NotAName { .. } => Failure::new(ErrorCode::InvalidArguments, fault.to_string()),
     })?;
     Ok(TierWorker {
         tier: Tier::Line,

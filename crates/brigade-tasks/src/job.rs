@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use brigade_access::Worker;
 use brigade_core::json::to_json;
-use brigade_core::{Fingerprint, Json, RunId};
+use brigade_core::{ErrorCode, Fingerprint, Json, RunId};
 use brigade_db::events::Event;
 use brigade_db::executions::{Execution, ExecutionEnd, ExecutionStatus};
 use brigade_db::{Store, StoreError};
@@ -86,12 +86,12 @@ pub(crate) struct Job {
 
 /// Why a task failed.
 pub(crate) struct TaskFailure {
-    code: &'static str,
+    code: ErrorCode,
     message: String,
 }
 
 impl TaskFailure {
-    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> TaskFailure {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> TaskFailure {
         TaskFailure { code, message: message.into() }
     }
 }
@@ -104,7 +104,7 @@ impl From<Failure> for TaskFailure {
 
 impl From<StoreError> for TaskFailure {
     fn from(error: StoreError) -> TaskFailure {
-        TaskFailure::new("store", error.to_string())
+        TaskFailure::new(ErrorCode::Store, error.to_string())
     }
 }
 
@@ -119,7 +119,7 @@ impl Job {
         drop(self.connected.take());
         let (status, error) = match &ended {
             Ok(()) => (ExecutionStatus::Completed, None),
-            Err(unable) => (ExecutionStatus::Failed, Some((unable.code, unable.message.as_str()))),
+            Err(unable) => (ExecutionStatus::Failed, Some((unable.code.as_str(), unable.message.as_str()))),
         };
         let ending = ExecutionEnd { status, error };
         // The first end counts, so a cancelled task stays cancelled.
@@ -152,7 +152,7 @@ impl Job {
         for number in 1..=most {
             let left = all.map(|all| all.saturating_sub(begun.elapsed()));
             if left.is_some_and(|left| left.is_zero()) {
-                return Err(TaskFailure::new("timed_out", "the task timed out"));
+                return Err(TaskFailure::new(ErrorCode::TimedOut, "the task timed out"));
             }
             let timeout = left.map_or(each, |left| left.min(each));
             match self.one(&host, number, timeout, lacks.as_ref())? {
@@ -160,7 +160,8 @@ impl Job {
                 Some(unable) => lacks = Some(unable),
             }
         }
-        Err(lacks.unwrap_or_else(|| TaskFailure::new("no_output", "the task ended before its first try")))
+        Err(lacks
+            .unwrap_or_else(|| TaskFailure::new(ErrorCode::NoOutput, "the task ended before its first try")))
     }
 
     /// Tries once. Returns why the output was rejected.
@@ -171,15 +172,17 @@ impl Job {
         timeout: Duration,
         before: Option<&TaskFailure>,
     ) -> Result<Option<TaskFailure>, TaskFailure> {
-        let interrupted = || TaskFailure::new("interrupted", "the task ended because its process ended");
-        let run = host.new_run().map_err(|error| TaskFailure::new("environment", error.to_string()))?;
+        let interrupted =
+            || TaskFailure::new(ErrorCode::Interrupted, "the task ended because its process ended");
+        let run =
+            host.new_run().map_err(|error| TaskFailure::new(ErrorCode::Environment, error.to_string()))?;
         self.check_files()?;
         let Some(messages) = self.store.begin_iteration(self.id(), run.as_str(), self.context.now())? else {
             return Err(interrupted());
         };
         self.place.running.notify();
         let watch = Watch::until(Some(self.place.cancel.clone()));
-        let watch = watch.map_err(|error| TaskFailure::new("environment", error.to_string()))?;
+        let watch = watch.map_err(|error| TaskFailure::new(ErrorCode::Environment, error.to_string()))?;
         let grants = self.policy.kitchen();
         let minutes = grants.as_ref().and_then(|grants| grants.max_minutes);
         let ceiling = minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
@@ -228,7 +231,7 @@ impl Job {
         };
         let attempted = self.watched(|| attempt(&order, &prompt));
         let attempted = attempted.map_err(|error| {
-            TaskFailure::new("not_started", host.redactor().redact_str(&error.to_string()))
+            TaskFailure::new(ErrorCode::NotStarted, host.redactor().redact_str(&error.to_string()))
         })?;
         let evidence = attempted.evidence();
         let output = read_tasks(&evidence).map(|text| host.redactor().redact_str(&text));
@@ -236,7 +239,9 @@ impl Job {
         let lacks = if attempted.exit == Exit::Interrupted {
             let execution = self.store.execution(None, self.id())?;
             match execution.status {
-                ExecutionStatus::Cancelled => Some(TaskFailure::new("cancelled", "the task was cancelled")),
+                ExecutionStatus::Cancelled => {
+                    Some(TaskFailure::new(ErrorCode::Cancelled, "the task was cancelled"))
+                }
                 _ => Some(interrupted()),
             }
         } else {
@@ -251,13 +256,13 @@ impl Job {
             iteration: number,
             run_id: run.as_str(),
             exit_code,
-            code: lacks.as_ref().map(|unable| unable.code),
+            code: lacks.as_ref().map(|unable| unable.code.as_str()),
             message: said,
         };
         self.store.end_iteration(self.id(), output.as_deref(), said, &event, self.context.now())?;
         self.place.running.notify();
         match lacks {
-            Some(unable) if unable.code == "interrupted" => Err(unable),
+            Some(unable) if unable.code == ErrorCode::Interrupted => Err(unable),
             lacks => Ok(lacks),
         }
     }
@@ -270,7 +275,7 @@ impl Job {
         match all.map(|(name, _)| name).find(|name| self.files.get(*name) != now.get(*name)) {
             Some(name) => {
                 let message = format!("{name} changed since the task was approved; ask for it again");
-                Err(TaskFailure::new("changed_since_approval", message))
+                Err(TaskFailure::new(ErrorCode::ChangedSinceApproval, message))
             }
             None => Ok(()),
         }
@@ -333,17 +338,20 @@ impl Job {
         match attempted.exit {
             Exit::Code(code) if i64::from(code) == expected.unwrap_or(0) => {}
             Exit::TimeLimit => {
-                return Ok(Some(TaskFailure::new("timed_out", "the worker reached its time limit")));
+                return Ok(Some(TaskFailure::new(ErrorCode::TimedOut, "the worker reached its time limit")));
             }
             _ => {
                 return Ok(Some(TaskFailure::new(
-                    "worker_failed",
+                    ErrorCode::WorkerFailed,
                     missing_verdict_reason(&attempted.evidence()),
                 )));
             }
         }
         let Some(output) = output else {
-            return Ok(Some(TaskFailure::new("no_output", missing_verdict_reason(&attempted.evidence()))));
+            return Ok(Some(TaskFailure::new(
+                ErrorCode::NoOutput,
+                missing_verdict_reason(&attempted.evidence()),
+            )));
         };
         for (index, validator) in self.validators().iter().enumerate() {
             let found = match validator.kind {
@@ -359,7 +367,7 @@ impl Job {
             };
             if let Some(message) = found {
                 let message = format!("spec.execution.validation[{}]: {message}", index + 1);
-                return Ok(Some(TaskFailure::new("validation_failed", message)));
+                return Ok(Some(TaskFailure::new(ErrorCode::ValidationFailed, message)));
             }
         }
         Ok(None)

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use brigade_core::Json;
 use brigade_core::text::short;
+use brigade_core::{ErrorCode, Json};
 use brigade_db::questions::{AskedOption, AskedQuestion, Asker, Decision, QuestionForm};
 use brigade_fs::{Fs, RelPath};
 use brigade_kitchen_run::Host;
@@ -121,7 +121,10 @@ impl Job {
             }
             if self.place.cancel.wait(POLL_INTERVAL) || self.is_ended() {
                 self.store.withdraw_question(&question.id)?;
-                return Err(TaskFailure::new("interrupted", "the task ended while it waited for a person"));
+                return Err(TaskFailure::new(
+                    ErrorCode::Interrupted,
+                    "the task ended while it waited for a person",
+                ));
             }
         }
     }

@@ -8,7 +8,7 @@ use brigade_call::{Call, Judgement};
 use brigade_catalog::Tool;
 use brigade_core::json::{from_json, to_json};
 use brigade_core::text::short;
-use brigade_core::{Fingerprint, Json, Number, codes};
+use brigade_core::{ErrorCode, Fingerprint, Json, Number};
 use brigade_fs::RelPath;
 use brigade_kitchen::TaskId;
 use brigade_kitchen::prompt::{TaskPromptInput, errand};
@@ -140,7 +140,7 @@ impl Judge {
             let found = gateway.and_then(|gateway| gateway.workers.iter().find(|worker| worker.id == *id));
             let missing = || {
                 let message = format!("`judge_agents`: gateway.toml has no `[[worker]]` with the id `{id}`");
-                Failure::new(codes::NOT_FOUND, message)
+                Failure::new(ErrorCode::NotFound, message)
             };
             let threshold = threshold.unwrap_or(JudgeSettings::DEFAULT_THRESHOLD);
             Ok(Judge { worker: found.ok_or_else(missing)?.clone(), threshold })

@@ -65,7 +65,7 @@ mod names;
 mod receipt;
 mod running;
 
-use brigade_core::codes;
+use brigade_core::ErrorCode;
 use brigade_toolset::Failure;
 
 pub use adopt::adopt_flows;
@@ -77,5 +77,5 @@ pub use names::NameResolver;
 pub use running::RunningTasks;
 
 fn environment(error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(codes::ENVIRONMENT, error.to_string())
+    Failure::new(ErrorCode::Environment, error.to_string())
 }

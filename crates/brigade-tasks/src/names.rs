@@ -59,7 +59,7 @@ impl Names for NameResolver {
             let problem = host.reviewed_worker(&config.policy, &worker).problem();
             for_person = for_person.or(problem.map(|problem| not_reviewed(&worker, &problem)));
         }
-        let against = against.map(|failure| Blocker::new(&failure, failure.message.as_str()));
+        let against = against.map(|failure| Blocker::new(failure.code, failure.message.as_str()));
         NamedThings { things, against: against.into_iter().collect(), for_person }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use brigade_core::codes;
+use brigade_core::ErrorCode;
 use brigade_process::CancelToken;
 use brigade_toolset::Failure;
 
@@ -50,7 +50,7 @@ impl RunningTasks {
         let cancel = CancelToken::new().map_err(|error| environment(&error))?;
         let mut state = self.state();
         if state.is_ending {
-            return Err(Failure::new(codes::BUSY, "the gateway is ending"));
+            return Err(Failure::new(ErrorCode::Busy, "the gateway is ending"));
         }
         if state.tasks.contains_key(id) {
             return Ok(None);

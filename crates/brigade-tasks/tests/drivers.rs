@@ -8,7 +8,7 @@ use std::time::Duration;
 use brigade_access::LiveSession;
 use brigade_access::builtin::definition;
 use brigade_call::Caller;
-use brigade_core::{Clock, Json, Object, SystemClock, Timestamp};
+use brigade_core::{Clock, ErrorCode, Json, Object, SystemClock, Timestamp};
 use brigade_db::executions::{ExecutionStatus, NewExecution, Parent};
 use brigade_db::flows::{FlowStatus, NewFlow};
 use brigade_db::{Store, Stores};
@@ -139,7 +139,7 @@ fn an_execution_without_a_driver_fails() {
     let site = Site::new();
     site.call("workflow.create", &[("manifest_yaml", WORKFLOW)]).unwrap();
     let failure = site.call("workflow.run", &[("name", "step")]).unwrap_err();
-    assert_eq!(failure.code, "broke_off");
+    assert_eq!(failure.code, ErrorCode::BrokeOff);
     let id = failure
         .data
         .as_ref()

@@ -2,8 +2,7 @@
 
 use std::error::Error as _;
 
-use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{CallId, ErrorKind, Hint, OperationError, RunId};
+use brigade_core::{CallId, ErrorCode, ErrorKind, Hint, OperationError, RunId};
 use brigade_fs::FsError;
 use brigade_queue::QueueError;
 use postgres::error::SqlState;
@@ -134,21 +133,21 @@ impl OperationError for TeamError {
 
     fn code(&self) -> Option<ErrorCode> {
         Some(match self {
-            TeamError::Url(_) => codes::TEAM_URL,
-            TeamError::Invalid(_) => codes::USAGE,
-            TeamError::Unreachable(_) => codes::TEAM_UNREACHABLE,
-            TeamError::Tls(_) => codes::TEAM_TLS,
-            TeamError::Login(_) => codes::TEAM_AUTH,
-            TeamError::SchemaNewer { .. } => codes::TEAM_SCHEMA_NEWER,
-            TeamError::SchemaOlder(_) => codes::TEAM_SCHEMA_OLDER,
-            TeamError::Role(_) => codes::TEAM_ROLE,
-            TeamError::OwnCall(_) => codes::TEAM_OWN_CALL,
-            TeamError::UntrustedKey(_) => codes::TEAM_UNTRUSTED_KEY,
-            TeamError::NotJoined(_) => codes::TEAM_NOT_JOINED,
-            TeamError::Step { state, .. } if state == "BR003" => codes::CHANGED_MEANWHILE,
-            TeamError::Step { .. } => codes::WRONG_STATE,
-            TeamError::Locked => codes::LOCKED,
-            TeamError::Database(_) => codes::ENVIRONMENT,
+            TeamError::Url(_) => ErrorCode::TeamUrl,
+            TeamError::Invalid(_) => ErrorCode::Usage,
+            TeamError::Unreachable(_) => ErrorCode::TeamUnreachable,
+            TeamError::Tls(_) => ErrorCode::TeamTls,
+            TeamError::Login(_) => ErrorCode::TeamAuth,
+            TeamError::SchemaNewer { .. } => ErrorCode::TeamSchemaNewer,
+            TeamError::SchemaOlder(_) => ErrorCode::TeamSchemaOlder,
+            TeamError::Role(_) => ErrorCode::TeamRole,
+            TeamError::OwnCall(_) => ErrorCode::TeamOwnCall,
+            TeamError::UntrustedKey(_) => ErrorCode::TeamUntrustedKey,
+            TeamError::NotJoined(_) => ErrorCode::TeamNotJoined,
+            TeamError::Step { state, .. } if state == "BR003" => ErrorCode::ChangedMeanwhile,
+            TeamError::Step { .. } => ErrorCode::WrongState,
+            TeamError::Locked => ErrorCode::Locked,
+            TeamError::Database(_) => ErrorCode::Environment,
             TeamError::Fs(error) => return error.code(),
         })
     }
@@ -167,7 +166,7 @@ impl From<TeamError> for QueueError {
             TeamError::Fs(error) => QueueError::Fs(error),
             error => QueueError::Shared {
                 kind: error.kind(),
-                code: error.code().unwrap_or(codes::ENVIRONMENT),
+                code: error.code().unwrap_or(ErrorCode::Environment),
                 message: error.to_string(),
             },
         }

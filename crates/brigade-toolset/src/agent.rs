@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_access::builtin::own_name;
-use brigade_core::{Json, Timestamp, codes, reasons};
+use brigade_core::{ErrorCode, Json, Timestamp};
 use brigade_db::events::StoredEvent;
 use brigade_db::manifests::{DeployedManifest, ManifestQuery, NewManifest};
 use brigade_manifest::{Agent, Isolation, Manifest, ManifestReading, read};
@@ -190,7 +190,7 @@ pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<ManifestReading<
     };
     let message = format!("the manifest has {count}: {}", said.join("; "));
     let faults = ManifestFaults { errors: faults(&read.faults), warnings: faults(&read.warnings) };
-    Err(Failure::new(codes::INVALID_MANIFEST, message).data_of(&faults))
+    Err(Failure::new(ErrorCode::InvalidManifest, message).data_of(&faults))
 }
 
 /// Refuses names of shipped agents, features that are missing on this machine, and unknown tools.
@@ -202,7 +202,7 @@ fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
              tasks run as processes in the sandbox: `inherit` or `process`",
             isolation.as_str()
         );
-        return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
+        return Err(Failure::new(ErrorCode::NotAvailableHere, message));
     }
     let is_known = |name: &str| own_name(name).is_some() || context.tools.contains(&name.to_owned());
     let tools = agent.spec.tools.iter().flatten();
@@ -212,7 +212,7 @@ fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!("{}: there is no such tool", unknown.join(", "));
-    Err(Failure::new(codes::UNKNOWN_TOOL, message).data([("paths", crate::stored::texts(&unknown))]))
+    Err(Failure::new(ErrorCode::UnknownTool, message).data([("paths", crate::stored::texts(&unknown))]))
 }
 
 /// Reads, checks and stores a manifest.
@@ -230,7 +230,7 @@ pub(crate) fn deploy<M: Manifest>(
     let read = without_faults::<M>(&manifest_yaml)?;
     let warnings = faults(&read.warnings);
     let Some(manifest) = read.manifest else {
-        return Err(Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"));
+        return Err(Failure::new(ErrorCode::InvalidManifest, "the manifest has faults"));
     };
     check(&manifest, context)?;
     let (metadata, author) = (manifest.parts().0, context.owner());
@@ -299,7 +299,7 @@ fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 }
 
 fn not_found() -> Failure {
-    Failure::new(codes::NOT_FOUND, "there is no such agent")
+    Failure::new(ErrorCode::NotFound, "there is no such agent")
 }
 
 fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -316,7 +316,7 @@ pub(crate) fn export_named(
     context: &mut Context<'_>,
 ) -> Result<Output, Failure> {
     let NameArgs { name } = arguments(input)?;
-    let missing = || Failure::new(codes::NOT_FOUND, format!("there is no such {}", registry.kind));
+    let missing = || Failure::new(ErrorCode::NotFound, format!("there is no such {}", registry.kind));
     let (agent, revision) = context.stored()?.ok_or_else(missing)?.manifest(registry.kind, &name, None)?;
     let exported = ManifestExported {
         manifest_yaml: &revision.text,
@@ -342,7 +342,7 @@ pub(crate) fn page(limit: i64, most: i64, offset: i64) -> Result<(usize, usize),
     match (usize::try_from(limit.min(most)), usize::try_from(offset)) {
         (Ok(limit), Ok(offset)) if 0 < limit => Ok((limit, offset)),
         _ => Err(Failure::new(
-            reasons::INVALID_ARGUMENTS,
+            ErrorCode::InvalidArguments,
             "`limit` must be at least 1, and `offset` at least 0",
         )),
     }
@@ -361,7 +361,7 @@ fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     // A deleted agent is found only by its id, as long as its events exist.
     let id = match store.manifest(KIND, &agent_id, None) {
         Ok((agent, _)) => agent.id,
-        Err(error) if error.code_word() == "not_found" => agent_id,
+        Err(error) if error.answered_code() == ErrorCode::NotFound => agent_id,
         Err(error) => return Err(error.into()),
     };
     let (events, total) = store.manifest_events(&id, limit, offset)?;
@@ -390,7 +390,7 @@ pub(crate) fn search_in(
     let mut wanted = BTreeMap::new();
     for (key, value) in args.labels.unwrap_or_default() {
         let Some(value) = value.as_str() else {
-            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "the values of `labels` must be strings"));
+            return Err(Failure::new(ErrorCode::InvalidArguments, "the values of `labels` must be strings"));
         };
         wanted.insert(key, value.to_owned());
     }
@@ -444,17 +444,17 @@ mod tests {
         let exported = bench.call("agent.export", r#"{"name": "greeter"}"#);
         assert_eq!(text(&exported, "manifest_yaml"), GREETER);
         let newer = GREETER.replace("{name: greeter,", "{name: greeter, version: 1.1.0,");
-        assert_eq!(bench.code("agent:bob", "agent.create", &deploy(&newer)), "name_taken");
+        assert_eq!(bench.code("agent:bob", "agent.create", &deploy(&newer)), ErrorCode::NameTaken);
         assert_eq!(text(&bench.call("agent.update", &deploy(&newer)), "version"), "1.1.0");
-        assert_eq!(bench.code("agent:bob", "agent.update", &deploy(&newer)), "version_taken");
+        assert_eq!(bench.code("agent:bob", "agent.update", &deploy(&newer)), ErrorCode::VersionTaken);
         let found = bench.call("agent.search", r#"{"query": "who greets people"}"#);
         assert_eq!(found.get("total"), Some(&Json::from(1)));
         let id = format!(r#"{{"agent_id": "{}"}}"#, text(&created, "agent_id"));
         bench.call("agent.delete", &id);
-        assert_eq!(bench.code("agent:ada", "agent.export", r#"{"name": "greeter"}"#), "not_found");
+        assert_eq!(bench.code("agent:ada", "agent.export", r#"{"name": "greeter"}"#), ErrorCode::NotFound);
         let logs = bench.call("agent.logs", &id);
         assert_eq!(logs.get("total"), Some(&Json::from(3)));
-        assert_eq!(bench.code("agent:ada", "agent.logs", r#"{"agent_id": "x"}"#), "not_found");
+        assert_eq!(bench.code("agent:ada", "agent.logs", r#"{"agent_id": "x"}"#), ErrorCode::NotFound);
     }
 
     #[test]
@@ -463,9 +463,9 @@ mod tests {
         let code = |from: &str, to: &str| {
             bench.code("agent:ada", "agent.create", &deploy(&GREETER.replace(from, to)))
         };
-        assert_eq!(code("kind: Agent", "kind: Cook"), "invalid_manifest");
-        assert_eq!(code("readFile", "readFiles"), "unknown_tool");
-        assert_eq!(code("{name: greeter,", "{name: brigade-coder,"), "name_taken");
-        assert_eq!(code("image: a/b", "image: a/b, isolation: docker"), "not_available_here");
+        assert_eq!(code("kind: Agent", "kind: Cook"), ErrorCode::InvalidManifest);
+        assert_eq!(code("readFile", "readFiles"), ErrorCode::UnknownTool);
+        assert_eq!(code("{name: greeter,", "{name: brigade-coder,"), ErrorCode::NameTaken);
+        assert_eq!(code("image: a/b", "image: a/b, isolation: docker"), ErrorCode::NotAvailableHere);
     }
 }

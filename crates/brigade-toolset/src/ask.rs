@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brigade_access::{LiveSession, is_of_execution};
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{Json, codes, reasons};
+use brigade_core::{ErrorCode, Json};
 use brigade_db::StoreError;
 use brigade_db::questions::{
     Answer, AnswerInput, AskedOption, AskedQuestion, Asker, Decision, Question, QuestionForm,
@@ -73,7 +73,7 @@ fn asked(input: &Json) -> Result<QuestionForm, Failure> {
     if args.questions.iter().any(|question| question.is_secret) {
         let message = "never ask for secrets; a tool gets a secret by a label of its entry (`env_bindings`), whose \
                        value a person sets outside of the conversation";
-        return Err(Failure::new(codes::SECRET_BY_QUESTION, message));
+        return Err(Failure::new(ErrorCode::SecretByQuestion, message));
     }
     let mut questions: Vec<AskedQuestion> = Vec::new();
     match (args.question, args.questions) {
@@ -95,10 +95,10 @@ fn asked(input: &Json) -> Result<QuestionForm, Failure> {
             }
         }
         (Some(_), _) => {
-            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "set `question` or `questions`, not both"));
+            return Err(Failure::new(ErrorCode::InvalidArguments, "set `question` or `questions`, not both"));
         }
         (None, _) => {
-            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`question` or `questions` is missing"));
+            return Err(Failure::new(ErrorCode::InvalidArguments, "`question` or `questions` is missing"));
         }
     }
     let asked = QuestionForm { title: args.title, body: args.body, questions };
@@ -112,7 +112,7 @@ fn asked(input: &Json) -> Result<QuestionForm, Failure> {
 /// Returns the errors of [`asked`]. Also fails on a disk error.
 fn ask(input: &Json, context: &Context<'_>) -> Result<Question, Failure> {
     let asked = asked(input)?;
-    let agent = context.agent().ok_or_else(|| Failure::new(codes::NO_SESSION, "only an agent can ask"))?;
+    let agent = context.agent().ok_or_else(|| Failure::new(ErrorCode::NoSession, "only an agent can ask"))?;
     let session = context.session.map_or("", LiveSession::id);
     // Executions do not share questions. Another session of the agent continues the questions of an ended one.
     let is_same = |other: &str| match is_of_execution(session) {
@@ -153,7 +153,7 @@ fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         if cancel.wait(POLL_INTERVAL) {
             context.store()?.withdraw_question(&question.id)?;
             return Err(Failure::new(
-                codes::CANCELLED,
+                ErrorCode::Cancelled,
                 "the call was cancelled, so the question was withdrawn",
             ));
         }
@@ -312,7 +312,7 @@ fn answered(question: &Question) -> Option<Output> {
 fn unanswered_failure(question: &Question) -> Failure {
     let message =
         format!("question {} waits for a person; ask the same question again to keep waiting", question.id);
-    Failure::new(codes::ANSWER_PENDING, message).data([("question_id", Json::from(question.id.as_str()))])
+    Failure::new(ErrorCode::AnswerPending, message).data([("question_id", Json::from(question.id.as_str()))])
 }
 
 #[cfg(test)]
@@ -326,7 +326,7 @@ mod tests {
     use crate::stored::testing::Bench;
 
     #[track_caller]
-    fn check(args: &str, expect: Result<usize, &'static str>) {
+    fn check(args: &str, expect: Result<usize, ErrorCode>) {
         let read = asked(&Json::parse(args).unwrap());
         assert_eq!(read.map(|asked| asked.questions.len()).map_err(|failure| failure.code), expect, "{args}");
     }
@@ -338,14 +338,17 @@ mod tests {
             r#"{"questions": [{"question": "A?"}, {"question": "B?", "options": [{"label": "x"}]}]}"#,
             Ok(2),
         );
-        check("{}", Err("invalid_arguments"));
-        check(r#"{"questions": []}"#, Err("invalid_arguments"));
-        check(r#"{"question": "A?", "questions": [{"question": "B?"}]}"#, Err("invalid_arguments"));
-        check(r#"{"question": " "}"#, Err("invalid_arguments"));
-        check(r#"{"questions": [{"question": "Token?", "isSecret": true}]}"#, Err("secret_by_question"));
+        check("{}", Err(ErrorCode::InvalidArguments));
+        check(r#"{"questions": []}"#, Err(ErrorCode::InvalidArguments));
+        check(r#"{"question": "A?", "questions": [{"question": "B?"}]}"#, Err(ErrorCode::InvalidArguments));
+        check(r#"{"question": " "}"#, Err(ErrorCode::InvalidArguments));
+        check(
+            r#"{"questions": [{"question": "Token?", "isSecret": true}]}"#,
+            Err(ErrorCode::SecretByQuestion),
+        );
         check(
             r#"{"questions": [{"id": "a", "question": "A?"}, {"id": "a", "question": "B?"}]}"#,
-            Err("invalid_arguments"),
+            Err(ErrorCode::InvalidArguments),
         );
     }
 
@@ -359,7 +362,7 @@ mod tests {
         .unwrap();
         let question = bench.with("agent:ada", |context| ask(&args, context)).unwrap();
         assert_eq!(answered(&question), None);
-        assert_eq!(unanswered_failure(&question).code, "answer_pending");
+        assert_eq!(unanswered_failure(&question).code, ErrorCode::AnswerPending);
         let store = bench.stores.writing(&bench.fs).unwrap();
         let redactor = brigade_redact::Redactor::new(&[]);
         let given = AnswerInput { choices: vec!["Red".to_owned()], text: Some("as always".to_owned()) };
@@ -372,7 +375,10 @@ mod tests {
         let mut declined = question;
         declined.answer = Some(Answer::declined(Decision::Decline));
         assert_eq!(answered(&declined).unwrap().structured.get("decision"), Some(&Json::from("decline")));
-        assert_eq!(bench.with("command-line", |context| ask(&args, context)).unwrap_err().code, "no_session");
+        assert_eq!(
+            bench.with("command-line", |context| ask(&args, context)).unwrap_err().code,
+            ErrorCode::NoSession
+        );
     }
 
     /// A clock that advances by five minutes at each reading.
@@ -412,7 +418,7 @@ mod tests {
         let bench = Bench::new();
         let args = r#"{"question": "Which port?"}"#;
         let failure = wait(&bench, args, None).unwrap_err();
-        assert_eq!(failure.code, "answer_pending");
+        assert_eq!(failure.code, ErrorCode::AnswerPending);
         let id = failure.data.unwrap().get("question_id").unwrap().as_str().unwrap().to_owned();
         // Asking again returns the same question, and an answer to it counts.
         assert_eq!(

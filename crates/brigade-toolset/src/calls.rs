@@ -1,6 +1,6 @@
 //! Further calls: a tool requests, looks up and ends calls for its caller.
 
-use brigade_core::{Json, Timestamp, reasons};
+use brigade_core::{ErrorCode, Json, Timestamp};
 
 use crate::context::{Context, Failure};
 
@@ -65,6 +65,6 @@ impl<'a> Context<'a> {
     /// Returns the interface for further calls.
     pub(crate) fn further(&self) -> Result<&'a dyn Calls, Failure> {
         self.calls
-            .ok_or_else(|| Failure::new(reasons::NOT_AVAILABLE_HERE, "this tool cannot make calls here"))
+            .ok_or_else(|| Failure::new(ErrorCode::NotAvailableHere, "this tool cannot make calls here"))
     }
 }

@@ -7,9 +7,8 @@ use std::sync::mpsc::Receiver;
 
 use brigade_access::builtin::Guards;
 use brigade_access::{Agent, CallLimits, LimitViolation, LiveSession, Profiles};
-use brigade_core::codes::Code;
 use brigade_core::json::to_json;
-use brigade_core::{Clock, Fingerprint, Json, Label};
+use brigade_core::{Clock, ErrorCode, Fingerprint, Json, Label};
 use brigade_db::Stores;
 use brigade_db::volumes::Limits;
 use brigade_exec::{ClosedPlaces, HostEnvironment};
@@ -229,17 +228,11 @@ impl StartResult {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// The error code.
-    pub code: &'static str,
+    pub code: ErrorCode,
     /// One sentence without a final stop. Never contains a value that may be a secret.
     pub message: String,
     /// Further data for programs.
     pub data: Option<Json>,
-}
-
-impl Code for Failure {
-    fn as_code(&self) -> &'static str {
-        self.code
-    }
 }
 
 impl From<Box<LimitViolation>> for Failure {
@@ -250,8 +243,8 @@ impl From<Box<LimitViolation>> for Failure {
 
 impl Failure {
     /// Creates a failure.
-    pub fn new(code: impl Code, message: impl Into<String>) -> Failure {
-        Failure { code: code.as_code(), message: message.into(), data: None }
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Failure {
+        Failure { code, message: message.into(), data: None }
     }
 
     /// Adds data of a serializable type.

@@ -1,6 +1,6 @@
 //! The documentation of Brigade, which is compiled into the binary: `session.docs` and its pages.
 
-use brigade_core::{Json, codes};
+use brigade_core::{ErrorCode, Json};
 use brigade_db::texts::{Section, TextIndex};
 use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError};
@@ -128,7 +128,7 @@ fn search(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     static INDEX: Mutex<Option<TextIndex>> = Mutex::new(None);
     let DocsArgs { query } = arguments(input)?;
     if brigade_db::memory::blank(&query) {
-        return Err(Failure::new(codes::BLANK_QUERY, "the query has no words to search for"));
+        return Err(Failure::new(ErrorCode::BlankQuery, "the query has no words to search for"));
     }
     let mut index = INDEX.lock().unwrap_or_else(PoisonError::into_inner);
     let index = match &mut *index {
@@ -189,7 +189,7 @@ mod tests {
         assert!(rows.iter().any(|row| text(row, "url").contains("builtin-tools")), "{rows:?}");
         let none = bench.call("session.docs", r#"{"query": "zzqxv"}"#);
         assert_eq!(none.get("total_matches"), Some(&Json::from(0)));
-        assert_eq!(bench.code("agent:ada", "session.docs", r#"{"query": " ?"}"#), "blank_query");
+        assert_eq!(bench.code("agent:ada", "session.docs", r#"{"query": " ?"}"#), ErrorCode::BlankQuery);
         assert_eq!(page("brigade://docs/none"), None);
         assert_eq!(page("brigade://docs/gateway#none"), None);
         assert!(page("brigade://docs/gateway").unwrap().starts_with("# "));

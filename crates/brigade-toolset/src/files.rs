@@ -14,7 +14,7 @@ mod tests;
 
 use brigade_access::builtin::PathUse;
 use brigade_core::json::to_json;
-use brigade_core::{Fingerprint, codes};
+use brigade_core::{ErrorCode, Fingerprint};
 use brigade_fs::FileKind;
 use serde::Serialize;
 
@@ -152,7 +152,7 @@ pub(crate) fn look_at(context: &Context<'_>, path: &str, limit: u64) -> Result<P
         Some((FileKind::Link | FileKind::Other, _)) | None => return Ok(PathContent::Nothing),
     }
     let unreadable =
-        || Failure::new(codes::UNREADABLE, format!("`{}` is there and cannot be read", place.shown));
+        || Failure::new(ErrorCode::Unreadable, format!("`{}` is there and cannot be read", place.shown));
     let mut file = folder.open(place.path.name()).map_err(|_| unreadable())?;
     let hash = context.sha256(&mut file, &place.shown)?;
     Ok(PathContent::File(place.path.to_string(), hash))
@@ -168,7 +168,7 @@ pub(crate) fn read_whole(
     let error = |error| failed(&place.shown, &error);
     let folder = place.folder(context)?;
     if place.look(&folder)?.is_some_and(|look| look.kind == FileKind::Directory) {
-        return Err(Failure::new(codes::NOT_A_FILE, format!("`{}` is not a regular file", place.shown)));
+        return Err(Failure::new(ErrorCode::NotAFile, format!("`{}` is not a regular file", place.shown)));
     }
     let mut file = folder.open(place.path.name()).map_err(error)?;
     let (mut bytes, mut is_over) = (Vec::new(), false);
@@ -182,7 +182,7 @@ pub(crate) fn read_whole(
     .map_err(error)?;
     if is_over {
         let message = format!("`{}` is larger than {limit} bytes", place.shown);
-        return Err(Failure::new(codes::FILE_TOO_LARGE, message));
+        return Err(Failure::new(ErrorCode::FileTooLarge, message));
     }
     Ok((place.path.to_string(), bytes))
 }

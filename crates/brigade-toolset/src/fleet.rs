@@ -4,7 +4,7 @@
 //! separately.
 
 use brigade_access::builtin::{BuiltinName, Definition, own_name};
-use brigade_core::{Glob, Json, Object, codes, reasons};
+use brigade_core::{ErrorCode, Glob, Json, Object};
 use brigade_db::records::{FleetCall, FleetCommand, Lane};
 use serde::{Deserialize, Serialize};
 
@@ -96,7 +96,7 @@ struct TargetFilter {
 }
 
 fn invalid_argument(message: impl Into<String>) -> Failure {
-    Failure::new(reasons::INVALID_ARGUMENTS, message)
+    Failure::new(ErrorCode::InvalidArguments, message)
 }
 
 impl TargetFilter {
@@ -126,7 +126,7 @@ impl TargetFilter {
                 (name, _) if MACHINES.contains(&name) => {
                     let message =
                         "machines are not supported: targets are lanes and volumes of this workspace";
-                    return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
+                    return Err(Failure::new(ErrorCode::NotAvailableHere, message));
                 }
                 _ => return Err(invalid_argument("$.target: the members are `kind`, `id` and `name`")),
             }
@@ -194,7 +194,7 @@ fn named(
     args: Object,
     shows: impl Fn(&str) -> bool,
 ) -> Result<(&'static Definition, Object), Failure> {
-    let unknown = || Failure::new(codes::NOT_FOUND, "there is no such tool");
+    let unknown = || Failure::new(ErrorCode::NotFound, "there is no such tool");
     match own_name(tool) {
         Some(BuiltinName::Tool(row, _)) if !shows(row.id) => Err(unknown()),
         None if !shows(tool) => Err(unknown()),
@@ -211,7 +211,7 @@ fn named(
         }
         None => {
             let message = "only built-in tools have an argument for a lane or a volume";
-            Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message))
+            Err(Failure::new(ErrorCode::NotAvailableHere, message))
         }
     }
 }
@@ -225,11 +225,11 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut found = targets(context, &wanted)?;
     found.retain(|target| target.skipped.is_none());
     if found.is_empty() {
-        return Err(Failure::new(codes::NOT_FOUND, "none of your lanes and volumes matches"));
+        return Err(Failure::new(ErrorCode::NotFound, "none of your lanes and volumes matches"));
     }
     if MAX_TARGETS < found.len() {
         return Err(Failure::new(
-            codes::TOO_MANY,
+            ErrorCode::TooMany,
             format!("{} targets match; the maximum is {MAX_TARGETS}", found.len()),
         ));
     }
@@ -249,7 +249,7 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             None => {
                 let kind = target.kind.as_str();
                 let message = format!("`{}` has no argument for a {kind}", row.id);
-                Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message))
+                Err(Failure::new(ErrorCode::NotAvailableHere, message))
             }
         };
         let (call_id, status) = match asked {
@@ -259,7 +259,7 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
                 (Some(call.id), call.status)
             }
             Err(failure) => {
-                let status = failure.code.to_owned();
+                let status = failure.code.to_string();
                 lines.push(format!("{}: {}", target.id, failure.message));
                 first.get_or_insert(failure);
                 (None, status)
@@ -286,7 +286,7 @@ struct CancelArgs {
 
 fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let CancelArgs { fleet_command_id } = arguments(input)?;
-    let none = || Failure::new(codes::NOT_FOUND, "there is no such command");
+    let none = || Failure::new(ErrorCode::NotFound, "there is no such command");
     let store = context.stored()?.ok_or_else(none)?;
     let command = store.record::<FleetCommand>(Some(&context.owner()), &fleet_command_id);
     let command = command.map_err(|_| none())?.record;
@@ -300,7 +300,7 @@ fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         lines.push(format!("{}: call {} {what}", call.target, call.call));
     }
     if !is_any {
-        return Err(Failure::new(codes::ALREADY_ENDED, lines.join("; ")));
+        return Err(Failure::new(ErrorCode::AlreadyEnded, lines.join("; ")));
     }
     Ok(Output::from_result(&FleetCancelled { cancelled: true }).text(lines.join("\n")))
 }

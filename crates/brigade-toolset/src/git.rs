@@ -5,7 +5,7 @@ pub(crate) mod repository;
 mod results;
 
 use brigade_access::builtin::{PathProblem, PathUse, allowed_url, is_plain_name};
-use brigade_core::{Json, codes, reasons};
+use brigade_core::{ErrorCode, Json};
 use brigade_db::records::{Repository as Row, StoredRecord};
 use brigade_db::volumes::folder;
 use brigade_fs::RelPath;
@@ -118,15 +118,15 @@ impl BoundRepository {
 }
 
 fn not_found() -> Failure {
-    Failure::new(codes::NOT_FOUND, "there is no such binding")
+    Failure::new(ErrorCode::NotFound, "there is no such binding")
 }
 
 fn invalid(message: impl Into<String>) -> Failure {
-    Failure::new(reasons::INVALID_ARGUMENTS, message)
+    Failure::new(ErrorCode::InvalidArguments, message)
 }
 
 fn disk(error: impl std::fmt::Display) -> Failure {
-    Failure::new(codes::FILE_ERROR, error.to_string())
+    Failure::new(ErrorCode::FileError, error.to_string())
 }
 
 /// Returns the git directory of a clone, relative to the workspace.
@@ -216,7 +216,10 @@ fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         order = order.without("GIT_LITERAL_PATHSPECS").words(["--", "."]);
         for path in &closed {
             let Some(path) = text_of(path) else {
-                return Err(Failure::new(reasons::PROTECTED_PATH, "the name of a changed file is not UTF-8"));
+                return Err(Failure::new(
+                    ErrorCode::ProtectedPath,
+                    "the name of a changed file is not UTF-8",
+                ));
             };
             order = order.word(format!(":(top,exclude,literal){path}"));
         }
@@ -286,7 +289,7 @@ fn select_changes(
     repository.check_idle()?;
     let standing = repository.standing()?;
     if standing.is_unmerged {
-        return Err(Failure::new(codes::BUSY, "files have merge conflicts"));
+        return Err(Failure::new(ErrorCode::Busy, "files have merge conflicts"));
     }
     let root = repository.top.display().to_string();
     let mut chosen = Vec::new();
@@ -330,7 +333,7 @@ fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (BoundRepository { id, repository, .. }, meant) = select_changes(&args, context)?;
     let made = if meant.is_empty() { None } else { repository.commit(context, &meant, &args.message)? };
     let Some(made) = made else {
-        return Err(Failure::new(codes::NOTHING_TO_COMMIT, "nothing differs from the last commit"));
+        return Err(Failure::new(ErrorCode::NothingToCommit, "nothing differs from the last commit"));
     };
     Ok(Output::from_result(&CommitResult { binding_id: id, commit_sha: made }))
 }
@@ -350,7 +353,8 @@ pub(crate) fn add_committed_changes(
 
 /// Checks a URL against the policy and the profiles of the caller.
 fn check_url(context: &Context<'_>, url: &str) -> Result<(), Failure> {
-    allowed_url(url, &context.git_urls).map_err(|problem| Failure::new(problem, problem.to_string()))?;
+    allowed_url(url, &context.git_urls)
+        .map_err(|problem| Failure::new(problem.code(), problem.to_string()))?;
     Ok(context.limits()?.check_url(url)?)
 }
 
@@ -424,7 +428,8 @@ fn fill(
     let spec = format!("+{source}:refs/brigade/cloned");
     fetch(&repository, (&args.repo_url, login), &spec, depth, Some(limit))?;
     let commit = repository.commit_of("refs/brigade/cloned")?;
-    let commit = commit.ok_or_else(|| Failure::new(codes::REF_NOT_FOUND, "the remote has no such commit"))?;
+    let commit =
+        commit.ok_or_else(|| Failure::new(ErrorCode::RefNotFound, "the remote has no such commit"))?;
     let listed =
         repository.order("ls-tree", Reach::Read).words(["-r", "-l", "-z", "--end-of-options", &commit]);
     let sizes: u64 = listed
@@ -438,7 +443,7 @@ fn fill(
     if limit < sizes {
         let message =
             format!("the files have {sizes} bytes, but the volume of the clone is limited to {limit}");
-        return Err(Failure::new(codes::QUOTA_EXCEEDED, message));
+        return Err(Failure::new(ErrorCode::QuotaExceeded, message));
     }
     match &row.branch {
         Some(branch) => {
@@ -488,9 +493,9 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         None => true,
     };
     if has_changes {
-        return Err(Failure::new(codes::DIRTY_TREE, "the files have changes that are not committed"));
+        return Err(Failure::new(ErrorCode::DirtyTree, "the files have changes that are not committed"));
     }
-    let none = || Failure::new(codes::NO_UPSTREAM, "the branch has no upstream");
+    let none = || Failure::new(ErrorCode::NoUpstream, "the branch has no upstream");
     let branch = standing.branch.clone().ok_or_else(none)?;
     let text = |key: &str| repository.settings.text(&format!("branch.{branch}.{key}")).map(str::to_owned);
     let remote = text("remote").filter(|name| is_plain_name(name)).ok_or_else(none)?;
@@ -508,7 +513,7 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let is_changed = old != new && !repository.is_in(&new, &old)?;
     if is_changed {
         if !repository.is_in(&old, &new)? {
-            return Err(Failure::new(codes::NOT_FAST_FORWARD, "the branch and its upstream have diverged"));
+            return Err(Failure::new(ErrorCode::NotFastForward, "the branch and its upstream have diverged"));
         }
         let paths = repository.order("diff-tree", Reach::Read);
         let paths = paths.words(["-r", "-z", "--name-status", "--no-renames", &old, &new]).run()?;
@@ -521,7 +526,7 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let order = repository.order("read-tree", Reach::Files).words(["-n", "-m", "-u", &old, &new]);
         if order.ask()?.code != Some(0) {
             let message = "untracked files are in the way of new files";
-            return Err(Failure::new(codes::DIRTY_TREE, message));
+            return Err(Failure::new(ErrorCode::DirtyTree, message));
         }
         repository.order("read-tree", Reach::Files).words(["-m", "-u", &old, &new]).run()?;
         let moved = repository.order("update-ref", Reach::Repository);
@@ -550,7 +555,7 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     store.remove_record::<Row>(Some(&row.owner), &row.id)?;
     match store.delete_volume(context.fs, Some(&row.owner), &row.record.volume) {
         Ok(_) => {}
-        Err(error) if error.code_word() == "not_found" => {}
+        Err(error) if error.answered_code() == ErrorCode::NotFound => {}
         Err(error) => return Err(error.into()),
     }
     let path = git_dir_of(&row.id)?;
@@ -615,7 +620,7 @@ pub(crate) fn pushed(
     let refused = allowed_url(&push.url, &context.git_urls).err();
     named.against = refused.map(|problem| {
         let message = format!("$.remote: the address of `{}` cannot be pushed to: {problem}", push.remote);
-        Failure::new(problem, message)
+        Failure::new(problem.code(), message)
     });
     Ok(())
 }
@@ -654,7 +659,7 @@ fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let printed = String::from_utf8_lossy(&answer.stdout).into_owned();
         if printed.lines().any(|line| line.starts_with('!')) || answer.said().contains("[rejected]") {
             return Err(Failure::new(
-                codes::REJECTED,
+                ErrorCode::Rejected,
                 "the remote has commits that are missing here, or it rejected the push",
             ));
         }

@@ -1,7 +1,7 @@
 //! Converts what the adapter of an issue tracker prints to the results of `issue.*`.
 
 use brigade_core::json::from_json;
-use brigade_core::{Dialect, Json, codes};
+use brigade_core::{Dialect, ErrorCode, Json};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Failure, Output};
@@ -106,7 +106,7 @@ struct CommentId {
 pub(crate) fn issue_answer(tool: &str, printed: &str) -> Result<Output, Failure> {
     let failed = |what: &str| {
         let message = format!("the adapter of `[issues]` did not print {what}");
-        Failure::new(codes::PROVIDER_FAILED, message)
+        Failure::new(ErrorCode::ProviderFailed, message)
     };
     let json = Json::parse_bytes(printed.trim().as_bytes(), Dialect::Strict).ok();
     let answer: Answer = json
@@ -114,8 +114,8 @@ pub(crate) fn issue_answer(tool: &str, printed: &str) -> Result<Output, Failure>
         .ok_or_else(|| failed("one JSON object as its protocol has it"))?;
     if let Some(AdapterError { code, message }) = answer.error {
         return Err(match code.as_str() {
-            "not_found" => Failure::new(codes::NOT_FOUND, message),
-            _ => Failure::new(codes::PROVIDER_FAILED, format!("{message} ({code})")),
+            "not_found" => Failure::new(ErrorCode::NotFound, message),
+            _ => Failure::new(ErrorCode::ProviderFailed, format!("{message} ({code})")),
         });
     }
     Ok(match tool {
@@ -158,10 +158,10 @@ mod tests {
     fn other_output_is_a_failure() {
         let code = |tool: &str, printed: &str| issue_answer(tool, printed).unwrap_err().code;
         let missing = r#"{"error": {"code": "not_found", "message": "there is no issue ENG-1"}}"#;
-        assert_eq!(code("issue.get", missing), "not_found");
+        assert_eq!(code("issue.get", missing), ErrorCode::NotFound);
         for printed in ["", "[]", "{}", r#"{"issue": 1}"#, r#"{"error": {"code": "x", "message": "y"}}"#] {
             for tool in ["issue.list", "issue.get", "issue.comment", "issue.close"] {
-                assert_eq!(code(tool, printed), "provider_failed", "{tool} {printed}");
+                assert_eq!(code(tool, printed), ErrorCode::ProviderFailed, "{tool} {printed}");
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use brigade_access::{LANES, lane_entry_lock, lane_lock};
-use brigade_core::{Json, codes, reasons};
+use brigade_core::{ErrorCode, Json};
 use brigade_db::executions::Execution;
 use brigade_db::records::{Lane, StoredRecord};
 use brigade_fs::{Lock, RelPath};
@@ -59,11 +59,11 @@ struct ArchiveArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new(codes::NOT_FOUND, "there is no such lane")
+    Failure::new(ErrorCode::NotFound, "there is no such lane")
 }
 
 fn disk(error: impl std::fmt::Display) -> Failure {
-    Failure::new(codes::FILE_ERROR, error.to_string())
+    Failure::new(ErrorCode::FileError, error.to_string())
 }
 
 /// Returns the worktree of a lane, relative to the workspace.
@@ -75,7 +75,7 @@ fn folder(id: &str) -> Result<RelPath, Failure> {
 fn check_name(name: &str) -> Result<(), Failure> {
     if name.trim().is_empty() || MAX_NAME < name.len() || name.chars().any(char::is_control) {
         let message = format!("a name has 1 to {MAX_NAME} bytes and no control characters");
-        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
+        return Err(Failure::new(ErrorCode::InvalidArguments, message));
     }
     Ok(())
 }
@@ -112,7 +112,7 @@ fn worktree(context: &Context<'_>, repository: &Repository, id: &str) -> Result<
         Some(_) | None => {
             let message =
                 "the lane's directory is no longer a worktree of the repository; a person may look at it";
-            Err(Failure::new(codes::UNSAFE_REPOSITORY, message))
+            Err(Failure::new(ErrorCode::UnsafeRepository, message))
         }
     }
 }
@@ -126,7 +126,7 @@ pub(crate) fn of_session(context: &Context<'_>) -> Result<Repository, Failure> {
     let Some(root) = context.root else { return Ok(repository) };
     let id = root.strip_prefix(LANES).map(|rest| rest.trim_start_matches('/')).ok_or_else(not_found)?;
     worktree(context, &repository, id)?
-        .ok_or_else(|| Failure::new(codes::ARCHIVED, "the lane of the session is archived"))
+        .ok_or_else(|| Failure::new(ErrorCode::Archived, "the lane of the session is archived"))
 }
 
 /// Returns the directory of the lane for a task: the one that its input names, otherwise `bound`, the lane of the
@@ -139,18 +139,18 @@ pub(crate) fn of_task(
     let id = match input.get("lane") {
         None | Some(Json::Null) => return Ok(bound),
         Some(lane) => lane.as_str().ok_or_else(|| {
-            Failure::new(reasons::INVALID_ARGUMENTS, "`input.lane` must be the id of a lane, as a string")
+            Failure::new(ErrorCode::InvalidArguments, "`input.lane` must be the id of a lane, as a string")
         })?,
     };
     let store = context.stored()?.ok_or_else(not_found)?;
     let kept = store.record::<Lane>(context.agent(), id).map_err(|_| not_found())?;
     if kept.record.is_archived {
-        return Err(Failure::new(codes::ARCHIVED, "the lane is archived"));
+        return Err(Failure::new(ErrorCode::Archived, "the lane is archived"));
     }
     let root = folder(&kept.id)?.to_string();
     if bound.is_some_and(|bound| bound != root) {
         let message = "the session works in another lane, and so do its tasks";
-        return Err(Failure::new(reasons::OUTSIDE_CONTEXT, message));
+        return Err(Failure::new(ErrorCode::OutsideContext, message));
     }
     Ok(Some(root))
 }
@@ -165,7 +165,7 @@ pub(crate) fn lock_lane(context: &Context<'_>, root: &str) -> Result<Lock, Failu
     let lock = lock_entry(context, root)?;
     let id = root.rsplit('/').next().unwrap_or_default();
     if find(context, id)?.record.is_archived {
-        return Err(Failure::new(codes::ARCHIVED, "the lane is archived"));
+        return Err(Failure::new(ErrorCode::Archived, "the lane is archived"));
     }
     Ok(lock)
 }
@@ -256,10 +256,10 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     check_name(&name)?;
     if description.as_ref().is_some_and(|text| MAX_DESCRIPTION < text.len()) {
         let message = format!("a description has at most {MAX_DESCRIPTION} bytes");
-        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
+        return Err(Failure::new(ErrorCode::InvalidArguments, message));
     }
     let mut repository = Repository::for_workspace(context)?;
-    let no_commit = || Failure::new(codes::NO_COMMIT, "the repository has no commit to start from");
+    let no_commit = || Failure::new(ErrorCode::NoCommit, "the repository has no commit to start from");
     let (base, base_branch) = match &parent {
         Some(parent) => {
             let parent = find(context, parent)?;
@@ -399,7 +399,7 @@ fn check_free(context: &Context<'_>, root: &str) -> Result<(), Failure> {
     let works = |task: &Execution| task.root.as_deref() == Some(root) && !is_gone(&task.gateway);
     if runs || context.store()?.open_executions(None)?.iter().any(works) {
         let message = "a command or a task is running in the lane; wait for it, or end it";
-        return Err(Failure::new(codes::IN_USE, message));
+        return Err(Failure::new(ErrorCode::InUse, message));
     }
     Ok(())
 }
@@ -409,7 +409,7 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut repository = Repository::for_workspace(context)?;
     let mut kept = find(context, &lane_id)?;
     if name.as_ref().is_some_and(|name| *name != kept.record.name) {
-        return Err(Failure::new(codes::NOT_FOUND, "the lane has another name"));
+        return Err(Failure::new(ErrorCode::NotFound, "the lane has another name"));
     }
     let directory = folder(&kept.id)?;
     // Starting work there takes the same lock.
@@ -419,7 +419,7 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         && !context.is_agreed
     {
         let message = format!("the lane has {work}; ask a person to approve archiving it");
-        return Err(Failure::new(codes::UNMERGED_WORK, message));
+        return Err(Failure::new(ErrorCode::UnmergedWork, message));
     }
     check_free(context, directory.as_str())?;
     if let Some(tree) = tree {

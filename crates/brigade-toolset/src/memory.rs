@@ -2,7 +2,7 @@
 
 use brigade_access::builtin::MemoryAdded;
 use brigade_core::text::short;
-use brigade_core::{Fingerprint, Json, Timestamp, codes, reasons};
+use brigade_core::{ErrorCode, Fingerprint, Json, Timestamp};
 use brigade_db::memory::{
     AddOutcome, Category, CoreChange, Importance, MemoryMatch, NewMemory, Owners, Query, Scope, WriteMode,
     blank, owner,
@@ -54,7 +54,7 @@ const FELL_BACK: &str = "stored as with writeMode default: a strict write needs 
                          or decision";
 
 fn word<T>(read: Option<T>) -> Result<T, Failure> {
-    read.ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, "the arguments do not fit"))
+    read.ok_or_else(|| Failure::new(ErrorCode::InvalidArguments, "the arguments do not fit"))
 }
 
 /// Returns the owner for a scope. Rights come from the caller, never from an argument: the name of another owner was
@@ -103,7 +103,7 @@ fn add(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: SearchArgs = arguments(input)?;
     if blank(&args.query) {
-        return Err(Failure::new(codes::BLANK_QUERY, "the query has no words to search for"));
+        return Err(Failure::new(ErrorCode::BlankQuery, "the query has no words to search for"));
     }
     let scope = args.scope.as_deref().map(|scope| word(Scope::from_word(scope))).transpose()?;
     let agent = context.agent().map(str::to_owned);
@@ -318,7 +318,7 @@ mod tests {
         let own = r#"{"content": "Bob sleeps late", "category": "fact", "scope": "agent"}"#;
         bench.call_as("agent:bob", "memory.add", own).unwrap();
         let of_bob = r#"{"query": "sleeps", "scope": "agent", "scopeOwnerId": "bob"}"#;
-        assert_eq!(bench.code("agent:ada", "memory.search", of_bob), "argument_refused");
+        assert_eq!(bench.code("agent:ada", "memory.search", of_bob), ErrorCode::ArgumentRefused);
         assert_eq!(
             bench.call_as("agent:bob", "memory.search", of_bob).unwrap().structured.get("count"),
             Some(&Json::from(1))
@@ -327,11 +327,11 @@ mod tests {
             assert_eq!(bench.call("memory.search", args).get("count"), Some(&Json::from(0)), "{args}");
         }
         let project = r#"{"content": "x y z", "category": "fact", "scopeOwnerId": "bob"}"#;
-        assert_eq!(bench.code("agent:ada", "memory.add", project), "argument_refused");
+        assert_eq!(bench.code("agent:ada", "memory.add", project), ErrorCode::ArgumentRefused);
         let mission = r#"{"content": "x y z", "category": "fact", "scope": "mission"}"#;
-        assert_eq!(bench.code("agent:ada", "memory.add", mission), "argument_refused");
-        assert_eq!(bench.code("agent:ada", "memory.search", r#"{"query": " ?! "}"#), "blank_query");
-        assert_eq!(bench.code("agent:ada", "memory.pin", r#"{"id": "mem-0"}"#), "not_found");
+        assert_eq!(bench.code("agent:ada", "memory.add", mission), ErrorCode::ArgumentRefused);
+        assert_eq!(bench.code("agent:ada", "memory.search", r#"{"query": " ?! "}"#), ErrorCode::BlankQuery);
+        assert_eq!(bench.code("agent:ada", "memory.pin", r#"{"id": "mem-0"}"#), ErrorCode::NotFound);
     }
 
     #[test]
@@ -343,7 +343,7 @@ mod tests {
             update.get("updated"),
             Some(&Json::from(vec![Json::from("projectSummary"), Json::from("notes")]))
         );
-        assert_eq!(bench.code("agent:ada", "memory.update_core", "{}"), "invalid_arguments");
+        assert_eq!(bench.code("agent:ada", "memory.update_core", "{}"), ErrorCode::InvalidArguments);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_access::builtin::definition;
-use brigade_core::{Fingerprint, Json, reasons};
+use brigade_core::{ErrorCode, Fingerprint, Json};
 use brigade_db::flows::FlowStatus;
 use brigade_db::reviews::Thread;
 use brigade_manifest::{Agent, read};
@@ -106,7 +106,7 @@ fn find(
     let text = |name: &str| args.get(name).and_then(Json::as_str);
     let needed = |name: &str| {
         text(name)
-            .ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` must be a string")))
+            .ok_or_else(|| Failure::new(ErrorCode::InvalidArguments, format!("`{name}` must be a string")))
     };
     match tool {
         "workflow.run" => {

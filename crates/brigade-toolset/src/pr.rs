@@ -8,7 +8,7 @@ mod gh;
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Json, Object, Timestamp, codes, reasons};
+use brigade_core::{ErrorCode, Json, Object, Timestamp};
 use brigade_db::StoreError;
 use brigade_db::records::{Lane, StoredRecord};
 use brigade_db::reviews::{CheckCall, Comment, MAX_TEXT_BYTES, PullRequest, Thread};
@@ -139,15 +139,15 @@ struct ThreadArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new(codes::NOT_FOUND, "there is no such pull request")
+    Failure::new(ErrorCode::NotFound, "there is no such pull request")
 }
 
 fn no_thread() -> Failure {
-    Failure::new(codes::NOT_FOUND, "there is no such thread")
+    Failure::new(ErrorCode::NotFound, "there is no such thread")
 }
 
 fn invalid_argument(message: impl Into<String>) -> Failure {
-    Failure::new(reasons::INVALID_ARGUMENTS, message)
+    Failure::new(ErrorCode::InvalidArguments, message)
 }
 
 /// Checks a text before it is stored, and masks it.
@@ -221,11 +221,11 @@ fn url(number: u64) -> String {
 pub(crate) fn requested_pull_request(input: &Json, context: &Context<'_>) -> Result<PullRequest, Failure> {
     let CreateArgs { lane: id, title, body } = arguments(input)?;
     let repository = Repository::for_workspace(context)?;
-    let no_lane = || Failure::new(codes::NOT_FOUND, "there is no such lane");
+    let no_lane = || Failure::new(ErrorCode::NotFound, "there is no such lane");
     let store = context.stored()?.ok_or_else(no_lane)?;
     let lane = store.record::<Lane>(None, &id).map_err(|_| no_lane())?.record;
     if lane.is_archived {
-        return Err(Failure::new(codes::ARCHIVED, "the lane is archived"));
+        return Err(Failure::new(ErrorCode::Archived, "the lane is archived"));
     }
     let title = title.filter(|title| !title.trim().is_empty()).unwrap_or_else(|| lane.name.clone());
     if title.chars().any(char::is_control) {
@@ -250,9 +250,9 @@ pub(crate) fn requested_pull_request(input: &Json, context: &Context<'_>) -> Res
         State::Open { .. } | State::Closed => Ok(request),
         State::Merged => {
             let message = "the branch of the lane has no commits ahead of its base; commit the work first";
-            Err(Failure::new(codes::NOTHING_TO_REVIEW, message))
+            Err(Failure::new(ErrorCode::NothingToReview, message))
         }
-        State::Gone => Err(Failure::new(codes::NO_COMMIT, "the branch of the lane is gone")),
+        State::Gone => Err(Failure::new(ErrorCode::NoCommit, "the branch of the lane is gone")),
     }
 }
 
@@ -412,7 +412,7 @@ fn rerun(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let checks = checks(context, &subjects, &kept.record)?;
     if checks.is_empty() {
         let message = "the catalog has no checks; scripts with the category `test` are checks";
-        return Err(Failure::new(codes::NO_CHECKS, message));
+        return Err(Failure::new(ErrorCode::NoChecks, message));
     }
     let mut asked = BTreeMap::new();
     let mut refused: Option<Failure> = None;

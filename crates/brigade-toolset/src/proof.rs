@@ -1,6 +1,6 @@
 //! Files that are kept as evidence: `proof.attach`, and the screenshot that a program printed: `proof.screenshot`.
 
-use brigade_core::{Fingerprint, Json, codes, reasons};
+use brigade_core::{ErrorCode, Fingerprint, Json};
 use brigade_db::records::Proof;
 use brigade_fs::{FileMode, RelPath};
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ fn attach(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let AttachArgs { path, description } = arguments(input)?;
     if description.as_ref().is_some_and(|text| MAX_DESCRIPTION < text.len()) {
         let message = format!("a description has at most {MAX_DESCRIPTION} bytes");
-        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
+        return Err(Failure::new(ErrorCode::InvalidArguments, message));
     }
     let (shown, bytes) = read_whole(context, &path, MAX_ARTIFACT_BYTES)?;
     let hash = Fingerprint::of_bytes(&bytes);
@@ -64,18 +64,18 @@ fn keep(
     bytes: &[u8],
 ) -> Result<String, Failure> {
     let hash = Fingerprint::of_bytes(bytes);
-    let disk = |error: brigade_fs::FsError| Failure::new(codes::FILE_ERROR, error.to_string());
+    let disk = |error: brigade_fs::FsError| Failure::new(ErrorCode::FileError, error.to_string());
     let folder: RelPath =
-        PROOFS.parse().map_err(|_| Failure::new(codes::FILE_ERROR, "no directory for proofs"))?;
+        PROOFS.parse().map_err(|_| Failure::new(ErrorCode::FileError, "no directory for proofs"))?;
     context.fs.create_dir_all(&folder).map_err(disk)?;
     let ignored =
-        folder.join(".gitignore").map_err(|error| Failure::new(codes::FILE_ERROR, error.to_string()))?;
+        folder.join(".gitignore").map_err(|error| Failure::new(ErrorCode::FileError, error.to_string()))?;
     if !context.fs.exists(&ignored).map_err(disk)? {
         context.fs.write_cache(&ignored, b"*\n").map_err(disk)?;
     }
     let store = context.store()?;
     let id = store.new_record_id::<Proof>()?;
-    let copy = folder.join(&id).map_err(|error| Failure::new(codes::FILE_ERROR, error.to_string()))?;
+    let copy = folder.join(&id).map_err(|error| Failure::new(ErrorCode::FileError, error.to_string()))?;
     // The file comes first, because the row refers to it.
     context.fs.write_atomic(&copy, bytes, FileMode::Private).map_err(disk)?;
     let record = Proof {
@@ -113,7 +113,10 @@ fn is_image(bytes: &[u8]) -> bool {
 /// Returns `no_image` if the output is not an image.
 pub fn keep_image(printed: &[u8], context: &mut Context<'_>) -> Result<(), Failure> {
     if !is_image(printed) {
-        return Err(Failure::new(codes::NO_IMAGE, "the capture program printed no image on standard output"));
+        return Err(Failure::new(
+            ErrorCode::NoImage,
+            "the capture program printed no image on standard output",
+        ));
     }
     keep(context, "standard output of the capture program", None, printed).map(drop)
 }
@@ -147,8 +150,8 @@ mod tests {
     fn only_an_image_is_kept() {
         let bench = Bench::new();
         bench.with("agent:ada", |context| {
-            assert_eq!(keep_image(b"no display", context).unwrap_err().code, "no_image");
-            assert_eq!(keep_image(b"", context).unwrap_err().code, "no_image");
+            assert_eq!(keep_image(b"no display", context).unwrap_err().code, ErrorCode::NoImage);
+            assert_eq!(keep_image(b"", context).unwrap_err().code, ErrorCode::NoImage);
             assert!(context.touched.is_empty());
             keep_image(b"\x89PNG\r\n\x1a\nrest", context).unwrap();
             let [kept] = context.touched.as_slice() else { panic!("{:?}", context.touched) };

@@ -1,7 +1,7 @@
 //! The final report of work: `report.completion`.
 
 use brigade_access::{LimitViolation, LiveSession};
-use brigade_core::{Fingerprint, Json, codes, reasons};
+use brigade_core::{ErrorCode, Fingerprint, Json};
 use brigade_fs::RelPath;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ enum Reference {
 
 fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: ReportArgs = arguments(input)?;
-    let invalid = |message: String| Failure::new(reasons::INVALID_ARGUMENTS, message);
+    let invalid = |message: String| Failure::new(ErrorCode::InvalidArguments, message);
     if args.summary.trim().is_empty() || MAX_SUMMARY < args.summary.chars().count() {
         return Err(invalid(format!("`summary` has 1 to {MAX_SUMMARY} characters")));
     }
@@ -71,7 +71,7 @@ fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
     let blocker = args.blocker_description.as_deref().map(str::trim).filter(|text| !text.is_empty());
     if args.status == "blocked" && blocker.is_none() {
         return Err(Failure::new(
-            codes::BLOCKER_NEEDED,
+            ErrorCode::BlockerNeeded,
             "a report of status `blocked` needs `blockerDescription`",
         ));
     }
@@ -122,9 +122,9 @@ fn look(context: &Context<'_>, reference: &str) -> Result<Reference, Failure> {
     }
     let found = match look_at(context, reference, MAX_FILE) {
         Ok(found) => found,
-        Err(failure) if failure.code == codes::UNREADABLE.as_str() => return Err(failure),
-        Err(failure) if failure.code == codes::CANCELLED.as_str() => return Err(failure),
-        Err(failure) if failure.code == LimitViolation::CODE.as_str() => return Err(failure),
+        Err(failure) if failure.code == ErrorCode::Unreadable => return Err(failure),
+        Err(failure) if failure.code == ErrorCode::Cancelled => return Err(failure),
+        Err(failure) if failure.code == LimitViolation::CODE => return Err(failure),
         Err(_) => return Ok(Reference::Missing),
     };
     Ok(match found {
@@ -206,15 +206,15 @@ mod tests {
         let code = |args: &str| {
             bench.call_as("agent:ada", "report.completion", args).err().map(|failure| failure.code)
         };
-        assert_eq!(code(r#"{"status": "blocked", "summary": "No way"}"#), Some("blocker_needed"));
+        assert_eq!(code(r#"{"status": "blocked", "summary": "No way"}"#), Some(ErrorCode::BlockerNeeded));
         assert_eq!(
             code(r#"{"status": "blocked", "summary": "No way", "blockerDescription": " "}"#),
-            Some("blocker_needed")
+            Some(ErrorCode::BlockerNeeded)
         );
         assert_eq!(
             code(r#"{"status": "blocked", "summary": "No way", "blockerDescription": "A wall"}"#),
             None
         );
-        assert_eq!(code(r#"{"status": "completed", "summary": " "}"#), Some("invalid_arguments"));
+        assert_eq!(code(r#"{"status": "completed", "summary": " "}"#), Some(ErrorCode::InvalidArguments));
     }
 }

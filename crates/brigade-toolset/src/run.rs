@@ -2,7 +2,7 @@
 
 use brigade_access::builtin::{Definition, refused_arguments};
 use brigade_core::json::from_json;
-use brigade_core::{Json, codes, reasons};
+use brigade_core::{ErrorCode, Json};
 use brigade_schema::Schema;
 use serde::de::DeserializeOwned;
 
@@ -54,7 +54,7 @@ pub fn function(id: &str) -> Option<Function> {
 /// # Errors
 /// Fails if they do not match. The schema of the row rules this out.
 pub fn arguments<T: DeserializeOwned>(input: &Json) -> Result<T, Failure> {
-    from_json(input).map_err(|_| Failure::new(reasons::INVALID_ARGUMENTS, "the arguments do not fit"))
+    from_json(input).map_err(|_| Failure::new(ErrorCode::InvalidArguments, "the arguments do not fit"))
 }
 
 /// Converts a panic of `work` to a failure, so that callers which wait for it are notified.
@@ -65,7 +65,7 @@ pub fn unbroken<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failu
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     done.unwrap_or_else(|_| {
         let message = "internal error in Brigade; see its log";
-        Err(Failure::new(codes::BROKE_OFF, message))
+        Err(Failure::new(ErrorCode::BrokeOff, message))
     })
 }
 
@@ -76,7 +76,7 @@ pub fn unbroken<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failu
 pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let Some(function) = function(definition.id) else {
         return Err(Failure::new(
-            reasons::NOT_AVAILABLE_HERE,
+            ErrorCode::NotAvailableHere,
             format!("`{}` is not built yet", definition.id),
         ));
     };

@@ -1,6 +1,6 @@
 //! Schemas of manifests: `schema.get` and `schema.validate`.
 
-use brigade_core::{Json, codes};
+use brigade_core::{ErrorCode, Json};
 use brigade_manifest::{Agent, Fault, Kind, Manifest, Workflow, read, schema_of};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ fn get(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     let GetArgs { key } = arguments(input)?;
     let Some(kind) = Kind::ALL.iter().find(|kind| kind.schema_key() == key) else {
         let known: Vec<String> = Kind::ALL.iter().map(|kind| format!("`{}`", kind.schema_key())).collect();
-        return Err(Failure::new(codes::UNKNOWN_KEY, format!("the keys are {}", known.join(" and "))));
+        return Err(Failure::new(ErrorCode::UnknownKey, format!("the keys are {}", known.join(" and "))));
     };
     Ok(Output { structured: schema_of(*kind), text: None })
 }
@@ -73,7 +73,7 @@ fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     match Kind::from_word(&kind).or(named) {
         Some(Kind::Agent) => Ok(validated::<Agent>(&manifest_yaml)),
         Some(Kind::Workflow) => Ok(validated::<Workflow>(&manifest_yaml)),
-        None => Err(Failure::new(codes::UNKNOWN_KIND, format!("the kinds are {}", Kind::EXPECTED))),
+        None => Err(Failure::new(ErrorCode::UnknownKind, format!("the kinds are {}", Kind::EXPECTED))),
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
         let bench = Bench::new();
         let schema = bench.call("schema.get", r#"{"key": "agent/manifest/v1"}"#);
         assert_eq!(text(&schema, "title"), "Agent");
-        assert_eq!(bench.code("agent:ada", "schema.get", r#"{"key": "x"}"#), "unknown_key");
+        assert_eq!(bench.code("agent:ada", "schema.get", r#"{"key": "x"}"#), ErrorCode::UnknownKey);
         let check = |manifest: &str| {
             let args = Json::object([("kind", Json::from("agent")), ("manifest_yaml", Json::from(manifest))]);
             bench.call("schema.validate", &args.to_compact())
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(bench.call("schema.validate", named).get("valid"), Some(&Json::from(false)));
         assert_eq!(
             bench.code("agent:ada", "schema.validate", r#"{"kind": "AGENT", "manifest_yaml": ""}"#),
-            "unknown_kind"
+            ErrorCode::UnknownKind
         );
         let manifest =
             "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: a}\nspec: {runtime: {image: a/b}}\n";
@@ -136,6 +136,6 @@ mod tests {
         let fault = &found.get("faults").unwrap().as_array().unwrap()[0];
         assert_eq!((fault.get("line"), text(fault, "path")), (Some(&Json::from(3)), "metadata.name"));
         let kind = r#"{"kind": "task", "manifest_yaml": ""}"#;
-        assert_eq!(bench.code("agent:ada", "schema.validate", kind), "unknown_kind");
+        assert_eq!(bench.code("agent:ada", "schema.validate", kind), ErrorCode::UnknownKind);
     }
 }

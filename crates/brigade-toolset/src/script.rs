@@ -1,6 +1,6 @@
 //! Saved scripts: `script.*`. A saved script does not run until a person makes a tool of it.
 
-use brigade_core::{Json, Timestamp, codes};
+use brigade_core::{ErrorCode, Json, Timestamp};
 use brigade_db::scripts::{Script, ScriptText};
 use serde::{Deserialize, Serialize};
 
@@ -106,7 +106,7 @@ impl From<Script> for ScriptRow {
 }
 
 fn not_found() -> Failure {
-    Failure::new(codes::NOT_FOUND, "there is no such script")
+    Failure::new(ErrorCode::NotFound, "there is no such script")
 }
 
 fn save(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -157,22 +157,25 @@ mod tests {
     fn a_script_is_saved_updated_and_deleted() {
         let bench = Bench::new();
         assert_eq!(bench.call("script.list", "{}").get("total"), Some(&Json::from(0)));
-        assert_eq!(bench.code("agent:ada", "script.get", r#"{"id": "script-0"}"#), "not_found");
+        assert_eq!(bench.code("agent:ada", "script.get", r#"{"id": "script-0"}"#), ErrorCode::NotFound);
         let save = r#"{"name": "hello", "code": "print(1)", "language": "python", "tags": ["x"]}"#;
         let saved = bench.call("script.save", save);
         let id = text(&saved, "id").to_owned();
         assert_eq!((saved.get("version"), text(&saved, "language")), (Some(&Json::from(1)), "python"));
-        assert_eq!(bench.code("agent:ada", "script.save", save), "name_taken");
+        assert_eq!(bench.code("agent:ada", "script.save", save), ErrorCode::NameTaken);
         let update = format!(r#"{{"id": "{id}", "name": "hello", "code": "print(2)"}}"#);
         assert_eq!(bench.call("script.update", &update).get("version"), Some(&Json::from(2)));
         let got = bench.call("script.get", &format!(r#"{{"id": "{id}"}}"#));
         assert_eq!(got.get("versions").unwrap().as_array().unwrap().len(), 2);
         assert_eq!(text(&got, "language"), "python");
         for tool in ["script.get", "script.delete"] {
-            assert_eq!(bench.code("agent:bob", tool, &format!(r#"{{"id": "{id}"}}"#)), "not_found");
+            assert_eq!(bench.code("agent:bob", tool, &format!(r#"{{"id": "{id}"}}"#)), ErrorCode::NotFound);
         }
-        assert_eq!(bench.code("agent:bob", "script.update", &update), "not_found");
-        assert_eq!(bench.code("agent:ada", "script.save", r#"{"name": "a/b", "code": "x"}"#), "invalid_name");
+        assert_eq!(bench.code("agent:bob", "script.update", &update), ErrorCode::NotFound);
+        assert_eq!(
+            bench.code("agent:ada", "script.save", r#"{"name": "a/b", "code": "x"}"#),
+            ErrorCode::InvalidName
+        );
         // A person sees the scripts of all agents.
         let all = bench.call_as("command-line", "script.list", r#"{"q": "HEL"}"#).unwrap().structured;
         assert_eq!(all.get("total"), Some(&Json::from(1)));

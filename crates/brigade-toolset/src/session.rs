@@ -3,7 +3,7 @@
 //! The gateway itself answers tools that only narrow or show the rights of a session, because it knows all tools.
 
 use brigade_access::{LiveSession, ProfileName, Rights, Slot};
-use brigade_core::{Json, codes};
+use brigade_core::{ErrorCode, Json};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
@@ -39,10 +39,12 @@ struct PlanAccepted<'a> {
 
 /// Replaces a profile of the session that asked.
 fn grant(context: &Context<'_>, slot: Slot, name: &str) -> Result<(), Failure> {
-    let over = || Failure::new(codes::SESSION_GONE, "the session that asked has ended; nothing has changed");
+    let over =
+        || Failure::new(ErrorCode::SessionGone, "the session that asked has ended; nothing has changed");
     let session: &LiveSession = context.session.ok_or_else(over)?;
     let (profiles, agent) = context.agent_profiles.ok_or_else(over)?;
-    let unknown = || Failure::new(codes::UNKNOWN_MODE, "the profile no longer exists; nothing has changed");
+    let unknown =
+        || Failure::new(ErrorCode::UnknownMode, "the profile no longer exists; nothing has changed");
     let found = profiles.get(name).or_else(|| profiles.get(&format!("{slot}.{name}")));
     let profile: ProfileName =
         found.filter(|profile| profile.name.slot() == slot).ok_or_else(unknown)?.name.clone();
@@ -104,10 +106,10 @@ mod tests {
         assert_eq!(done.get("call_id"), Some(&Json::from("call-1")));
         // A slot accepts only its own profiles.
         let failure = call("session.mode", r#"{"target_mode": "access.operator", "reason": "x"}"#);
-        assert_eq!(failure.unwrap_err().code, "unknown_mode");
+        assert_eq!(failure.unwrap_err().code, ErrorCode::UnknownMode);
         assert_eq!(
             bench.code("command-line", "session.mode", r#"{"target_mode": "chat", "reason": "x"}"#),
-            "session_gone"
+            ErrorCode::SessionGone
         );
     }
 }

@@ -6,7 +6,7 @@
 use brigade_access::{Rights, TaskLimits, ToolTraits, builtin};
 use brigade_cmdline::{LanguageRuntime, WrittenProgram};
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{Fingerprint, Json, codes, reasons};
+use brigade_core::{ErrorCode, Fingerprint, Json};
 use brigade_db::flows::{Flow, FlowStatus};
 use brigade_db::manifests::{DeployedManifest, NewManifest, Revision};
 use brigade_fs::RelPath;
@@ -127,7 +127,7 @@ pub(crate) fn check_name(kind: &str, name: &str) -> Result<(), Failure> {
     if is_shipped(kind, name) {
         let message =
             format!("the {kind} `{name}` is shipped with Brigade and cannot be changed; use another name");
-        return Err(Failure::new(codes::NAME_TAKEN, message));
+        return Err(Failure::new(ErrorCode::NameTaken, message));
     }
     Ok(())
 }
@@ -165,7 +165,7 @@ fn deployed<M: Manifest>(
 ) -> Result<ShippedManifest<M>, Failure> {
     let read = without_faults::<M>(text)?;
     let manifest =
-        read.manifest.ok_or_else(|| Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"))?;
+        read.manifest.ok_or_else(|| Failure::new(ErrorCode::InvalidManifest, "the manifest has faults"))?;
     let metadata = manifest.parts().0;
     let (name, version) = (metadata.name.as_str().to_owned(), metadata.version());
     let labels = metadata.labels.clone().unwrap_or_default();
@@ -181,7 +181,7 @@ fn deployed<M: Manifest>(
     };
     let store = context.store()?;
     let was_there = match store.deploy_manifest(&new, context.clock.now()) {
-        Err(error) if error.code_word() == "name_taken" => true,
+        Err(error) if error.answered_code() == ErrorCode::NameTaken => true,
         other => other.map(|_| false)?,
     };
     let (mut deployed, mut revision) = store.manifest(kind, &name, None)?;
@@ -193,7 +193,7 @@ fn deployed<M: Manifest>(
     if revision.text != text {
         let message =
             format!("another {kind} has the name `{name}`, which is shipped with Brigade; delete it");
-        return Err(Failure::new(codes::NAME_TAKEN, message));
+        return Err(Failure::new(ErrorCode::NameTaken, message));
     }
     Ok(ShippedManifest { deployed, revision, manifest, was_there })
 }
@@ -206,7 +206,7 @@ fn rights_within(context: &Context<'_>, limits: &TaskLimits) -> Result<Option<Ri
     let mut begun = tasks.rights();
     begun.session.within(limits.clone());
     let rights = Rights::of_session(profiles, agent, &begun.session, &begun.profiles);
-    rights.map(Some).map_err(|unknown| Failure::new(codes::PROFILE_MISSING, unknown.to_string()))
+    rights.map(Some).map_err(|unknown| Failure::new(ErrorCode::ProfileMissing, unknown.to_string()))
 }
 
 /// Refuses to start a workflow whose calls a profile of the caller hides, as the work of its workers would be wasted.
@@ -215,7 +215,7 @@ fn check_tools(context: &Context<'_>, limits: &TaskLimits, tools: &[&str]) -> Re
     for tool in tools.iter().filter_map(|id| builtin::entry(id)) {
         if let Some(profile) = rights.hidden_by(&ToolTraits::from_tool(tool)) {
             let message = format!("the profile `{profile}` hides `{}`, which this needs", tool.id);
-            return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
+            return Err(Failure::new(ErrorCode::NotAvailableHere, message));
         }
     }
     Ok(())
@@ -258,7 +258,7 @@ fn begin_shipped(
 
 fn blank(name: &str, text: &str) -> Result<(), Failure> {
     match text.trim().is_empty() {
-        true => Err(Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` is blank"))),
+        true => Err(Failure::new(ErrorCode::InvalidArguments, format!("`{name}` is blank"))),
         false => Ok(()),
     }
 }
@@ -289,17 +289,17 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let program = LanguageRuntime::written().find(|program| program.language == args.language);
     let program = program.ok_or_else(|| {
         let known: Vec<&str> = LanguageRuntime::written().map(|program| program.language).collect();
-        Failure::new(reasons::INVALID_ARGUMENTS, format!("`language` must be one of {}", known.join(", ")))
+        Failure::new(ErrorCode::InvalidArguments, format!("`language` must be one of {}", known.join(", ")))
     })?;
     let seconds = args.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS);
     if !(1..=MAX_TIMEOUT_SECONDS).contains(&seconds) {
         return Err(Failure::new(
-            reasons::INVALID_ARGUMENTS,
+            ErrorCode::InvalidArguments,
             format!("`timeout_seconds` must be 1 to {MAX_TIMEOUT_SECONDS}"),
         ));
     }
     if let Some(volume) = &args.volume_id {
-        let none = || Failure::new(codes::NOT_FOUND, "there is no such volume");
+        let none = || Failure::new(ErrorCode::NotFound, "there is no such volume");
         let store = context.stored()?.ok_or_else(none)?;
         let mut own = store.volumes(Some(&context.owner()))?.into_iter();
         own.find(|own| own.id == *volume).ok_or_else(none)?;
@@ -307,7 +307,7 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let inputs = match args.inputs {
         None | Some(Json::Null) => Json::object::<&str>([]),
         Some(inputs @ Json::Object(_)) => inputs,
-        Some(_) => return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`inputs` must be an object")),
+        Some(_) => return Err(Failure::new(ErrorCode::InvalidArguments, "`inputs` must be an object")),
     };
     let coder = deployed::<Agent>(context, AGENT, include_str!("shipped/coder.yaml"))?;
     deployed::<Agent>(context, AGENT, include_str!("shipped/formatter.yaml"))?;
@@ -353,7 +353,7 @@ fn phase(state: &str) -> &'static str {
 /// `execute.status`
 fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let StatusArgs { pipeline_execution_id } = arguments(input)?;
-    let none = || Failure::new(codes::NOT_FOUND, "there is no such execution");
+    let none = || Failure::new(ErrorCode::NotFound, "there is no such execution");
     let flow = execution_of(&pipeline_execution_id, context)?;
     if !flow.name.starts_with(EXECUTE) {
         return Err(none());

@@ -12,7 +12,7 @@ pub(crate) const PERSON: &str = "a person";
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        Failure { code: error.code_word(), message: error.to_string(), data: None }
+        Failure { code: error.answered_code(), message: error.to_string(), data: None }
     }
 }
 
@@ -47,7 +47,7 @@ pub(crate) mod testing {
 
     use brigade_access::LiveSession;
     use brigade_access::builtin::definition;
-    use brigade_core::{Clock, Json, Timestamp};
+    use brigade_core::{Clock, ErrorCode, Json, Timestamp};
     use brigade_db::Stores;
     use brigade_db::volumes::Limits;
     use brigade_fs::DiskFs;
@@ -125,7 +125,7 @@ pub(crate) mod testing {
         }
 
         #[track_caller]
-        pub(crate) fn code(&self, caller: &str, tool: &str, args: &str) -> &'static str {
+        pub(crate) fn code(&self, caller: &str, tool: &str, args: &str) -> ErrorCode {
             self.call_as(caller, tool, args).unwrap_err().code
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use brigade_access::GatewayConfig;
 use brigade_cmdline::find_program;
-use brigade_core::{Json, Object, codes};
+use brigade_core::{ErrorCode, Json, Object};
 use brigade_fs::{FileKind, RelPath};
 use brigade_policy::document::{Settings, settings};
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
@@ -105,14 +105,17 @@ fn config(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let path = RelPath::composed(&file);
         let mut read = match context.fs.read(&path, MAX_CONFIG_BYTES) {
             Ok(bytes) => {
-                let broken = |_| Failure::new(codes::CONFIG_INVALID, format!("`{file}` is not valid TOML"));
+                let broken =
+                    |_| Failure::new(ErrorCode::ConfigInvalid, format!("`{file}` is not valid TOML"));
                 let text = std::str::from_utf8(&bytes).map_err(|_| broken(Vec::new()))?;
                 settings(&file, text).map_err(broken)?
             }
             Err(error) if error.is_not_found() => {
                 Settings { content: Json::Object(Object::new()), places: BTreeMap::new() }
             }
-            Err(error) => return Err(Failure::new(codes::FILE_ERROR, format!("`{file}`: {}", error.kind))),
+            Err(error) => {
+                return Err(Failure::new(ErrorCode::FileError, format!("`{file}`: {}", error.kind)));
+            }
         };
         for (key, place) in &read.places {
             let line = place.line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"));
@@ -173,7 +176,7 @@ fn sandbox(context: &Context<'_>) -> Result<Option<String>, String> {
 
 #[cfg(test)]
 mod tests {
-    use brigade_core::Json;
+    use brigade_core::{ErrorCode, Json};
     use brigade_fs::Fs as _;
 
     use crate::stored::testing::Bench;
@@ -207,7 +210,7 @@ mod tests {
         assert_eq!(content.get("gateway").unwrap().get("list"), Some(&Json::from("full")));
         assert!(!content.to_compact().contains("ghp_0123456789"), "{}", content.to_compact());
         bench.fs.write_atomic(&path, b"= 1", brigade_fs::FileMode::Private).unwrap();
-        assert_eq!(bench.code("agent:ada", "system.config", "{}"), "config_invalid");
+        assert_eq!(bench.code("agent:ada", "system.config", "{}"), ErrorCode::ConfigInvalid);
     }
 
     #[test]

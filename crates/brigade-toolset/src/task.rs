@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use brigade_access::FlowRights;
 use brigade_access::builtin::{Fact, PathProblem, PathUse};
 use brigade_call::Judgement;
-use brigade_core::{Fingerprint, Json, Timestamp, codes, reasons};
+use brigade_core::{ErrorCode, Fingerprint, Json, Timestamp};
 use brigade_db::executions::{Execution, ExecutionEnd, ExecutionStatus, NewExecution, Parent};
 use brigade_db::flows::{Flow, FlowStatus};
 use brigade_db::manifests::{DeployedManifest, Revision};
@@ -160,7 +160,7 @@ struct HandoffArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new(codes::NOT_FOUND, "there is no such execution")
+    Failure::new(ErrorCode::NotFound, "there is no such execution")
 }
 
 /// Ends the executions that one execution began, recursively.
@@ -202,7 +202,7 @@ impl<'a> Context<'a> {
         self.tasks.ok_or_else(|| {
             let message =
                 format!("no worker is configured ({}): {}", Fact::Worker.as_str(), Fact::Worker.remedy());
-            Failure::new(reasons::NOT_AVAILABLE_HERE, message)
+            Failure::new(ErrorCode::NotAvailableHere, message)
         })
     }
 }
@@ -236,7 +236,7 @@ pub(crate) fn find_task(id: &str, context: &Context<'_>) -> Result<Execution, Fa
 fn short(name: &str, text: Option<&str>) -> Result<(), Failure> {
     match text {
         Some(text) if MAX_TEXT < text.len() => {
-            Err(Failure::new(codes::TOO_LONG, format!("`{name}` has at most {} KiB", MAX_TEXT >> 10)))
+            Err(Failure::new(ErrorCode::TooLong, format!("`{name}` has at most {} KiB", MAX_TEXT >> 10)))
         }
         Some(_) | None => Ok(()),
     }
@@ -251,14 +251,14 @@ fn check_input(agent: &Agent, input: &Json) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(
-        codes::INVALID_INPUT,
+        ErrorCode::InvalidInput,
         format!("the input does not match the schema of the agent: {}", said.join("; ")),
     ))
 }
 
 fn agent_of(revision: &Revision) -> Result<Agent, Failure> {
     let read = without_faults::<Agent>(&revision.text)?;
-    read.manifest.ok_or_else(|| Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"))
+    read.manifest.ok_or_else(|| Failure::new(ErrorCode::InvalidManifest, "the manifest has faults"))
 }
 
 /// A checked task that can start.
@@ -276,7 +276,7 @@ struct PreparedTask {
 fn ready(args: ExecuteArgs, context: &Context<'_>) -> Result<PreparedTask, Failure> {
     short("intent", args.intent.as_deref())?;
     let tasks = context.workers()?;
-    let none = || Failure::new(codes::NOT_FOUND, "there is no such agent");
+    let none = || Failure::new(ErrorCode::NotFound, "there is no such agent");
     crate::shipped::deploy_chat(context, &args.agent_id)?;
     let store = context.stored()?.ok_or_else(none)?;
     let (manifest, revision) = store.manifest(KIND, &args.agent_id, args.version.as_deref())?;
@@ -320,7 +320,7 @@ fn write_down(
 fn begin(execution: Execution, ready: &PreparedTask, context: &Context<'_>) -> Result<Execution, Failure> {
     let workers = context.workers()?;
     if let Err(failure) = unbroken(|| workers.begin(&execution, &ready.agent, ready.root.as_deref())) {
-        let error = Some((failure.code, failure.message.as_str()));
+        let error = Some((failure.code.as_str(), failure.message.as_str()));
         let ending = ExecutionEnd { status: ExecutionStatus::Failed, error };
         context.store()?.end_execution(&execution.id, &ending, context.clock.now())?;
         return Err(failure.data([("execution_id", Json::from(execution.id))]));
@@ -351,7 +351,7 @@ fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let execution = find_task(&execution_id, context)?;
     if execution.status.is_over() {
         let message = format!("the execution is already {}", execution.status);
-        return Err(Failure::new(codes::ALREADY_ENDED, message));
+        return Err(Failure::new(ErrorCode::AlreadyEnded, message));
     }
     end(&execution, context)?;
     Ok(Output::from_result(&CancelResult { execution_id, cancelled: true }))
@@ -435,7 +435,7 @@ fn message(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let MessageArgs { execution_id, text } = arguments(input)?;
     short("text", Some(&text))?;
     if text.trim().is_empty() {
-        return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`text` is blank"));
+        return Err(Failure::new(ErrorCode::InvalidArguments, "`text` is blank"));
     }
     find_task(&execution_id, context)?;
     let (text, author) = (context.redactor.redact_str(&text), context.owner());
@@ -603,8 +603,8 @@ pub(crate) mod tests {
         bench.call("agent.create", &deploy);
         let ada = |tool: &str, args: &str| call(&bench, &tasks, "agent:ada", tool, args);
         let code = |tool: &str, args: &str| ada(tool, args).unwrap_err().code;
-        assert_eq!(code("task.execute", r#"{"agent_id": "nobody"}"#), "not_found");
-        assert_eq!(code("task.execute", r#"{"agent_id": "greeter"}"#), "invalid_input");
+        assert_eq!(code("task.execute", r#"{"agent_id": "nobody"}"#), ErrorCode::NotFound);
+        assert_eq!(code("task.execute", r#"{"agent_id": "greeter"}"#), ErrorCode::InvalidInput);
         let started =
             ada("task.execute", r#"{"agent_id": "greeter", "input": {"who": "Bob"}, "intent": "Greet"}"#)
                 .unwrap();
@@ -614,13 +614,13 @@ pub(crate) mod tests {
         assert_eq!(text(&ada("task.status", &of).unwrap(), "status"), "pending");
         for tool in ["task.status", "task.cancel", "task.logs", "task.wait", "agent.wait", "task.remove"] {
             let other = call(&bench, &tasks, "agent:bob", tool, &of);
-            assert_eq!(other.unwrap_err().code, "not_found", "{tool}");
+            assert_eq!(other.unwrap_err().code, ErrorCode::NotFound, "{tool}");
         }
         assert_eq!(
             code("task.wait", &format!(r#"{{"execution_id": "{id}", "timeout_seconds": 0}}"#)),
-            "invalid_arguments"
+            ErrorCode::InvalidArguments
         );
-        assert_eq!(code("task.remove", &of), "not_ended");
+        assert_eq!(code("task.remove", &of), ErrorCode::NotEnded);
         ada("task.message", &format!(r#"{{"execution_id": "{id}", "text": "Be polite"}}"#)).unwrap();
         let next = ada(
             "task.handoff",
@@ -628,13 +628,13 @@ pub(crate) mod tests {
         );
         let next = text(&next.unwrap(), "execution_id").to_owned();
         assert_eq!(text(&ada("task.wait", &of).unwrap(), "status"), "cancelled");
-        assert_eq!(code("task.cancel", &of), "already_ended");
+        assert_eq!(code("task.cancel", &of), ErrorCode::AlreadyEnded);
         let listed = ada("task.list", "{}").unwrap();
         assert_eq!(text(&listed.get("executions").unwrap().as_array().unwrap()[0], "id"), next);
         let logs = ada("task.logs", &format!(r#"{{"execution_id": "{id}", "limit": 1}}"#)).unwrap();
         assert_eq!(logs.get("total"), Some(&Json::from(3)));
         ada("task.remove", &of).unwrap();
-        assert_eq!(code("task.status", &of), "not_found");
+        assert_eq!(code("task.status", &of), ErrorCode::NotFound);
         // A hand-off replaces the task that it ends, and keeps its parent.
         let store = bench.with_tasks("agent:ada", Some(&tasks), |context| context.store().unwrap());
         let greeter = store.manifest(KIND, "greeter", None).unwrap();
@@ -666,7 +666,7 @@ pub(crate) mod tests {
         // Without a worker, no task starts.
         assert_eq!(
             bench.code("agent:ada", "task.execute", r#"{"agent_id": "greeter"}"#),
-            "not_available_here"
+            ErrorCode::NotAvailableHere
         );
     }
 }

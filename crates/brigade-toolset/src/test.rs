@@ -1,7 +1,7 @@
 //! Test suites: tools of the catalog with the category `test`. A run is a call of the tool, with a separate plan,
 //! approval and receipt.
 
-use brigade_core::{Json, Object, Timestamp, codes};
+use brigade_core::{ErrorCode, Json, Object, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::{Calls, FurtherCall};
@@ -26,7 +26,7 @@ fn suite<'a>(input: &Json, context: &Context<'a>) -> Result<(&'a dyn Calls, Stri
     let calls = context.further()?;
     match context.suites.contains(&suite) && calls.shows(&suite) {
         true => Ok((calls, suite)),
-        false => Err(Failure::new(codes::NOT_FOUND, "there is no such test suite")),
+        false => Err(Failure::new(ErrorCode::NotFound, "there is no such test suite")),
     }
 }
 
@@ -103,9 +103,9 @@ fn stop(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
     Err(match is_elsewhere {
         Some(id) => Failure::new(
-            codes::RUNS_ELSEWHERE,
+            ErrorCode::RunsElsewhere,
             format!("call {id} of the suite runs in another process that did not end it"),
         ),
-        None => Failure::new(codes::NOT_RUNNING, "you have no running call of this suite"),
+        None => Failure::new(ErrorCode::NotRunning, "you have no running call of this suite"),
     })
 }

@@ -1,7 +1,7 @@
 //! The todo list of a session: `todo.*`.
 
 use brigade_access::LiveSession;
-use brigade_core::{Json, codes, reasons};
+use brigade_core::{ErrorCode, Json};
 use brigade_db::todos::{Todo, TodoStatus};
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ fn session<'a>(context: &Context<'a>) -> Result<&'a str, Failure> {
     context
         .session
         .map(LiveSession::id)
-        .ok_or_else(|| Failure::new(codes::NO_SESSION, "only the session of an agent has a list"))
+        .ok_or_else(|| Failure::new(ErrorCode::NoSession, "only the session of an agent has a list"))
 }
 
 #[derive(Serialize)]
@@ -67,7 +67,7 @@ impl From<Vec<Todo>> for TodoList {
 fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let session = session(context)?;
     let WriteArgs { todos } = arguments(input)?;
-    let invalid = |message: String| Failure::new(reasons::INVALID_ARGUMENTS, message);
+    let invalid = |message: String| Failure::new(ErrorCode::InvalidArguments, message);
     let mut list = Vec::with_capacity(todos.len());
     for (index, given) in todos.into_iter().enumerate() {
         let number = index + 1;
@@ -113,11 +113,11 @@ mod tests {
         assert_eq!((text(&todos[0], "id"), text(&todos[1], "id")), ("1", "b"));
         assert!(!text(&todos[1], "content").contains("ghp_0123456789"));
         for (args, code) in [
-            (r#"{"todos": [{"content": "x", "status": "later"}]}"#, "invalid_arguments"),
-            (r#"{"todos": [{"status": "pending"}]}"#, "invalid_arguments"),
+            (r#"{"todos": [{"content": "x", "status": "later"}]}"#, ErrorCode::InvalidArguments),
+            (r#"{"todos": [{"status": "pending"}]}"#, ErrorCode::InvalidArguments),
             (
                 r#"{"todos": [{"id": "a", "text": "x", "status": "pending"}, {"id": "a", "text": "y", "status": "pending"}]}"#,
-                "duplicate_id",
+                ErrorCode::DuplicateId,
             ),
         ] {
             assert_eq!(bench.code("agent:ada", "todo.write", args), code, "{args}");

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brigade_core::{Fingerprint, Json, Timestamp, codes, reasons};
+use brigade_core::{ErrorCode, Fingerprint, Json, Timestamp};
 use brigade_db::volumes::{Volume, VolumeEntry, VolumeFiles};
 use brigade_fs::FileKind;
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ struct WriteArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new(codes::NOT_FOUND, "there is no such volume")
+    Failure::new(ErrorCode::NotFound, "there is no such volume")
 }
 
 /// How the files of a volume are used.
@@ -224,7 +224,7 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { volume_id } = arguments(input)?;
     if crate::git::uses_volume(context, &volume_id)? {
         let message = "the volume holds the files of a repository; `git.delete` deletes both";
-        return Err(Failure::new(codes::IN_USE, message));
+        return Err(Failure::new(ErrorCode::InUse, message));
     }
     let mut gone = Vec::new();
     if let Ok(files) = files(context, &volume_id, VolumeAccess::Read) {
@@ -295,7 +295,7 @@ fn read_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
     let (content, encoding) = match (encoding.as_str(), String::from_utf8(bytes)) {
         ("base64", Ok(text)) => (STANDARD.encode(text), "base64"),
         ("utf8", Err(_)) => {
-            return Err(Failure::new(codes::NOT_UTF8, "the file is not UTF-8; read it as base64"));
+            return Err(Failure::new(ErrorCode::NotUtf8, "the file is not UTF-8; read it as base64"));
         }
         (_, Ok(text)) => (text, "utf8"),
         (_, Err(error)) => (STANDARD.encode(error.as_bytes()), "base64"),
@@ -308,7 +308,7 @@ fn write_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
     let bytes = match encoding.as_str() {
         "base64" => STANDARD
             .decode(&content)
-            .map_err(|_| Failure::new(reasons::INVALID_ARGUMENTS, "`content` is not base64"))?,
+            .map_err(|_| Failure::new(ErrorCode::InvalidArguments, "`content` is not base64"))?,
         _ => content.into_bytes(),
     };
     let files = files(context, &volume_id, VolumeAccess::Change)?;
@@ -362,15 +362,15 @@ mod tests {
         assert_eq!((text(&read, "content"), text(&read, "encoding")), ("/wA=", "base64"));
         assert_eq!(
             bench.code("agent:ada", "file.read", &args(r#""path": "bin", "encoding": "utf8""#)),
-            "not_utf8"
+            ErrorCode::NotUtf8
         );
         let quota = bench.call("volume.quota", "{}");
         assert_eq!(quota.get("total_bytes_used"), Some(&Json::from(7)));
         let long = args(&format!(r#""path": "x", "content": "{}""#, "x".repeat(41)));
-        assert_eq!(bench.code("agent:ada", "file.write", &long), "file_too_large");
+        assert_eq!(bench.code("agent:ada", "file.write", &long), ErrorCode::FileTooLarge);
         assert_eq!(
             bench.code("agent:ada", "volume.create", r#"{"label": "more", "size_limit_bytes": 1}"#),
-            "quota_exceeded"
+            ErrorCode::QuotaExceeded
         );
         bench.call("file.mkdir", &args(r#""path": "c""#));
         let names: Vec<String> = bench
@@ -391,13 +391,13 @@ mod tests {
             ("file.list", r#""path": """#),
             ("file.delete", r#""path": "bin""#),
         ] {
-            assert_eq!(bench.code("agent:bob", tool, &args(rest)), "not_found", "{tool}");
+            assert_eq!(bench.code("agent:bob", tool, &args(rest)), ErrorCode::NotFound, "{tool}");
         }
         assert_eq!(
             bench.code("agent:bob", "volume.delete", &format!(r#"{{"volume_id": "{id}"}}"#)),
-            "not_found"
+            ErrorCode::NotFound
         );
         bench.call("volume.delete", &format!(r#"{{"volume_id": "{id}"}}"#));
-        assert_eq!(bench.code("agent:ada", "file.read", &args(r#""path": "bin""#)), "not_found");
+        assert_eq!(bench.code("agent:ada", "file.read", &args(r#""path": "bin""#)), ErrorCode::NotFound);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use brigade_core::{Json, Object, codes, reasons};
+use brigade_core::{ErrorCode, Json, Object};
 use brigade_db::executions::Execution;
 use brigade_db::flows::Flow;
 use serde::Deserialize;
@@ -59,7 +59,7 @@ fn wait(input: &Json, context: &Context<'_>) -> Result<(WaitTarget, bool), Failu
     let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
     if timeout_seconds < 1 || poll_interval_seconds < 1 {
         let message = "`timeout_seconds` and `poll_interval_seconds` must be at least 1";
-        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
+        return Err(Failure::new(ErrorCode::InvalidArguments, message));
     }
     let patience = Duration::from_secs(timeout_seconds.min(MAX_WAIT_SECONDS).unsigned_abs());
     let begun = context.clock.now();
@@ -70,7 +70,10 @@ fn wait(input: &Json, context: &Context<'_>) -> Result<(WaitTarget, bool), Failu
             return Ok((awaited, true));
         }
         if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
-            return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the execution continues"));
+            return Err(Failure::new(
+                ErrorCode::Cancelled,
+                "the call was cancelled; the execution continues",
+            ));
         }
         context.workers()?.await_change(POLL_INTERVAL.min(patience.saturating_sub(waited)));
         awaited = WaitTarget::find(&execution_id, context)?;

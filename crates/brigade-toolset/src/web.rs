@@ -14,7 +14,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use brigade_core::{Json, codes};
+use brigade_core::{ErrorCode, Json};
 use brigade_policy::WebUrl;
 use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             Ok(page) => break page?,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::new(codes::FETCH_FAILED, "the page could not be fetched"));
+                return Err(Failure::new(ErrorCode::FetchFailed, "the page could not be fetched"));
             }
         }
     };
@@ -81,7 +81,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if !is_text(&kind, &page) {
         let message = "the page is not text";
         return Err(
-            Failure::new(codes::NOT_TEXT, message).data([("content_type", Json::from(page.content_type))])
+            Failure::new(ErrorCode::NotText, message).data([("content_type", Json::from(page.content_type))])
         );
     }
     let text = text_of(&page, is_html);

@@ -8,7 +8,7 @@ mod scope;
 mod semantic;
 mod steps;
 
-use brigade_core::{Json, reasons};
+use brigade_core::{ErrorCode, Json};
 use brigade_db::manifests::DeployedManifest;
 use brigade_manifest::{Isolation, Workflow, read};
 use serde::{Deserialize, Serialize};
@@ -109,14 +109,14 @@ fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
                  (runner.container); use `inherit` or `process`",
                 isolation.as_str()
             );
-            return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
+            return Err(Failure::new(ErrorCode::NotAvailableHere, message));
         }
         if state.volumes.as_ref().is_some_and(|volumes| !volumes.is_empty()) {
             let message = format!(
                 "spec.states.{name}.volumes are mounts of a container, but this machine runs no containers \
                  (runner.container); states work in the workspace"
             );
-            return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
+            return Err(Failure::new(ErrorCode::NotAvailableHere, message));
         }
         let is_bound = |value: &String| value.is_empty() || value == "true";
         if let Some((variable, _)) = state.env.iter().flatten().find(|(_, value)| !is_bound(value)) {
@@ -124,7 +124,7 @@ fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
                 "spec.states.{name}.env.{variable} has a value; only policy.toml binds variables (`env_bindings`), so \
                  leave the value empty here"
             );
-            return Err(Failure::new(reasons::ARGUMENT_REFUSED, message));
+            return Err(Failure::new(ErrorCode::ArgumentRefused, message));
         }
     }
     Ok(())
@@ -170,7 +170,7 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             Some(scope) => Some(scope),
             None => {
                 let message = format!("`scope` must be visible or one of {}", scope::Scope::EXPECTED);
-                return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
+                return Err(Failure::new(ErrorCode::InvalidArguments, message));
             }
         },
     };
@@ -246,15 +246,15 @@ mod tests {
         assert_eq!(text(&listed.get("workflows").unwrap().as_array().unwrap()[0], "initial_state"), "A");
         let exported = bench.call("workflow.export", r#"{"name": "greet"}"#);
         assert_eq!(text(&exported, "manifest_yaml"), GREET);
-        assert_eq!(bench.code("agent:ada", "agent.export", r#"{"name": "greet"}"#), "not_found");
-        assert_eq!(bench.code("agent:bob", "workflow.create", &deploy(GREET)), "name_taken");
-        assert_eq!(bench.code("agent:bob", "workflow.update", &deploy(GREET)), "version_taken");
+        assert_eq!(bench.code("agent:ada", "agent.export", r#"{"name": "greet"}"#), ErrorCode::NotFound);
+        assert_eq!(bench.code("agent:bob", "workflow.create", &deploy(GREET)), ErrorCode::NameTaken);
+        assert_eq!(bench.code("agent:bob", "workflow.update", &deploy(GREET)), ErrorCode::VersionTaken);
         let found = bench.call("workflow.search", r#"{"query": "greeting twice"}"#);
         assert_eq!(found.get("total"), Some(&Json::from(1)));
         let ignored = bench.call("workflow.list", r#"{"user_id": "ada", "tenant_id": "other"}"#);
         assert_eq!(ignored, listed, "they change nothing");
         bench.call("workflow.delete", r#"{"name": "greet"}"#);
-        assert_eq!(bench.code("agent:ada", "workflow.export", r#"{"name": "greet"}"#), "not_found");
+        assert_eq!(bench.code("agent:ada", "workflow.export", r#"{"name": "greet"}"#), ErrorCode::NotFound);
     }
 
     #[test]
@@ -275,12 +275,15 @@ mod tests {
             Some("spec.states.A.transitions[1].target")
         );
         let docker = GREET.replace("agent: greeter", "agent: greeter, isolation: docker");
-        assert_eq!(bench.code("agent:ada", "workflow.create", &deploy(&docker)), "not_available_here");
+        assert_eq!(bench.code("agent:ada", "workflow.create", &deploy(&docker)), ErrorCode::NotAvailableHere);
         let judged = Json::object([
             ("manifest_yaml", Json::from(GREET)),
             ("judge_agents", Json::from(vec![Json::from("judge")])),
             ("min_score", Json::from(1)),
         ]);
-        assert_eq!(bench.code("agent:ada", "workflow.create", &judged.to_compact()), "not_available_here");
+        assert_eq!(
+            bench.code("agent:ada", "workflow.create", &judged.to_compact()),
+            ErrorCode::NotAvailableHere
+        );
     }
 }

@@ -8,7 +8,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use brigade::core::json::write_document;
-use brigade::{Error, ErrorKind, codes};
+use brigade::{Error, ErrorCode, ErrorKind};
 use serde::Serialize;
 
 use crate::page::Page;
@@ -52,7 +52,7 @@ pub(crate) fn document<T: Serialize>(value: &T) -> Response {
 pub(crate) fn failed(page: &Page, error: &Error) -> Response {
     let status = match error.kind() {
         ErrorKind::NotFound => StatusCode::NOT_FOUND,
-        ErrorKind::Refused if error.code() == codes::INSIDE_A_RUN.as_str() => StatusCode::FORBIDDEN,
+        ErrorKind::Refused if error.code() == ErrorCode::InsideARun => StatusCode::FORBIDDEN,
         ErrorKind::Refused | ErrorKind::Ambiguous | ErrorKind::InvalidConfig => StatusCode::CONFLICT,
         ErrorKind::Usage => StatusCode::UNPROCESSABLE_ENTITY,
         // The environment or the disk.

@@ -14,7 +14,7 @@ use axum::http::{HeaderValue, Request, StatusCode};
 use axum::response::Response;
 use brigade::profile::Token;
 use brigade::{
-    CancelToken, Error, ErrorKind, PeerAddress, ServedPage, Workspace, codes, listener_of, random_bytes,
+    CancelToken, Error, ErrorCode, ErrorKind, PeerAddress, ServedPage, Workspace, listener_of, random_bytes,
 };
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -156,7 +156,7 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Error {
     }
     let holder = listener_of(&address.to_string()).unwrap_or_else(|| "another process".to_owned());
     let message = format!("{address} is taken by {holder}");
-    Error::new(ErrorKind::Environment, message).coded(codes::ADDRESS_TAKEN)
+    Error::new(ErrorKind::Environment, message).coded(ErrorCode::AddressTaken)
 }
 
 async fn accept(listener: &tokio::net::TcpListener, page: Arc<Page>, router: Router) {
@@ -216,7 +216,7 @@ async fn is_of_a_run(page: Arc<Page>, peer: PeerAddress) -> bool {
 
 fn inside_a_run() -> Error {
     let message = "a program of a run made this connection, and only a person outside of runs decides";
-    Error::new(ErrorKind::Refused, message).coded(codes::INSIDE_A_RUN)
+    Error::new(ErrorKind::Refused, message).coded(ErrorCode::InsideARun)
 }
 
 async fn answer(page: &Page, router: &mut Router, request: Request<Incoming>) -> Response {

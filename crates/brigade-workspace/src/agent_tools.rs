@@ -12,9 +12,8 @@ use brigade_access::{
 };
 use brigade_call::Caller;
 use brigade_catalog::{Family, Reads, Tool};
-use brigade_core::codes::{self, ErrorCode};
 use brigade_core::parallel::in_parts;
-use brigade_core::{ConfigIssue, Json, Place, Severity};
+use brigade_core::{ConfigIssue, ErrorCode, Json, Place, Severity};
 use brigade_fs::{Fs, FsError};
 use brigade_policy::approval::{ApprovalNeed, ArgumentCheck};
 use brigade_policy::{Blocker, RiskLevel, Standing};
@@ -89,8 +88,8 @@ fn bytes_of(fs: &dyn Fs, trust: &TrustStore, file: &str) -> Result<Option<Vec<u8
 /// Returns the code of an error because of these issues of gateway.toml and profiles.toml.
 pub fn agents_error_code(issues: &[ConfigIssue]) -> ErrorCode {
     match issues.iter().any(ConfigIssue::is_tracked) {
-        true => codes::TRACKED_STATE,
-        false => codes::GATEWAY_CONFIG_INVALID,
+        true => ErrorCode::TrackedState,
+        false => ErrorCode::GatewayConfigInvalid,
     }
 }
 

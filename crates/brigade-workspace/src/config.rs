@@ -14,7 +14,7 @@ use brigade_call::{
 };
 use brigade_catalog::{Catalog, Family, Level, Reads, Runtimes, Tool, ToolLookupError};
 use brigade_cmdline::{Argv, PACKAGE_FILES, find_program, is_found_beside, is_loaded_from};
-use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity, reasons};
+use brigade_core::{ConfigIssue, Dialect, ErrorCode, Hint, Json, Place, Severity};
 use brigade_exec::ways_to_root;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_policy::{Blocker, ErrorLine, Policy, PolicyState, Reads as ReadMode, SandboxMode, ShellUse};
@@ -121,7 +121,7 @@ fn learn(host: &Host<'_>, facts: &mut PlanFacts<'_>, approved: Option<&[String]>
     });
     if let Err(error) = bound {
         let message = format!("code that earlier runs used cannot be read: {error}");
-        facts.decision.blockers.push(Blocker::new(reasons::CODE_NOT_BOUND, message).field("command"));
+        facts.decision.blockers.push(Blocker::new(ErrorCode::CodeNotBound, message).field("command"));
     }
 }
 
@@ -293,7 +293,7 @@ impl Config {
         let id = facts.tool.id.as_str();
         let root = facts.session.as_ref().and_then(|session| session.root_of(id));
         if let Err(none) = host.files(root) {
-            facts.decision.blockers.push(Blocker::new(none, none.to_string()));
+            facts.decision.blockers.push(Blocker::new(none.code(), none.to_string()));
         } else if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
             known.named = names.named(host, self, &facts.caller, root, id, args);
         }

@@ -10,7 +10,7 @@ use crate::{Digests, Host, Memory, Names, SourceFiles, TrustStore};
 use brigade_access::LiveSession;
 use brigade_call::{Caller, Paths};
 use brigade_catalog::edit::OnExisting;
-use brigade_core::{Clock, ErrorKind, NeutralWords, StepFormatter, SystemClock, Timestamp, codes};
+use brigade_core::{Clock, ErrorCode, ErrorKind, NeutralWords, StepFormatter, SystemClock, Timestamp};
 use brigade_exec::HostEnvironment;
 use brigade_fs::{CancelReading, Fs, WorkspaceKey};
 use brigade_policy::Failure;
@@ -192,7 +192,7 @@ impl WorkspaceContext {
             return Ok(());
         }
         let message = "a program of a run asked for this, and only a person outside of runs decides";
-        Err(Failure::new(ErrorKind::Refused, message).coded(codes::INSIDE_A_RUN))
+        Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::InsideARun))
     }
 
     /// Returns the workspace path for reports.

@@ -8,7 +8,7 @@ use brigade_call::{
     ArgsProblem, Call, CallSession, Caller, MissingTool, Plan, Receipt, install_command, plan_missing,
 };
 use brigade_catalog::Tool;
-use brigade_core::{ErrorKind, Json, NextStep, Object, codes};
+use brigade_core::{ErrorCode, ErrorKind, Json, NextStep, Object};
 use brigade_exec::OpenedProgram;
 use brigade_policy::{Blocker, CallKind, Failure, PolicyState};
 use brigade_projection::ProjectionItem;
@@ -238,7 +238,7 @@ pub fn plan_of(
     };
     let reason = Blocker {
         hint: error.hints().first().cloned(),
-        ..Blocker::new(codes::TOOL_MISSING, error.to_string())
+        ..Blocker::new(ErrorCode::ToolMissing, error.to_string())
     };
     let reader = FactReader::new(context.host(), config);
     let missing = reader.missing(load::shown_id(tool_id), reason, context.caller.clone());
@@ -269,7 +269,7 @@ pub fn telling_values(context: &WorkspaceContext) -> Vec<SecretValue> {
 pub fn clean_reason(context: &WorkspaceContext, reason: &str) -> Result<String, Failure> {
     let reason = reason.trim();
     if reason.is_empty() {
-        let error = Failure::new(ErrorKind::Usage, "a reason is needed").coded(codes::REASON_NEEDED);
+        let error = Failure::new(ErrorKind::Usage, "a reason is needed").coded(ErrorCode::ReasonNeeded);
         return Err(error.hint(NextStep::GiveReason));
     }
     Ok(Redactor::new(&telling_values(context)).for_settings().redact_str(reason))

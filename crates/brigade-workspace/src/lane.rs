@@ -4,8 +4,7 @@ use std::fmt::{self, Display};
 use std::time::Duration;
 
 use brigade_access::{LANES, lane_entry_lock, lane_of};
-use brigade_core::ErrorKind;
-use brigade_core::codes::{self, Code, ErrorCode};
+use brigade_core::{ErrorCode, ErrorKind};
 use brigade_fs::{DiskFs, FileKind, Fs, FsError, Location, Lock, RelPath};
 use brigade_policy::{Blocker, Failure};
 
@@ -38,18 +37,12 @@ pub enum LaneError {
     NoWorktree,
 }
 
-impl Code for LaneError {
-    fn as_code(&self) -> &'static str {
-        self.code().as_code()
-    }
-}
-
 impl LaneError {
     /// Returns the code of the refusal.
     pub fn code(self) -> ErrorCode {
         match self {
-            LaneError::Gone => codes::ARCHIVED,
-            LaneError::NoWorktree => codes::UNSAFE_REPOSITORY,
+            LaneError::Gone => ErrorCode::Archived,
+            LaneError::NoWorktree => ErrorCode::UnsafeRepository,
         }
     }
 }
@@ -68,7 +61,7 @@ impl Display for LaneError {
 /// Converts the problem into the refusal of a call.
 impl From<LaneError> for Failure {
     fn from(none: LaneError) -> Failure {
-        let reason = Blocker::new(none, none.to_string());
+        let reason = Blocker::new(none.code(), none.to_string());
         Failure::new(ErrorKind::Refused, "the call is blocked").because([reason])
     }
 }

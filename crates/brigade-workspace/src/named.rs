@@ -9,7 +9,7 @@ use brigade_call::{BoundBy, CodeFacts, PlanFacts, no_home};
 use brigade_catalog::{Family, Tool};
 use brigade_cmdline::{ChosenCode, what_it_reads};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, reasons};
+use brigade_core::{ErrorCode, Fingerprint};
 use brigade_exec::{
     PatternMatches, PatternUse, check_pattern, file_fingerprint, links_on, matching_files, plain_folder,
 };
@@ -105,13 +105,13 @@ impl NamedFiles {
                     "name the file to run in `command`",
                 ),
             };
-            let blocker = Blocker::new(reasons::CODE_NOT_BOUND, message).at(tool.place_of("command"));
+            let blocker = Blocker::new(ErrorCode::CodeNotBound, message).at(tool.place_of("command"));
             blocker.field("command").hint(hint)
         };
         let missing =
             self.missing.iter().map(|script| missing_script(tool, script, self.near.as_deref(), home));
         let refused = self.refused.iter().map(|(field, why)| {
-            Blocker::new(reasons::CODE_NOT_BOUND, why.clone())
+            Blocker::new(ErrorCode::CodeNotBound, why.clone())
                 .at(tool.place_of(field))
                 .field(field.as_str())
                 .hint("name fewer files, below the workspace")
@@ -137,7 +137,7 @@ pub(crate) fn missing_script(tool: &Tool, script: &str, near: Option<&str>, home
     let hint = no_home(&shown, home)
         .or(near)
         .unwrap_or_else(|| "create it, or name another one in `command`".to_owned());
-    Blocker::new(reasons::SCRIPT_NOT_FOUND, message).at(tool.place_of("command")).field("command").hint(hint)
+    Blocker::new(ErrorCode::ScriptNotFound, message).at(tool.place_of("command")).field("command").hint(hint)
 }
 
 /// Reads the files that an approval of a command binds: files that its words name, its programs, targets of links of

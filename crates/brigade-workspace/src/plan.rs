@@ -12,7 +12,7 @@ use brigade_call::{
 use brigade_catalog::{Catalog, FIELDS_FOR_CALLS, SCHEMA, Tool};
 use brigade_cmdline::{ChosenCode, chooses_code};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity, reasons};
+use brigade_core::{ConfigIssue, ErrorCode, Hint, Json, NextStep, Severity};
 use brigade_exec::OpenedProgram;
 use brigade_fs::FsError;
 use brigade_policy::{
@@ -152,7 +152,7 @@ impl<'c> FactReader<'_, 'c> {
         let shell = config.policy.policy().map_or(ShellUse::Never, Policy::shell_use);
         let is_text = shell == ShellUse::Approved && is_for_shell(tool);
         if is_text {
-            decision.blockers.retain(|blocker| blocker.code != reasons::POLICY_INLINE_CODE.as_str());
+            decision.blockers.retain(|blocker| blocker.code != ErrorCode::PolicyInlineCode);
         }
         let behind_links = behind_links(&self.host, tool);
         // Calls of agents use kept servers.
@@ -169,8 +169,7 @@ impl<'c> FactReader<'_, 'c> {
             files.code.chosen = files.chosen.take().or_else(linked);
         }
         // The interpreter is a link with another name, and gets code as a word.
-        let is_refused =
-            decision.blockers.iter().any(|blocker| blocker.code == reasons::POLICY_INLINE_CODE.as_str());
+        let is_refused = decision.blockers.iter().any(|blocker| blocker.code == ErrorCode::PolicyInlineCode);
         if let Some(rule) = config.policy.refuses_inline_code().filter(|_| !is_refused && !is_text) {
             let linked = behind_links.iter().find_map(|argv| refuse_inline_code(argv, &rule));
             decision.blockers.extend(linked);
@@ -435,7 +434,7 @@ pub(crate) fn misspelt_of<'c>(catalog: &'c Catalog, tool: &Tool) -> BTreeMap<&'s
 pub(crate) fn newer_schema(catalog: &Catalog, tool: &Tool) -> Option<Blocker> {
     let place = catalog.newer_schema(tool)?;
     let message = format!("{} uses a newer schema than {SCHEMA}; its tools cannot run", place.file);
-    let blocker = Blocker::new(reasons::CATALOG_SCHEMA_NEWER, message).at(place.clone()).field("schema");
+    let blocker = Blocker::new(ErrorCode::CatalogSchemaNewer, message).at(place.clone()).field("schema");
     Some(blocker.hint("use a newer version of Brigade for this file"))
 }
 
@@ -450,7 +449,7 @@ fn projection_facts(items: &[ProjectionItem]) -> ProjectionFacts {
             item.status.as_str(),
             escape_terminal(path)
         );
-        Blocker::new(reasons::PROJECTION, message)
+        Blocker::new(ErrorCode::Projection, message)
             .field(format!("projections.{}", item.harness))
             .hint(Hint::to("replace it", NextStep::ApplyForced(item.tool_id.to_string())))
     });

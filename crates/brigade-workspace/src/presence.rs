@@ -10,7 +10,7 @@ use brigade_catalog::{
     Answer, Need, ObservedPresence, PathTest, Presence, Reason, Runtime, Runtimes, Tool, needs, presence,
 };
 use brigade_cmdline::{Argv, find_program, missing_script};
-use brigade_core::reasons;
+use brigade_core::ErrorCode;
 use brigade_fs::{FileKind, Metadata};
 
 use crate::checks::{KeptCheck, KeptChecks, ToolProgram};
@@ -92,7 +92,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         let missing = row.map(|row| config.missing_here(host, row, &self.known)).unwrap_or_default();
         let missing = missing.into_iter().filter(|fact| *fact != Fact::Identity);
         let reason = |fact: Fact| Reason {
-            code: reasons::NOT_AVAILABLE_HERE.as_str(),
+            code: ErrorCode::NotAvailableHere.as_str(),
             message: format!("it needs the fact `{}`, which does not hold here", fact.as_str()),
             hint: Some(fact.remedy().into()),
         };

@@ -12,7 +12,7 @@ use brigade_call::{
     plan, standing_blockers,
 };
 use brigade_catalog::{Family, Tool};
-use brigade_core::{Json, JsonError, Place, reasons};
+use brigade_core::{ErrorCode, Json, JsonError, Place};
 use brigade_policy::approval::{ApprovalNeed, ArgumentCheck, ReviewState};
 use brigade_policy::{Blocker, CallFacts, PolicyDecision, decide};
 use brigade_projection::summarise;
@@ -76,7 +76,7 @@ pub(crate) enum Visibility {
 /// Returns the blocker for an invalid output schema.
 fn broken_output_schema(tool: &Tool, error: &JsonError) -> Blocker {
     let path = tool.output_schema_path.as_deref().unwrap_or_default();
-    Blocker::new(reasons::INVALID_OUTPUT_SCHEMA, format!("the output schema `{path}` is not JSON: {error}"))
+    Blocker::new(ErrorCode::InvalidOutputSchema, format!("the output schema `{path}` is not JSON: {error}"))
         .at(Place::at(path, error.line, error.column))
         .field("output_schema_path")
 }
@@ -131,7 +131,7 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         }
         let (against, texts) = self.against(tool);
         let Ok(need) = self.visible(tool, &against, texts.check, &self.reviewed(tool)) else {
-            let is_absence = |blocker: &Blocker| blocker.is(reasons::NOT_AVAILABLE_HERE);
+            let is_absence = |blocker: &Blocker| blocker.is(ErrorCode::NotAvailableHere);
             let is_absent = tool.is_built_in() && against.iter().all(is_absence);
             return if is_absent { Visibility::Absent(against) } else { Visibility::Hidden };
         };

@@ -10,7 +10,7 @@ use brigade_access::builtin::{Definition, definition, may_start_a_program};
 use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit, ToolTraits};
 use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Judgement, Plan, Receipt, is_of_execution};
 use brigade_catalog::Reads;
-use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes, reasons};
+use brigade_core::{CallId, Dialect, ErrorCode, IdPrefix, Json, RunId, Timestamp};
 use brigade_exec::log_text;
 use brigade_mcp::{answer_in_log, answer_lines, shown_stored};
 use brigade_ops::{Error, ErrorKind};
@@ -114,7 +114,7 @@ fn misfits(schema: &Json, args: &Json) -> Vec<Blocker> {
 }
 
 fn misfit(field: String, message: String) -> Blocker {
-    Blocker::new(reasons::INVALID_ARGS, message).field(field)
+    Blocker::new(ErrorCode::InvalidArgs, message).field(field)
 }
 
 impl AgentCalls {
@@ -304,17 +304,17 @@ impl AgentCalls {
         let stored = self.find(&seen.id)?;
         if stored.call.status == CallStatus::Held {
             let message = format!("call {} is held by a person", seen.id);
-            return Err(Error::new(ErrorKind::Refused, message).coded(codes::APPROVAL_HELD));
+            return Err(Error::new(ErrorKind::Refused, message).coded(ErrorCode::ApprovalHeld));
         }
         let (config, planned) = brigade_ops::plan_again(room, &stored.call)?;
         let mut reasons = planned.plan.told(&stored.call);
         if planned.plan.changes_pin() || stored.call.planned_binding != seen.planned_binding {
-            reasons.push(Blocker::new(reasons::CHANGED, "the call changed since it was shown"));
+            reasons.push(Blocker::new(ErrorCode::Changed, "the call changed since it was shown"));
         }
         let binding = if reasons.is_empty() { planned.plan.approvable(&stored.call) } else { Err(reasons) };
         let binding = binding.map_err(|blockers| {
             Error::new(ErrorKind::Refused, format!("call {} cannot be approved", seen.id))
-                .coded(codes::CALL_BLOCKED)
+                .coded(ErrorCode::CallBlocked)
                 .because(blockers)
         })?;
         brigade_ops::record_approval(room, &config, &stored, &planned.plan, binding, by)
@@ -325,7 +325,7 @@ impl AgentCalls {
     /// `shown` is what the agent is shown now, whose limits its arguments must fit still. A person has no limits.
     ///
     /// # Errors
-    /// Returns [`Refusal::Run`](crate::Refusal::Run) if the call may not run after all, with [`codes::NOT_ITS_TURN`] if
+    /// Returns [`Refusal::Run`](crate::Refusal::Run) if the call may not run after all, with [`ErrorCode::NotItsTurn`] if
     /// it may later, and file errors.
     pub fn go_on(&self, shown: Option<&AgentTools>, id: &CallId) -> Result<AgentCall, Error> {
         let stored = self.find(id)?;

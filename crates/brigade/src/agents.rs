@@ -34,7 +34,7 @@ impl Agents {
     /// Reads gateway.toml. Without the file, there is the agent `local`.
     ///
     /// # Errors
-    /// Fails with [`brigade_core::codes::GATEWAY_CONFIG_INVALID`] and the place of each error of gateway.toml or
+    /// Fails with [`brigade_core::ErrorCode::GatewayConfigInvalid`] and the place of each error of gateway.toml or
     /// profiles.toml.
     pub fn config(&self) -> Result<GatewayConfig, Error> {
         Ok(agent_config(&self.room)?.gateway)

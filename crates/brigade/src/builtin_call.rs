@@ -7,7 +7,7 @@ use brigade_access::builtin::{Definition, definition};
 use brigade_call::{Caller, Receipt, TouchedFile, VerifiedCall};
 use brigade_core::json::compact_text;
 use brigade_core::text::short;
-use brigade_core::{Json, reasons};
+use brigade_core::{ErrorCode, Json};
 use brigade_exec::{BuiltinLimits, BuiltinOutcome, BuiltinRun};
 use brigade_mcp::{Members, ToolResult};
 #[cfg(feature = "builtin")]
@@ -61,10 +61,10 @@ impl BuiltinResult {
     }
 
     fn failed(failure: &brigade_toolset::Failure, touched: Vec<TouchedFile>) -> BuiltinResult {
-        let said = failed(failure.code, &failure.message);
+        let said = failed(failure.code.as_str(), &failure.message);
         BuiltinResult {
-            result: ToolResult::failed(&said, failure.code, failure.data.clone()),
-            failure: Some((failure.code, failure.message.clone())),
+            result: ToolResult::failed(&said, failure.code.as_str(), failure.data.clone()),
+            failure: Some((failure.code.as_str(), failure.message.clone())),
             touched,
         }
     }
@@ -165,7 +165,9 @@ impl BuiltinInvocation<'_> {
         let root = self.root(row);
         let files = match host.files(root) {
             Ok(files) => files,
-            Err(none) => return BuiltinResult::failed(&Failure::new(none, none.to_string()), Vec::new()),
+            Err(none) => {
+                return BuiltinResult::failed(&Failure::new(none.code(), none.to_string()), Vec::new());
+            }
         };
         let mut context = Context {
             limits: self.config.call_limits(&host, self.id, self.caller.agent(), &session, &self.profiles),
@@ -211,7 +213,7 @@ impl BuiltinInvocation<'_> {
         };
         let result = match row {
             Some(row) => run(row, self.args, &mut context),
-            None => Err(Failure::new(reasons::NOT_AVAILABLE_HERE, format!("`{}` is gone", self.id))),
+            None => Err(Failure::new(ErrorCode::NotAvailableHere, format!("`{}` is gone", self.id))),
         };
         let touched = context.touched.iter().map(|touched| TouchedFile {
             path: redactor.redact_str(&touched.path),
@@ -279,7 +281,7 @@ impl BuiltinInvocation<'_> {
             self.verified,
             &self.profiles,
         );
-        let (code, message) = (reasons::NOT_AVAILABLE_HERE.as_str(), "this build has no built-in tools");
+        let (code, message) = (ErrorCode::NotAvailableHere.as_str(), "this build has no built-in tools");
         let result = ToolResult::failed(&failed(code, message), code, None);
         BuiltinResult { result, failure: Some((code, message.to_owned())), touched: Vec::new() }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use brigade_access::builtin::CommandOutput;
 use brigade_access::{LimitExceeded, LiveSession, NameStyle};
 use brigade_call::{Call, CallStatus, Caller};
-use brigade_core::{CallId, Json, codes};
+use brigade_core::{CallId, ErrorCode, Json};
 use brigade_mcp::ToolResult;
 use brigade_ops::{Error, ErrorKind, Request};
 use brigade_process::CancelToken;
@@ -79,15 +79,15 @@ fn failed(error: &Error) -> Failure {
         Some(code) => format!("{error} ({code})"),
         None => error.to_string(),
     };
-    Failure::new(codes::REFUSED, message)
+    Failure::new(ErrorCode::Refused, message)
 }
 
 fn no_tool() -> Failure {
-    Failure::new(codes::NOT_FOUND, "there is no such tool")
+    Failure::new(ErrorCode::NotFound, "there is no such tool")
 }
 
 fn no_call() -> Failure {
-    Failure::new(codes::NOT_FOUND, "there is no such call")
+    Failure::new(ErrorCode::NotFound, "there is no such call")
 }
 
 fn row(call: &Call) -> FurtherCall {
@@ -102,7 +102,7 @@ fn row(call: &Call) -> FurtherCall {
 }
 
 fn environment(error: &Error) -> Failure {
-    Failure::new(codes::ENVIRONMENT, error.to_string())
+    Failure::new(ErrorCode::Environment, error.to_string())
 }
 
 impl DelegatedCalls {
@@ -126,7 +126,7 @@ impl DelegatedCalls {
     fn request_as(&self, agent: &str, tool: &str, args: &Json) -> Result<RequestedCall, Error> {
         let shown = self.shown(agent)?;
         let Some(target) = shown.callable(tool, args) else {
-            return Ok(RequestedCall::Done(CallResult::failed(codes::NOT_FOUND, "there is no such tool")));
+            return Ok(RequestedCall::Done(CallResult::failed(ErrorCode::NotFound, "there is no such tool")));
         };
         let asked = match target.is_direct() {
             true => self.calls().at_once(&shown, tool, args)?,
@@ -151,7 +151,7 @@ impl DelegatedCalls {
             CallStatus::Rejected => {
                 let why = call.review_reason.clone().unwrap_or_default();
                 CallState::Ended(CallResult::failed(
-                    codes::APPROVAL_REJECTED,
+                    ErrorCode::ApprovalRejected,
                     format!("call {} is rejected: {why}", call.id),
                 ))
             }
@@ -163,7 +163,7 @@ impl DelegatedCalls {
                 };
                 if let Some(answer) = answer {
                     let none = || {
-                        CallResult::failed(codes::INVALID_OUTPUT, "the answer is not the result of a tool")
+                        CallResult::failed(ErrorCode::InvalidOutput, "the answer is not the result of a tool")
                     };
                     return Ok(CallState::Ended(ToolResult::read(&answer).map_or_else(none, of_result)));
                 }
@@ -197,7 +197,7 @@ impl DelegatedCalls {
             return Err(environment(error));
         }
         let first = error.blockers().first();
-        let code = first.map_or_else(|| error.code().to_string(), |blocker| blocker.code.to_string());
+        let code = first.map_or_else(|| error.code_word().to_owned(), |blocker| blocker.code.to_string());
         let message =
             first.map_or_else(|| error.to_string(), |blocker| format!("{error}: {}", blocker.message));
         Ok(CallResult::failed(code, message))
@@ -216,7 +216,7 @@ fn of_result(result: ToolResult) -> CallResult {
 }
 
 fn id(call: &str) -> Result<CallId, Failure> {
-    call.parse().map_err(|_| Failure::new(codes::ENVIRONMENT, "the id of a call cannot be read"))
+    call.parse().map_err(|_| Failure::new(ErrorCode::Environment, "the id of a call cannot be read"))
 }
 
 impl Steps for DelegatedCalls {
@@ -245,7 +245,7 @@ impl Steps for DelegatedCalls {
         let gone_on = id(call).map(|id| shown.and_then(|shown| calls.go_on(shown.as_ref(), &id)))?;
         match gone_on {
             Ok(shown) => self.stands(shown),
-            Err(error) if error.code() == codes::NOT_ITS_TURN.as_str() => Ok(CallState::Waits),
+            Err(error) if error.code() == ErrorCode::NotItsTurn => Ok(CallState::Waits),
             Err(error) => match self.look(call)? {
                 // It may not run after all, as it was approved.
                 CallState::Ready => {
@@ -285,7 +285,7 @@ impl FurtherCalls for DelegatedCalls {
             // Its answer needs no call, so none is named.
             RequestOutcome::Answered(done) => {
                 let message = "it was refused before it became a call";
-                Err(Failure::new(codes::REFUSED, message).data([("result", done.result.to_json())]))
+                Err(Failure::new(ErrorCode::Refused, message).data([("result", done.result.to_json())]))
             }
         }
     }

@@ -134,7 +134,7 @@ pub use brigade_catalog::{
 };
 pub use brigade_cmdline as command;
 pub use brigade_core as core;
-pub use brigade_core::{Exit, RecordedWord, Word, codes};
+pub use brigade_core::{ErrorCode, Exit, RecordedWord, Word};
 #[cfg(feature = "builtin")]
 pub use brigade_db as store;
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, InboxStatus, IssueType, Remedy, Verdict};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{AgentName, NextStep, Report, SchemaId, codes};
+use brigade_core::{AgentName, ErrorCode, NextStep, Report, SchemaId};
 use brigade_db::StoreError;
 use brigade_db::memory::{AgentCore, Memory, Owners, Scope, StoredCore};
 use brigade_ops::{Error, ErrorKind, agent_config, find_agent};
@@ -151,13 +151,15 @@ impl AgentCalls {
 
 fn missing() -> Error {
     let error = Error::new(ErrorKind::NotFound, "there is no memory with this id");
-    error.coded(codes::MEMORY_MISSING).hint(NextStep::ListMemories)
+    error.coded(ErrorCode::MemoryMissing).hint(NextStep::ListMemories)
 }
 
 fn explain_error(error: StoreError) -> Error {
-    match error.code_word() {
-        "not_found" => missing(),
-        "ambiguous" => Error::new(ErrorKind::Ambiguous, error.to_string()).hint(NextStep::ListMemories),
+    match error.answered_code() {
+        ErrorCode::NotFound => missing(),
+        ErrorCode::Ambiguous => {
+            Error::new(ErrorKind::Ambiguous, error.to_string()).hint(NextStep::ListMemories)
+        }
         _ => error.into(),
     }
 }

@@ -1,6 +1,6 @@
 //! `guard.memory`: an agent looks into its memory before it changes something.
 
-use brigade_core::reasons;
+use brigade_core::ErrorCode;
 use brigade_ops::{Error, ErrorKind};
 use brigade_policy::Blocker;
 use brigade_workspace::AgentTools;
@@ -29,6 +29,6 @@ impl AgentCalls {
             turn.number
         );
         let error = Error::new(ErrorKind::Refused, "the memory was not searched in this turn");
-        Err(error.because([Blocker::new(reasons::MEMORY_SEARCH_FIRST, why)]))
+        Err(error.because([Blocker::new(ErrorCode::MemorySearchFirst, why)]))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brigade_access::Offer;
 use brigade_catalog::Tool;
-use brigade_core::codes;
+use brigade_core::ErrorCode;
 use brigade_mcp::{LiveOffers, OfferSet, OfferedNames, RequestTerms};
 use brigade_ops::{Error, ErrorKind, upstreams::KeptServer};
 
@@ -60,7 +60,7 @@ impl AgentCalls {
         let listed = kept.server.offered(offer.reads, &terms, &kept.redactor);
         let mut now = listed.map_err(|fault| {
             let message = format!("`{}` did not list what it has: {}", offer.server, fault.message);
-            Error::new(ErrorKind::Refused, message).coded(codes::RUN_FAILED)
+            Error::new(ErrorKind::Refused, message).coded(ErrorCode::RunFailed)
         })?;
         let offered = only_offered(offer, std::mem::take(&mut now.offered));
         OfferedNames::keep(&*room.fs, &offer.server, offer.reads, &offered);

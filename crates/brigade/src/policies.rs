@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brigade_access::{ControlTool, control_tool};
 use brigade_catalog::starter;
-use brigade_core::{ConfigIssue, NextStep, Severity, codes};
+use brigade_core::{ConfigIssue, ErrorCode, NextStep, Severity};
 use brigade_ops::{Error, InitReport, OnExisting, RulingReport, invalid_policy, tool_rulings, write_starter};
 use brigade_policy::{Diagnosis, ErrorLine, Failure, Policy, PolicyDecision, PolicyState, step_to_correct};
 use brigade_workspace::{Config, gather, load, masks};
@@ -78,7 +78,7 @@ impl Policies {
             };
             let issues: Vec<ConfigIssue> =
                 config.catalog.issues().iter().filter(is_of_tool).cloned().collect();
-            return Err(Failure::invalid_config(codes::CONFIG_INVALID, CATALOG, &issues).into());
+            return Err(Failure::invalid_config(ErrorCode::ConfigInvalid, CATALOG, &issues).into());
         }
         let state = &config.policy;
         let (explanation, rulings) = tool_rulings(&self.room, &config, tool)?;
@@ -151,10 +151,7 @@ pub(crate) fn diagnosis(room: &WorkspaceInner, state: &PolicyState) -> Option<Di
 pub(crate) fn errors(state: &PolicyState) -> Vec<ErrorLine> {
     match state {
         PolicyState::Missing { file } => {
-            vec![ErrorLine::new(
-                codes::POLICY_MISSING.as_str(),
-                format!("tool execution policy missing: {file}"),
-            )]
+            vec![ErrorLine::new(ErrorCode::PolicyMissing, format!("tool execution policy missing: {file}"))]
         }
         PolicyState::Invalid { .. } | PolicyState::Valid(_) => {
             let errors = state.issues().iter().filter(|issue| issue.severity == Severity::Error);

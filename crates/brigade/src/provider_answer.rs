@@ -15,7 +15,7 @@ use brigade_workspace::Config;
 use {
     brigade_access::builtin::SCREENSHOT,
     brigade_call::{RunStatus, TouchedFile},
-    brigade_core::codes,
+    brigade_core::ErrorCode,
     brigade_fs::RelPath,
     brigade_toolset::{Context, Failure},
 };
@@ -144,7 +144,7 @@ impl Postcondition for ProviderAnswerCheck<'_> {
             },
             Err(failure) => PostconditionResult {
                 failure: Some(run.redactor.redact_str(&format!("{} ({})", failure.message, failure.code))),
-                error_code: Some(failure.code.to_owned()),
+                error_code: Some(failure.code.into()),
                 ..PostconditionResult::default()
             },
         }
@@ -162,7 +162,7 @@ impl Postcondition for ProviderAnswerCheck<'_> {
 impl ProviderAnswerCheck<'_> {
     /// Reads the answer, and returns the files that were written from it.
     fn use_answer(&self, run: &EndedRun<'_>) -> Result<Vec<TouchedFile>, Failure> {
-        let disk = |error: brigade_fs::FsError| Failure::new(codes::FILE_ERROR, error.to_string());
+        let disk = |error: brigade_fs::FsError| Failure::new(ErrorCode::FileError, error.to_string());
         let (room, call, redactor) = (self.room, run.call.call(), run.redactor);
         let log = room.fs.open(&RelPath::composed(&run.paths.stdout_log)).map_err(disk)?;
         if call.tool_id != SCREENSHOT {
@@ -171,7 +171,7 @@ impl ProviderAnswerCheck<'_> {
         }
         if run.outcome.is_some_and(|outcome| 0 < outcome.stdout.dropped) {
             let message = "the image is larger than `max_output_bytes` of the policy";
-            return Err(Failure::new(codes::FILE_TOO_LARGE, message));
+            return Err(Failure::new(ErrorCode::FileTooLarge, message));
         }
         let length = usize::try_from(log.len().map_err(disk)?).unwrap_or(usize::MAX);
         let printed = log.read_range(0, length).map_err(disk)?;

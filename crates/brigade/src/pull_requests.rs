@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_core::{ErrorKind, NextStep, Report, SchemaId, Timestamp, codes};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, Report, SchemaId, Timestamp};
 use brigade_db::records::StoredRecord;
 use brigade_db::reviews::{Comment, MAX_TEXT_BYTES, PullRequest, Thread};
 use brigade_db::{Store, StoreError};
@@ -139,7 +139,7 @@ fn row(kept: &StoredRecord<PullRequest>, threads: &[StoredRecord<Thread>]) -> Pu
 
 fn missing(what: &str) -> Error {
     let error = Error::new(ErrorKind::NotFound, format!("there is no {what} with this id"));
-    error.coded(codes::PULL_REQUEST_MISSING).hint(NextStep::ListPullRequests)
+    error.coded(ErrorCode::PullRequestMissing).hint(NextStep::ListPullRequests)
 }
 
 impl PullRequests {
@@ -201,8 +201,8 @@ impl PullRequests {
         change: impl FnOnce(&mut Thread) -> Result<(), StoreError>,
     ) -> Result<PullRequestReport, Error> {
         let store = self.writing()?;
-        let known = store.record::<Thread>(None, thread).map_err(|error| match error.code_word() {
-            "not_found" => missing("thread"),
+        let known = store.record::<Thread>(None, thread).map_err(|error| match error.answered_code() {
+            ErrorCode::NotFound => missing("thread"),
             _ => error.into(),
         })?;
         store.change_record(thread, change)?;

@@ -2,7 +2,7 @@
 
 use brigade_catalog::{ApprovalMode, Family, Level, Tool};
 use brigade_cmdline::LanguageRuntime;
-use brigade_core::codes;
+use brigade_core::ErrorCode;
 use brigade_db::StoreError;
 use brigade_fs::{FileMode, RelPath};
 use brigade_ops::{Error, ErrorKind};
@@ -35,7 +35,8 @@ impl Tools {
     pub fn promote_script(&self, id: &str, tool: Option<&str>) -> Result<RegisterReport, Error> {
         let room = &*self.room;
         room.require_outside_run()?;
-        let none = || Error::new(ErrorKind::NotFound, "there is no such script").coded(codes::SCRIPT_MISSING);
+        let none =
+            || Error::new(ErrorKind::NotFound, "there is no such script").coded(ErrorCode::ScriptMissing);
         let store = room.stores.reading(&*room.fs)?.ok_or_else(none)?;
         let (script, versions) = match store.script(None, id) {
             Ok(found) => found,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_core::{Hint, IdPrefix, NextStep, codes};
+use brigade_core::{ErrorCode, Hint, IdPrefix, NextStep};
 use brigade_kitchen::show::DecisionRow;
 use brigade_kitchen_run::{AnswerRequest, DecisionFilter};
 use brigade_ops::{
@@ -102,7 +102,7 @@ impl Work {
                 self.gone(typed)?;
                 let shown = brigade_core::text::escape_terminal(typed);
                 let error = Error::new(ErrorKind::NotFound, format!("nothing with the id `{shown}` waits"));
-                Err(error.coded(codes::WAITING_MISSING).hint(NextStep::ShowBrief))
+                Err(error.coded(ErrorCode::WaitingMissing).hint(NextStep::ShowBrief))
             }
             _ => {
                 let ids = found.into_iter().map(|row| row.id).collect();
@@ -204,7 +204,7 @@ impl Work {
 mod questions {
     //! Questions of agents, which are in the store.
 
-    use brigade_core::{Hint, NextStep, codes};
+    use brigade_core::{ErrorCode, Hint, NextStep};
     use brigade_db::StoreError;
     use brigade_db::questions::{Answer, AnswerInput, Decision, Question, QuestionStatus};
     use brigade_ops::{AnswerOutcome, WaitingRow};
@@ -239,7 +239,7 @@ mod questions {
                 Ok(QuestionStatus::Waiting) | Err(StoreError::Refused(_)) => return Ok(()),
                 Err(error) => return Err(error.into()),
             };
-            let error = Error::new(ErrorKind::Refused, message).coded(codes::WRONG_STATE);
+            let error = Error::new(ErrorKind::Refused, message).coded(ErrorCode::WrongState);
             Err(error.hint(NextStep::ShowBrief))
         }
 

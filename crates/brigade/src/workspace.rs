@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brigade_access::LANES;
-use brigade_core::codes;
+use brigade_core::ErrorCode;
 use brigade_core::text::escape_terminal;
 #[cfg(feature = "builtin")]
 use brigade_db::records::Lane;
@@ -78,7 +78,7 @@ impl Workspace {
             Some(files) => files.clone(),
             None => Arc::new(DiskFs::open(&env.environment.expand(target)).map_err(|error| {
                 let unusable = Error::new(ErrorKind::Usage, format!("the target cannot be used: {error}"))
-                    .coded(codes::TARGET_UNUSABLE);
+                    .coded(ErrorCode::TargetUnusable);
                 match near_path(target, &env.environment.expand(target)) {
                     Some(near) => unusable.hint(did_you_mean(&near)),
                     None => unusable,
@@ -182,7 +182,8 @@ impl Workspace {
         }
         let workspace = Workspace::open(folder, env)?;
         if !workspace.room.fs.list_dir(&RelPath::root())?.is_empty() {
-            let error = Error::new(ErrorKind::Usage, "the directory is not empty").coded(codes::FILE_EXISTS);
+            let error =
+                Error::new(ErrorKind::Usage, "the directory is not empty").coded(ErrorCode::FileExists);
             return Err(error.hint("name another one, or remove what is in it"));
         }
         workspace.write_files(files)?;
@@ -264,7 +265,7 @@ impl Workspace {
             true => {
                 self.room.host().files(Some(&root)).map(drop).map_err(|none| (none.to_string(), none.code()))
             }
-            false => Err(("there is no such lane".to_owned(), codes::NOT_FOUND)),
+            false => Err(("there is no such lane".to_owned(), ErrorCode::NotFound)),
         };
         found.map(|()| root).map_err(|(why, code)| {
             let what = format!("lane `{}` cannot be worked in: {why}", escape_terminal(lane));
@@ -279,7 +280,7 @@ impl Workspace {
         let Some(store) = self.room.stores.reading(&*self.room.fs)? else { return Ok(false) };
         match store.record::<Lane>(None, lane) {
             Ok(_) => Ok(true),
-            Err(error) if error.code_word() == codes::NOT_FOUND.as_str() => Ok(false),
+            Err(error) if error.answered_code() == ErrorCode::NotFound => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

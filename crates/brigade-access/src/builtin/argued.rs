@@ -1,8 +1,7 @@
 //! Refuses arguments that fit the schema but that this caller may not use. Checked by the plan, and again by the tool.
 
-use brigade_core::codes::ErrorCode;
 use brigade_core::json::from_json;
-use brigade_core::{Json, closed_place, reasons};
+use brigade_core::{ErrorCode, Json, closed_place};
 use brigade_policy::Blocker;
 
 use super::{Definition, Guards, PathProblem, PathUse, relative};
@@ -45,7 +44,7 @@ pub fn refused_arguments(
             let named = text("scopeOwnerId").map(str::trim).filter(|named| !named.is_empty());
             let scope = text("scope").or((row.id == "memory.add").then_some("project"));
             if let Some(message) = wrong_owner(scope, named, agent) {
-                refusals.add(reasons::ARGUMENT_REFUSED, "scopeOwnerId", message);
+                refusals.add(ErrorCode::ArgumentRefused, "scopeOwnerId", message);
             }
         }
         "git.clone" => refusals.check_clone(guards),
@@ -53,10 +52,10 @@ pub fn refused_arguments(
         "pr.comments" | "pr.inventory" | "pr.rerun_checks" => refusals.check_pull_request(),
         "git.push" => {
             if text("remote").is_some_and(|remote| !is_plain_name(remote)) {
-                refusals.add(reasons::INVALID_ARGUMENTS, "remote", "it is the name of a remote");
+                refusals.add(ErrorCode::InvalidArguments, "remote", "it is the name of a remote");
             }
             if text("ref").is_some_and(|name| !is_plain_name(name.trim_start_matches("refs/heads/"))) {
-                refusals.add(reasons::INVALID_ARGUMENTS, "ref", "it is the name of a branch");
+                refusals.add(ErrorCode::InvalidArguments, "ref", "it is the name of a branch");
             }
         }
         "execution.file" | "file.delete" | "file.list" | "file.mkdir" | "file.read" | "file.write" => {
@@ -108,7 +107,7 @@ impl Refusals<'_> {
             let given = self.args.get(name).filter(|given| is_integer && matches!(given, Json::Number(_)));
             if given.is_some_and(|given| from_json::<i64>(given).is_err()) {
                 self.add(
-                    reasons::INVALID_ARGUMENTS,
+                    ErrorCode::InvalidArguments,
                     name.as_str(),
                     "it is a whole number of at most 63 bits",
                 );
@@ -120,7 +119,7 @@ impl Refusals<'_> {
         let args = self.args;
         if args.get("auto_refresh").and_then(Json::as_bool) == Some(true) {
             let message = "nothing starts by itself; call `git.refresh`";
-            self.add(reasons::ARGUMENT_NOT_ALLOWED, "auto_refresh", message);
+            self.add(ErrorCode::ArgumentNotAllowed, "auto_refresh", message);
         }
         let part = |name| args.get("git_ref").and_then(|named| named.get(name)).and_then(Json::as_str);
         let is_named = match (part("kind"), part("value").unwrap_or_default()) {
@@ -130,13 +129,13 @@ impl Refusals<'_> {
         };
         if !is_named {
             let message = "it has a kind (branch, tag or commit) and its name or whole id";
-            self.add(reasons::INVALID_ARGUMENTS, "git_ref", message);
+            self.add(ErrorCode::InvalidArguments, "git_ref", message);
         }
         for path in strings(args, "sparse_paths") {
             if let Err(problem) = guards.check(path, "/", PathUse::Search) {
                 self.add(problem.code(), "sparse_paths", problem.to_string());
             } else if path.starts_with(['-', '!', '#']) || path.contains('\n') {
-                self.add(reasons::INVALID_ARGUMENTS, "sparse_paths", "they are plain paths");
+                self.add(ErrorCode::InvalidArguments, "sparse_paths", "they are plain paths");
             }
         }
     }
@@ -145,7 +144,7 @@ impl Refusals<'_> {
         let args = self.args;
         let message = args.get("message").and_then(Json::as_str).unwrap_or_default();
         if message.trim().is_empty() || MAX_MESSAGE < message.len() || message.contains('\0') {
-            self.add(reasons::INVALID_ARGUMENTS, "message", format!("it has 1 to {MAX_MESSAGE} bytes"));
+            self.add(ErrorCode::InvalidArguments, "message", format!("it has 1 to {MAX_MESSAGE} bytes"));
         }
         // Absolute paths in a clone are beneath the clone, which the tool alone knows.
         let is_workspace = args.get("binding_id").and_then(Json::as_str) == Some("workspace");
@@ -160,14 +159,14 @@ impl Refusals<'_> {
         match (self.args.get("prNumber"), self.args.get("prId")) {
             (Some(_), Some(_)) | (None, None) => {
                 let message = "name the pull request either by `prNumber` or by `prId`";
-                self.add(reasons::INVALID_ARGUMENTS, "prNumber", message);
+                self.add(ErrorCode::InvalidArguments, "prNumber", message);
             }
             // A program gets it as a separate word: digits and nothing else.
             (Some(number), None) if !is_number(&number.to_compact()) => {
-                self.add(reasons::INVALID_ARGUMENTS, "prNumber", "it is a whole number above 0");
+                self.add(ErrorCode::InvalidArguments, "prNumber", "it is a whole number above 0");
             }
             (None, Some(id)) if !id.as_str().is_some_and(is_plain_id) => {
-                self.add(reasons::INVALID_ARGUMENTS, "prId", "it is the id of a pull request");
+                self.add(ErrorCode::InvalidArguments, "prId", "it is the id of a pull request");
             }
             (Some(_), None) | (None, Some(_)) => {}
         }

@@ -1,7 +1,6 @@
 //! Decides which paths built-in tools may use, from the text of a path only.
 
-use brigade_core::codes::{self, Code, ErrorCode};
-use brigade_core::{AgentFiles, ClosedPlace, Glob, closed_place, reasons};
+use brigade_core::{AgentFiles, ClosedPlace, ErrorCode, Glob, closed_place};
 use brigade_policy::Blocker;
 use thiserror::Error;
 
@@ -49,25 +48,19 @@ pub enum PathProblem {
     Closed(ClosedPlace),
 }
 
-impl Code for PathProblem {
-    fn as_code(&self) -> &'static str {
-        self.code().as_str()
-    }
-}
-
 impl PathProblem {
     /// Returns the code of the refusal.
     pub fn code(self) -> ErrorCode {
         match self {
-            PathProblem::Outside => codes::PATH_OUTSIDE,
-            PathProblem::Protected | PathProblem::Closed(_) => reasons::PROTECTED_PATH,
+            PathProblem::Outside => ErrorCode::PathOutside,
+            PathProblem::Protected | PathProblem::Closed(_) => ErrorCode::ProtectedPath,
         }
     }
 
     /// Returns the problem as a blocker of a call, for this argument.
     pub fn blocker(self, argument: &str) -> Blocker {
         let field = format!("$.{argument}");
-        Blocker::new(self, format!("{field}: {self}")).field(field).hint(self.hint())
+        Blocker::new(self.code(), format!("{field}: {self}")).field(field).hint(self.hint())
     }
 
     /// Returns what to do instead.

@@ -1,6 +1,6 @@
 //! Decides which repositories may be reached, from the text of a URL only.
 
-use brigade_core::{Glob, codes::Code, reasons};
+use brigade_core::{ErrorCode, Glob};
 use thiserror::Error;
 
 /// Why a URL of a repository is refused. The messages do not quote it.
@@ -17,19 +17,13 @@ pub enum UrlProblem {
     NotAllowed,
 }
 
-impl Code for UrlProblem {
-    fn as_code(&self) -> &'static str {
-        self.code()
-    }
-}
-
 impl UrlProblem {
     /// Returns the code of the refusal.
-    pub fn code(self) -> &'static str {
+    pub fn code(self) -> ErrorCode {
         match self {
-            UrlProblem::NotPlain => reasons::URL_NOT_PLAIN.as_str(),
-            UrlProblem::Credentials => reasons::CREDENTIALS_IN_URL.as_str(),
-            UrlProblem::NotAllowed => reasons::URL_NOT_ALLOWED.as_str(),
+            UrlProblem::NotPlain => ErrorCode::UrlNotPlain,
+            UrlProblem::Credentials => ErrorCode::CredentialsInUrl,
+            UrlProblem::NotAllowed => ErrorCode::UrlNotAllowed,
         }
     }
 }

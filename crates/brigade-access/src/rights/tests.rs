@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use brigade_catalog::{Family, Tool};
-use brigade_core::{AgentName, reasons};
+use brigade_core::{AgentName, ErrorCode};
 use brigade_policy::approval::ReviewState;
 use brigade_policy::{Blocker, Standing};
 use proptest::prelude::*;
@@ -224,7 +224,7 @@ proptest! {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
         let rights = Rights::new(&profiles(), &agent(&own), &over).unwrap();
         let traits = ToolTraits::from_tool(&tool);
-        let against = if against { vec![Blocker::new(reasons::POLICY_DENIED_EFFECT, "x")] } else { Vec::new() };
+        let against = if against { vec![Blocker::new(ErrorCode::PolicyDeniedEffect, "x")] } else { Vec::new() };
         for policy in [Standing::Missing, Standing::Invalid, Standing::Valid] {
             let facts = Facts { policy, tool: traits, is_enabled: enabled, check: ArgumentCheck::Checked, reviewed: &ReviewState::Yes, against: &against, clashes: &NameClashes::default() };
             match visible(&rights, &facts) {

@@ -5,7 +5,7 @@ use brigade_access::builtin::{
 };
 use brigade_access::files_root;
 use brigade_cmdline::shell_syntax;
-use brigade_core::{Json, reasons};
+use brigade_core::{ErrorCode, Json};
 use brigade_policy::{Blocker, ShellUse, WebUrl, shown_label};
 
 use crate::facts::PlanFacts;
@@ -17,24 +17,24 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
     // With a profile that requires approval, this becomes a call in the agent's session.
     if args.is_some() && !row.is_queued() && facts.session.is_none() {
         let message = format!("the gateway answers `{}` itself; it cannot be queued", row.id);
-        blockers.push(Blocker::new(reasons::NOT_AVAILABLE_HERE, message).hint(Fact::Session.remedy()));
+        blockers.push(Blocker::new(ErrorCode::NotAvailableHere, message).hint(Fact::Session.remedy()));
     }
     for fact in &known.missing {
         let message = format!("`{}` needs the fact `{}`, which does not hold here", row.id, fact.as_str());
-        blockers.push(Blocker::new(reasons::NOT_AVAILABLE_HERE, message).hint(fact.remedy()));
+        blockers.push(Blocker::new(ErrorCode::NotAvailableHere, message).hint(fact.remedy()));
     }
     if let Some(args) = args.filter(|_| row.id == COMMAND) {
         command_blockers(args, blockers);
     }
     let url = args.filter(|_| row.id == "git.clone").and_then(|args| args.get("repo_url"));
     if let Some(Err(problem)) = url.and_then(Json::as_str).map(|url| allowed_url(url, &known.git_urls)) {
-        let blocker = Blocker::new(problem, format!("$.repo_url: {problem}"));
+        let blocker = Blocker::new(problem.code(), format!("$.repo_url: {problem}"));
         blockers.push(blocker.field("$.repo_url"));
     }
     let url = args.filter(|_| row.id == "web.fetch").and_then(|args| args.get("url"));
     let judged = url.and_then(Json::as_str).map(|url| WebUrl::parse(url)?.check(&known.web_domains));
     if let Some(Err(problem)) = judged.filter(|_| known.missing.is_empty()) {
-        blockers.push(Blocker::new(problem, format!("$.url: {problem}")).field("$.url"));
+        blockers.push(Blocker::new(problem.code(), format!("$.url: {problem}")).field("$.url"));
     }
     blockers.extend(known.named.against.iter().cloned());
     let lane = facts.session.as_ref().and_then(|session| session.root_of(row.id));
@@ -62,7 +62,7 @@ pub fn shell_blocker(tool_id: &str, args: &Json) -> Option<Blocker> {
         "$.command: {found} is shell syntax, but no shell reads the command; quote plain text, or set `shell` \
          where the policy allows it; for several steps, ask a person to add a script to the catalog"
     );
-    Some(Blocker::new(reasons::SHELL_SYNTAX, message).field("$.command"))
+    Some(Blocker::new(ErrorCode::ShellSyntax, message).field("$.command"))
 }
 
 /// Returns why no shell reads the command of a call that asks for one.
@@ -71,7 +71,7 @@ pub(super) fn policy_shell(facts: &PlanFacts<'_>, args: &Json) -> Option<Blocker
     (shell == ShellUse::Never && CommandArgs::read(args).shell).then(|| {
         let message = "$.shell: a shell reads a command only with `shell = \"approved\"` under [commands] of \
                        .brigade/tools/policy.toml";
-        Blocker::new(reasons::POLICY_SHELL, message).field("$.shell")
+        Blocker::new(ErrorCode::PolicyShell, message).field("$.shell")
     })
 }
 
@@ -83,7 +83,7 @@ fn command_blockers(args: &Json, blockers: &mut Vec<Blocker>) {
             let field = format!("$.env.{}", shown_label(&name));
             let message = format!("{field}: set the variable to `true`; the policy provides its value");
             blockers.push(
-                Blocker::new(reasons::ENV_BY_POLICY, message)
+                Blocker::new(ErrorCode::EnvByPolicy, message)
                     .field(field)
                     .hint("bind the name under `env_bindings` in .brigade/tools/policy.toml"),
             );

@@ -2,7 +2,7 @@
 
 use brigade_catalog::{Tool, ToolSource};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, Hint, NextStep, reasons};
+use brigade_core::{ConfigIssue, ErrorCode, Hint, NextStep};
 use brigade_policy::Blocker;
 
 use crate::facts::PlanFacts;
@@ -13,7 +13,7 @@ pub fn entry_blocker(issue: &ConfigIssue) -> Blocker {
     let names = [issue.entry.as_deref(), issue.field.as_deref()].into_iter().flatten();
     let names: String = names.map(|name| format!("{}: ", escape_terminal(name))).collect();
     let message = format!("{names}{}", issue.message);
-    let mut blocker = Blocker::new(reasons::INVALID_ENTRY, message).at(issue.place.clone());
+    let mut blocker = Blocker::new(ErrorCode::InvalidEntry, message).at(issue.place.clone());
     blocker.field.clone_from(&issue.field);
     blocker.hint.clone_from(&issue.hint);
     blocker
@@ -30,7 +30,7 @@ pub(super) fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>)
     let auth_label = facts.tool.auth_label.as_deref();
     if auth_label.is_some_and(|label| brigade_policy::shown_label(label) != label) {
         blockers.push(
-            Blocker::new(reasons::UNSAFE_AUTH_LABEL, "auth_label looks like a value, not like a name")
+            Blocker::new(ErrorCode::UnsafeAuthLabel, "auth_label looks like a value, not like a name")
                 .at(facts.tool.place_of("auth_label"))
                 .field("auth_label")
                 .hint("give it a name, and bind the value through `env_labels`"),
@@ -55,6 +55,6 @@ pub(super) fn family_blocker(tool: &Tool) -> Option<Blocker> {
         (message, see.or_else("to call it, write `family = \"script\"` and a `command` in its entry"))
     };
     let blocker =
-        Blocker::new(reasons::FAMILY_NOT_EXECUTABLE, message).at(tool.place_of("family")).field("family");
+        Blocker::new(ErrorCode::FamilyNotExecutable, message).at(tool.place_of("family")).field("family");
     Some(blocker.hint(hint))
 }

@@ -1,7 +1,7 @@
 //! Parts of plans that concern installations.
 
 use brigade_catalog::Tool;
-use brigade_core::{Hint, NextStep, reasons};
+use brigade_core::{ErrorCode, Hint, NextStep};
 use brigade_policy::Blocker;
 use brigade_redact::shows;
 
@@ -28,7 +28,7 @@ pub(super) fn blockers(installation: &Tool, entry: &Tool, blockers: Vec<Blocker>
     let stated = entry.install.iter().flat_map(|install| &install.command);
     let is_stated = stated.into_iter().any(|line| Some(line) == installation.command.as_ref());
     let gone = (!is_stated).then(|| {
-        Blocker::new(reasons::INSTALL_COMMAND_GONE, "the entry does not name this install command any more")
+        Blocker::new(ErrorCode::InstallCommandGone, "the entry does not name this install command any more")
             .at(entry.place_of("install.command"))
             .field("install.command")
             .hint(Hint::to("queue the one that it names", NextStep::InstallTool(entry.id.to_string())))

@@ -3,7 +3,7 @@
 //! A missing input schema is refused for every family, so it is not checked here.
 
 use brigade_catalog::{Family, Tool};
-use brigade_core::{Hint, NextStep, reasons};
+use brigade_core::{ErrorCode, Hint, NextStep};
 use brigade_policy::Blocker;
 
 /// Names the fields that a call of an MCP tool needs and its entry does not set; empty for every other family.
@@ -23,35 +23,35 @@ pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
             true => Hint::to("register it, and enable it", NextStep::Register(format!("registry:{id}"))),
             false => Hint::to("import them, or see them", NextStep::EnableTools(id.to_owned())),
         };
-        let blocker = Blocker::new(reasons::MCP_MISSING_TOOL_NAME, message);
+        let blocker = Blocker::new(ErrorCode::McpMissingToolName, message);
         return vec![blocker.at(tool.place_of("mcp_tool_name")).field("mcp_tool_name").hint(hint)];
     }
     let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
     let needed = [
         (
             named(&tool.runtime_id),
-            reasons::MCP_MISSING_RUNTIME,
+            ErrorCode::McpMissingRuntime,
             "runtime_id",
             "an MCP call needs a runtime, and the tool names none",
             Hint::from("name a runtime of .brigade/tools/runtimes.toml"),
         ),
         (
             named(&tool.mcp_tool_name),
-            reasons::MCP_MISSING_TOOL_NAME,
+            ErrorCode::McpMissingToolName,
             "mcp_tool_name",
             "`mcp_tool_name` is not set",
             Hint::to("list the names", NextStep::ImportMcp),
         ),
         (
             tool.timeout.is_some(),
-            reasons::MCP_MISSING_TIMEOUT,
+            ErrorCode::McpMissingTimeout,
             "timeout",
             "an MCP call needs its own timeout",
             "set `timeout` to a number of seconds".into(),
         ),
         (
             !tool.effects.is_empty(),
-            reasons::MCP_MISSING_EFFECTS,
+            ErrorCode::McpMissingEffects,
             "effects",
             "an MCP call needs the effects that it has",
             Hint::from("list what the tool does, such as local-read, local-write or network, or run `")
@@ -60,7 +60,7 @@ pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
         ),
         (
             tool.approval_mode.is_some(),
-            reasons::MCP_MISSING_APPROVAL_MODE,
+            ErrorCode::McpMissingApprovalMode,
             "approval_mode",
             "an MCP call needs an approval mode",
             "set `approval_mode` to on-request or always".into(),

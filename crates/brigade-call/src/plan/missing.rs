@@ -99,7 +99,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
 
 #[cfg(test)]
 mod tests {
-    use brigade_core::{Timestamp, codes};
+    use brigade_core::{ErrorCode, Timestamp};
     use brigade_policy::{CallFacts, PolicyState, decide};
 
     use super::*;
@@ -111,7 +111,7 @@ mod tests {
         let decision = decide(&state, &CallFacts::missing("nope"), &|_: &str| false);
         let plan = plan_missing(MissingTool {
             tool_id: "nope".to_owned(),
-            reason: Blocker::new(codes::TOOL_MISSING, "no tool has the id `nope`"),
+            reason: Blocker::new(ErrorCode::ToolMissing, "no tool has the id `nope`"),
             args: args.map(|text| Json::parse(text).unwrap()),
             policy: decision.to_document(&state, &[]),
             decision,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::{Family, TextPurpose, Tool};
 use brigade_cmdline::Argv;
-use brigade_core::{Json, reasons};
+use brigade_core::{ErrorCode, Json};
 use brigade_policy::Blocker;
 use brigade_redact::{MARK, Redactor, SecretValue, is_secret_field, secret_words};
 
@@ -17,7 +17,7 @@ pub(super) fn secret_texts(tool: &Tool, blockers: &mut Vec<Blocker>) -> Vec<Stri
     let fields: Vec<String> = texts.map(|text| text.field).collect();
     blockers.extend(fields.iter().map(|field| {
         let message = format!("{field} of the catalog holds what looks like a secret; it is not shown");
-        Blocker::new(reasons::SECRET_IN_CATALOG, message).at(tool.place_of(field)).field(field).hint(
+        Blocker::new(ErrorCode::SecretInCatalog, message).at(tool.place_of(field)).field(field).hint(
             "take it out, name a label in the tool's `env_labels`, bind it to an environment variable under \
              `env_bindings` in .brigade/tools/policy.toml, and let the program read that variable",
         )
@@ -65,7 +65,7 @@ pub(super) fn secret_blockers(fields: &[String], blockers: &mut Vec<Blocker>) {
 
 fn secret_blocker(field: &str) -> Blocker {
     Blocker::new(
-        reasons::SECRET_ARGUMENT,
+        ErrorCode::SecretArgument,
         format!("{field} looks like a secret, which an argument cannot carry"),
     )
     .field(field)

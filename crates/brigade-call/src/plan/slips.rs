@@ -1,7 +1,7 @@
 //! Removes reasons that follow from another one, so that one cause is one reason.
 
 use brigade_catalog::Tool;
-use brigade_core::{Hint, reasons};
+use brigade_core::{ErrorCode, Hint};
 use brigade_policy::Blocker;
 
 use crate::facts::PlanFacts;
@@ -12,7 +12,7 @@ use crate::facts::PlanFacts;
 /// The values of an entry that cannot be read are unknown, so a value that seems to be missing may exist. A family that
 /// is not executed needs no values.
 pub(super) fn settle(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
-    if blockers.iter().any(|blocker| blocker.is(reasons::FAMILY_NOT_EXECUTABLE)) {
+    if blockers.iter().any(|blocker| blocker.is(ErrorCode::FamilyNotExecutable)) {
         blockers.retain(|blocker| needed(blocker).is_none());
     }
     if !facts.entry_errors.is_empty() {

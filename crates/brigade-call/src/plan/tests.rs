@@ -528,7 +528,7 @@ fn policy_refusals_name_their_line() {
 
 #[test]
 fn projections_can_speak_against_a_call() {
-    let conflict = Blocker::new(reasons::PROJECTION, "x").field("projections.claude");
+    let conflict = Blocker::new(ErrorCode::Projection, "x").field("projections.claude");
     check(|case| case.projections = vec![conflict], &[("projection", "projections.claude")]);
 }
 
@@ -542,7 +542,7 @@ fn all_reasons_come_at_once_and_in_one_order() {
             case.args(r#"{"password":"EXAMPLE-1","more":"[redacted]"}"#);
             case.program = ProgramFact::NotFound;
             case.source = FileFact::Outside;
-            case.projections = vec![Blocker::new(reasons::PROJECTION, "x")];
+            case.projections = vec![Blocker::new(ErrorCode::Projection, "x")];
             case.policy.push_str("denied_effects = ['local-read']\n");
         },
         &[

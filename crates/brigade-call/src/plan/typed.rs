@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
-use brigade_core::{Hint, Json, NextStep, Object, Place, closest, reasons};
+use brigade_core::{ErrorCode, Hint, Json, NextStep, Object, Place, closest};
 use brigade_policy::Blocker;
 use brigade_redact::{Redactor, Source, looks_secret_value};
 use brigade_schema::{ProblemKind, Requirement, Schema, SchemaProblem, Violation, ViolationKind};
@@ -162,7 +162,7 @@ pub(super) fn reason(
 pub(super) fn is_said(argument: &str, said: &[Blocker]) -> bool {
     let required = format!("$.{argument}: {}", ViolationKind::Required);
     let hint = did_you_mean(argument);
-    said.iter().filter(|blocker| blocker.is(reasons::INVALID_ARGS)).any(|blocker| {
+    said.iter().filter(|blocker| blocker.is(ErrorCode::InvalidArgs)).any(|blocker| {
         blocker.message == required || blocker.hint.as_ref().is_some_and(|said| said.to_string() == hint)
     })
 }

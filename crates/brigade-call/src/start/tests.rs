@@ -105,7 +105,7 @@ fn all_reasons_against_a_start_are_reported() {
     let decision = decide(&policy, &CallFacts::from_tool(catalog.tool("say").unwrap()), &|_: &str| true);
     let denied = decision.blockers[0].clone();
     let unbound =
-        Blocker::new(reasons::CODE_NOT_BOUND, "the option `-r` runs code that an approval does not bind");
+        Blocker::new(ErrorCode::CodeNotBound, "the option `-r` runs code that an approval does not bind");
     check(
         StartFacts {
             purpose: StartPurpose::List,

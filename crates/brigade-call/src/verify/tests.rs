@@ -256,7 +256,7 @@ fn a_runtime_must_be_ready() {
     let ready = RuntimeStatus { id: "voice".to_owned(), ..RuntimeStatus::default() };
     assert_eq!(verified(RuntimeFact::Ready(Box::new(ready.clone()))), Ok(Some(ready)));
     let reasons =
-        vec![Blocker::new(reasons::RUNTIME_STOPPED, "x"), Blocker::new(reasons::RUNTIME_UNHEALTHY, "y")];
+        vec![Blocker::new(ErrorCode::RuntimeStopped, "x"), Blocker::new(ErrorCode::RuntimeUnhealthy, "y")];
     assert_eq!(verified(RuntimeFact::NotReady(reasons.clone())), Err(reasons));
 }
 
@@ -283,7 +283,7 @@ fn a_record_that_was_edited_contradicts_its_approval() {
         |call| call.approval.as_mut().unwrap().binding.projections = mark("forged"),
         &["changed_projections", "changed_approval"],
     );
-    check_record(|call| call.blockers = vec![Blocker::new(reasons::STATUS, "a reason")], &["stored"]);
+    check_record(|call| call.blockers = vec![Blocker::new(ErrorCode::Status, "a reason")], &["stored"]);
 }
 
 #[test]

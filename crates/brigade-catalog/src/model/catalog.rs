@@ -1,8 +1,7 @@
 //! The tools of a file.
 
-use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, ErrorKind, Hint, NextStep, OperationError, Place, Severity};
+use brigade_core::{ConfigIssue, ErrorCode, ErrorKind, Hint, NextStep, OperationError, Place, Severity};
 
 use brigade_redact::Redactor;
 use thiserror::Error;
@@ -83,8 +82,10 @@ impl OperationError for ToolLookupError {
     fn code(&self) -> Option<ErrorCode> {
         match self {
             ToolLookupError::Unreadable(_) => None,
-            ToolLookupError::Disabled { .. } => Some(codes::TOOL_DISABLED),
-            ToolLookupError::Unknown { .. } | ToolLookupError::NotOffered { .. } => Some(codes::TOOL_MISSING),
+            ToolLookupError::Disabled { .. } => Some(ErrorCode::ToolDisabled),
+            ToolLookupError::Unknown { .. } | ToolLookupError::NotOffered { .. } => {
+                Some(ErrorCode::ToolMissing)
+            }
         }
     }
 

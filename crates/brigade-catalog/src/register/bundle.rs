@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::codes::registering;
-use brigade_core::{Dialect, Json, Object};
+use brigade_core::{Dialect, ErrorCode, Json, Object};
 
 use super::seed::server;
 use super::server_json::is_plain_text;
@@ -22,12 +21,12 @@ pub fn bundle_folder(id: &str) -> String {
 impl Registrations {
     /// Returns the refusal of a whole file.
     pub fn refused(why: String) -> Registrations {
-        failed(RegisterError::new(registering::FILE_INVALID, why))
+        failed(RegisterError::new(ErrorCode::FileInvalid, why))
     }
 
     /// Parses the manifest of a bundle. `id` replaces the id that its name gives.
     pub fn of_bundle(manifest: &[u8], id: Option<&str>, level: Level) -> Registrations {
-        let invalid = |message: &str| failed(RegisterError::new(registering::FILE_INVALID, message));
+        let invalid = |message: &str| failed(RegisterError::new(ErrorCode::FileInvalid, message));
         if level != Level::Project {
             return invalid("a bundle is unpacked into a workspace, so it is registered in the project");
         }
@@ -54,7 +53,7 @@ impl Registrations {
                 word if word.contains("${") => {
                     let message = "its value has variables, which are not known; add it to the command";
                     let field = format!("server.mcp_config.args[{index}]");
-                    found.note(registering::ARGUMENT_MISSING, field, message);
+                    found.note(ErrorCode::ArgumentMissing, field, message);
                 }
                 word => line.push_str(&format!(" {}", quoted(&word))),
             }
@@ -66,11 +65,7 @@ impl Registrations {
                 value if is_plain_text(variable, &value) => drop(plain.insert(variable.clone(), value)),
                 _ => {
                     let field = format!("server.mcp_config.env.{variable}");
-                    found.note(
-                        registering::VALUE_NOT_KEPT,
-                        field,
-                        "bind it under env_bindings of the policy",
-                    );
+                    found.note(ErrorCode::ValueNotKept, field, "bind it under env_bindings of the policy");
                     labels.push(variable.clone());
                 }
             }

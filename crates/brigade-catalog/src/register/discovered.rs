@@ -3,9 +3,8 @@
 use std::path::{Component, Path};
 
 use brigade_cmdline::Argv;
-use brigade_core::codes::{self, registering};
 use brigade_core::text::escape_terminal;
-use brigade_core::{IssueType, Label, Number};
+use brigade_core::{ErrorCode, IssueType, Label, Number};
 use brigade_harness::{
     DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, Launch, RegistrationCache, named, shows_words,
 };
@@ -59,7 +58,7 @@ impl Registrations {
         let Definition { entry, origin, .. } = definition;
         let Ok(tool) = Tool::new(&definition.tool_id(id), entry.family.into()) else {
             let message = "no id can be made of the name; give one";
-            found.errors.push(RegisterError::new(registering::FIELD_INVALID, message).field("id"));
+            found.errors.push(RegisterError::new(ErrorCode::FieldInvalid, message).field("id"));
             return found;
         };
         let mut detail = SourceDetail {
@@ -87,7 +86,7 @@ impl Registrations {
                 let of_launch = definition.launch.map_or(&[][..], Launch::left_out);
                 found.errors.extend(of_launch.iter().map(|message| {
                     let field = if detail.transport == Some(Transport::Stdio) { "command" } else { "url" };
-                    RegisterError::new(registering::DEFINITION_UNCLEAR, message.clone()).field(field)
+                    RegisterError::new(ErrorCode::DefinitionUnclear, message.clone()).field(field)
                 }));
                 if detail.transport == Some(Transport::Stdio) {
                     runtime = found.server(definition, level, &mut tool);
@@ -102,7 +101,7 @@ impl Registrations {
                     runtime = url.and_then(|url| remote_server(&mut tool, url, transport, headers));
                     tool.timeout = None;
                     if runtime.is_none() {
-                        found.note(registering::URL_NOT_KEPT, "url".to_owned(), URL_LEFT_OUT);
+                        found.note(ErrorCode::UrlNotKept, "url".to_owned(), URL_LEFT_OUT);
                     }
                     let host =
                         entry.url_host.as_deref().map(|host| format!(" at {host}")).unwrap_or_default();
@@ -138,14 +137,14 @@ impl Registrations {
         let Definition { entry, launch, .. } = definition;
         let launch = (*launch)?;
         for (at, why) in launch.not_kept() {
-            let error = RegisterError::new(registering::SECRET_IN_ENTRY, why.message());
+            let error = RegisterError::new(ErrorCode::SecretInEntry, why.message());
             self.errors.push(error.field(format!("command[{}]", at + 1)));
         }
         let command = launch.words().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let is_readable = Argv::parse(&command).is_ok_and(|argv| argv.words() == launch.words());
         if !is_readable {
             let message = "the words of the command cannot be written in one line";
-            self.errors.push(RegisterError::new(registering::FIELD_INVALID, message).field("command"));
+            self.errors.push(RegisterError::new(ErrorCode::FieldInvalid, message).field("command"));
         }
         let runtime = Runtime::new(tool.id.as_str(), &command).ok().filter(|_| self.errors.is_empty())?;
         tool.runtime_id = Some(tool.id.to_string());
@@ -174,7 +173,7 @@ impl Registrations {
             _ => {
                 let message =
                     "the directory is not in the workspace; the server would start in the workspace";
-                self.note(registering::CWD_NOT_KEPT, "cwd".to_owned(), message);
+                self.note(ErrorCode::CwdNotKept, "cwd".to_owned(), message);
                 None
             }
         }
@@ -188,10 +187,10 @@ impl Registrations {
                 true => "it is not the name of a variable, so it cannot become a label",
                 false => "no value is taken over; bind it under env_bindings of the policy",
             };
-            self.note(registering::VALUE_NOT_KEPT, format!("env.{label}"), message);
+            self.note(ErrorCode::ValueNotKept, format!("env.{label}"), message);
         }
         for name in &entry.header_names {
-            self.note(registering::VALUE_NOT_KEPT, format!("headers.{name}"), HEADER_LABEL);
+            self.note(ErrorCode::ValueNotKept, format!("headers.{name}"), HEADER_LABEL);
         }
     }
 
@@ -202,10 +201,10 @@ impl Registrations {
         for reference in &entry.unresolved {
             if of_command.contains(reference) {
                 let message = format!("`{reference}` is not expanded; replace it by its value");
-                self.note(registering::UNRESOLVED, "command".to_owned(), &message);
+                self.note(ErrorCode::Unresolved, "command".to_owned(), &message);
             } else {
                 let message = format!("`{reference}` is not expanded");
-                self.note(registering::UNRESOLVED, String::new(), &message);
+                self.note(ErrorCode::Unresolved, String::new(), &message);
             }
         }
         for (field, names) in [("tools_allowed", &entry.tools_allowed), ("tools_denied", &entry.tools_denied)]
@@ -219,14 +218,14 @@ impl Registrations {
                         format!("an entry has no place for them: {}", names.join(", "))
                     }
                 };
-                self.note(registering::TOOLS_NOT_LIMITED, field.to_owned(), &message);
+                self.note(ErrorCode::ToolsNotLimited, field.to_owned(), &message);
             }
         }
         for key in &entry.unknown_keys {
-            self.note(codes::UNKNOWN_KEY, key.clone(), "an entry has no place for this key");
+            self.note(ErrorCode::UnknownKey, key.clone(), "an entry has no place for this key");
         }
         if !origin.enabled {
-            self.note(registering::SWITCHED_OFF, "enabled".to_owned(), "its file has it switched off");
+            self.note(ErrorCode::SwitchedOff, "enabled".to_owned(), "its file has it switched off");
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::codes::{self, registering};
-use brigade_core::{Json, Object};
+use brigade_core::{ErrorCode, Json, Object};
 
 use super::{
     ADDRESS, Members, RegisterError, Registration, Registrations, URL_LEFT_OUT, is_server, remote_server,
@@ -21,7 +20,7 @@ pub(super) fn read(value: &Json) -> Registrations {
         Json::Array(items) => list(items, "", &mut found),
         _ => found
             .errors
-            .push(RegisterError::new(registering::FILE_INVALID, "expected a tool, or a list under `tools`")),
+            .push(RegisterError::new(ErrorCode::FileInvalid, "expected a tool, or a list under `tools`")),
     }
     found
 }
@@ -32,7 +31,7 @@ fn whole(object: &Object, found: &mut Registrations) {
         let text = version.as_str().map_or_else(|| version.to_compact(), str::to_owned);
         if text.split('.').next().map(str::trim) != Some("1") {
             let error = RegisterError::new(
-                registering::SCHEMA_NEWER,
+                ErrorCode::SchemaNewer,
                 "the file has a version that this version does not know",
             );
             return found.errors.push(error.field("version"));
@@ -44,7 +43,7 @@ fn whole(object: &Object, found: &mut Registrations) {
                 match value.as_bool() {
                     Some(truth) => found.harness_tools = Some(truth),
                     None => {
-                        let error = RegisterError::new(registering::FIELD_INVALID, "expected true or false");
+                        let error = RegisterError::new(ErrorCode::FieldInvalid, "expected true or false");
                         found.errors.push(error.field("settings.fallback_harness"));
                     }
                 }
@@ -54,17 +53,13 @@ fn whole(object: &Object, found: &mut Registrations) {
                 *setting = Some(truth);
             }
             let (code, message) = match name.as_str() {
-                "auto_install" => {
-                    (registering::AUTO_INSTALL_IGNORED, "nothing is installed without an approval")
-                }
-                "prefer_local" => {
-                    (registering::PREFER_LOCAL_IGNORED, "entries of the project always come first")
-                }
+                "auto_install" => (ErrorCode::AutoInstallIgnored, "nothing is installed without an approval"),
+                "prefer_local" => (ErrorCode::PreferLocalIgnored, "entries of the project always come first"),
                 name if name.starts_with("inherit_clawdbot") => (
-                    registering::INHERIT_IGNORED,
+                    ErrorCode::InheritIgnored,
                     "its folders are read by discovery; `harnesses` under [registry] limits that",
                 ),
-                _ => (codes::UNKNOWN_KEY, "an entry has no place for this key"),
+                _ => (ErrorCode::UnknownKey, "an entry has no place for this key"),
             };
             found.note(code, format!("settings.{name}"), message);
         }
@@ -73,7 +68,7 @@ fn whole(object: &Object, found: &mut Registrations) {
         Some(Json::Array(items)) => list(items, "tools", found),
         _ => found
             .errors
-            .push(RegisterError::new(registering::FILE_INVALID, "expected a list of tools").field("tools")),
+            .push(RegisterError::new(ErrorCode::FileInvalid, "expected a list of tools").field("tools")),
     }
     members.rest(found);
 }
@@ -83,9 +78,9 @@ fn list(items: &[Json], name: &str, found: &mut Registrations) {
         let prefix = format!("{name}[{}]", index + 1);
         match item {
             Json::Object(object) => one(object, &prefix, found),
-            _ => found
-                .errors
-                .push(RegisterError::new(registering::FILE_INVALID, "expected a tool").field(prefix)),
+            _ => {
+                found.errors.push(RegisterError::new(ErrorCode::FileInvalid, "expected a tool").field(prefix))
+            }
         }
     }
 }
@@ -93,7 +88,7 @@ fn list(items: &[Json], name: &str, found: &mut Registrations) {
 fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     let mut members = Members::new(object, prefix);
     let wrong =
-        |field: String, message: &str| RegisterError::new(registering::FIELD_INVALID, message).field(field);
+        |field: String, message: &str| RegisterError::new(ErrorCode::FieldInvalid, message).field(field);
     let Some(id) = members.text("id") else {
         return found.errors.push(wrong(members.field("id"), "a tool needs an id"));
     };
@@ -122,12 +117,12 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     };
     if members.text("family").is_some_and(|word| word != family.as_str()) {
         let message = "the family follows from the type of the source";
-        found.note(registering::FAMILY_IGNORED, members.field("family"), message);
+        found.note(ErrorCode::FamilyIgnored, members.field("family"), message);
     }
     for name in ["ref", "fingerprint"] {
         if source.get(name).is_some() {
             let message = "it is written when a definition of an agent program is registered";
-            found.note(registering::ORIGIN_IGNORED, source.field(name), message);
+            found.note(ErrorCode::OriginIgnored, source.field(name), message);
         }
     }
     let url = (kind == ToolSource::Mcp).then(|| source.text("url")).flatten();
@@ -167,9 +162,9 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     });
     if command.is_some() && outer.is_some() && command != outer {
         let message = "`source` has a different command";
-        found.errors.push(
-            RegisterError::new(registering::DEFINITION_UNCLEAR, message).field(members.field("command")),
-        );
+        found
+            .errors
+            .push(RegisterError::new(ErrorCode::DefinitionUnclear, message).field(members.field("command")));
     }
     let command = command.or(outer);
     let unclear_url = match (&command, &url, transport) {
@@ -183,9 +178,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         (_, None, _) => None,
     };
     if let Some(why) = unclear_url {
-        found
-            .errors
-            .push(RegisterError::new(registering::DEFINITION_UNCLEAR, why).field(source.field("url")));
+        found.errors.push(RegisterError::new(ErrorCode::DefinitionUnclear, why).field(source.field("url")));
     }
     let is_remote = url.is_some();
     let transport = transport.or(is_remote.then_some(Transport::Http));
@@ -196,7 +189,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     {
         runtime = remote_server(&mut tool, &url, transport, []);
         if runtime.is_none() {
-            found.note(registering::URL_NOT_KEPT, source.field("url"), URL_LEFT_OUT);
+            found.note(ErrorCode::UrlNotKept, source.field("url"), URL_LEFT_OUT);
         }
     }
     match (kind, command) {
@@ -206,7 +199,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         (ToolSource::Mcp, Some(command)) => {
             if tool.runtime_id.as_deref().is_some_and(|stated| stated != id) {
                 let message = "the command becomes a runtime with the id of the tool";
-                found.note(registering::RUNTIME_ID_IGNORED, members.field("runtime_id"), message);
+                found.note(ErrorCode::RuntimeIdIgnored, members.field("runtime_id"), message);
             }
             runtime = server(&mut tool, &command, BTreeMap::new());
         }
@@ -226,7 +219,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
             }
             if command.is_some() {
                 let message = "nothing is started for a tool of this kind";
-                found.note(registering::COMMAND_IGNORED, members.field("command"), message);
+                found.note(ErrorCode::CommandIgnored, members.field("command"), message);
             }
         }
     }

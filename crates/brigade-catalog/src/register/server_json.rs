@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use brigade_cmdline::is_dangerous_variable;
-use brigade_core::codes::{self, registering};
 use brigade_core::text::{self, escape_terminal};
-use brigade_core::{Json, Label, Object};
+use brigade_core::{ErrorCode, Json, Label, Object};
 use brigade_redact::{is_secret_name, looks_like_token};
 
 use super::seed::server;
@@ -41,9 +40,7 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
     };
     let mut members = Members::new(object, "");
     let Some(name) = members.text("name") else {
-        found
-            .errors
-            .push(RegisterError::new(registering::FIELD_INVALID, "a server needs a name").field("name"));
+        found.errors.push(RegisterError::new(ErrorCode::FieldInvalid, "a server needs a name").field("name"));
         return found;
     };
     let short = name.rsplit('/').next().unwrap_or(&name).to_owned();
@@ -55,7 +52,7 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
     let base = |id: &str, transport: Transport, found: &mut Registrations| {
         let Ok(tool) = Tool::new(&id_of_name(id), Family::Mcp) else {
             found.errors.push(
-                RegisterError::new(registering::FIELD_INVALID, "the name is not a usable id").field("name"),
+                RegisterError::new(ErrorCode::FieldInvalid, "the name is not a usable id").field("name"),
             );
             return None;
         };
@@ -72,7 +69,7 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
     for (index, object) in members.objects("packages") {
         let prefix = format!("packages[{index}]");
         if is_taken {
-            found.note(registering::PACKAGE_IGNORED, prefix, "an earlier package is taken");
+            found.note(ErrorCode::PackageIgnored, prefix, "an earlier package is taken");
             continue;
         }
         let mut package = Members::new(object, prefix.clone());
@@ -103,7 +100,7 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
             Some("sse") => Transport::Sse,
             Some(_) | None => {
                 let message = "expected how the server is reached: streamable-http, sse or http";
-                let error = RegisterError::new(registering::DEFINITION_UNCLEAR, message);
+                let error = RegisterError::new(ErrorCode::DefinitionUnclear, message);
                 found.errors.push(error.field(remote.field("type")));
                 Transport::Http
             }
@@ -112,9 +109,9 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
         let _ = remote.get("variables");
         let url = remote.text("url").map(|url| with_defaults(&url, object)).filter(|url| is_server(url));
         if url.is_none() {
-            found.errors.push(
-                RegisterError::new(registering::DEFINITION_UNCLEAR, ADDRESS).field(remote.field("url")),
-            );
+            found
+                .errors
+                .push(RegisterError::new(ErrorCode::DefinitionUnclear, ADDRESS).field(remote.field("url")));
         }
         let is_first = found.tools.is_empty();
         let id = if is_first { short.clone() } else { format!("{short}-remote-{index}") };
@@ -126,11 +123,11 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
             let stated = headers.iter().cloned();
             let runtime = url.and_then(|url| remote_server(&mut tool, &url, transport, stated));
             if runtime.is_none() {
-                found.note(registering::URL_NOT_KEPT, remote.field("url"), URL_LEFT_OUT);
+                found.note(ErrorCode::UrlNotKept, remote.field("url"), URL_LEFT_OUT);
             }
             for (name, _) in headers.iter().filter(|(_, value)| value.is_none()) {
                 let field = format!("{}.{name}", remote.field("headers"));
-                found.note(registering::VALUE_NOT_KEPT, field, HEADER_LABEL);
+                found.note(ErrorCode::ValueNotKept, field, HEADER_LABEL);
             }
             remote.rest(&mut found);
             found.tools.push(Registration {
@@ -158,7 +155,7 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
                 registries.join(", ")
             ),
         };
-        found.errors.push(RegisterError::new(registering::PACKAGE_UNSUPPORTED, message).field("packages"));
+        found.errors.push(RegisterError::new(ErrorCode::PackageUnsupported, message).field("packages"));
     }
     found.name_tool(&id_of_name(&short));
     found
@@ -181,7 +178,7 @@ fn command_of(
         "pypi" => ("uvx", Index::PyPi, "https://pypi.org"),
         "oci" => ("", Index::Oci, ""),
         _ => {
-            found.note(registering::PACKAGE_IGNORED, field, "only packages of npm, PyPI and oci are taken");
+            found.note(ErrorCode::PackageIgnored, field, "only packages of npm, PyPI and oci are taken");
             return None;
         }
     };
@@ -191,7 +188,7 @@ fn command_of(
     }
     if transport.and_then(Json::as_str).is_some_and(|word| word != "stdio") {
         found.note(
-            registering::PACKAGE_IGNORED,
+            ErrorCode::PackageIgnored,
             package.field("transport"),
             "only servers over stdio are started",
         );
@@ -211,34 +208,34 @@ fn command_of(
         {
             let message = "the package is of another registry than the public one, which is not taken; \
                            write the command that asks its registry by hand";
-            let error = RegisterError::new(registering::PACKAGE_UNSUPPORTED, message);
+            let error = RegisterError::new(ErrorCode::PackageUnsupported, message);
             found.errors.push(error.field(package.field(key)));
             return None;
         }
     }
     let Some(identifier) = identifier.filter(|name| of.is_name(image_and_tag(name, of).0)) else {
         let message = format!("a package needs a plain name, {}", of.form());
-        let error = RegisterError::new(registering::FIELD_INVALID, message);
+        let error = RegisterError::new(ErrorCode::FieldInvalid, message);
         found.errors.push(error.field(package.field("identifier")));
         return None;
     };
     let (identifier, tag) = image_and_tag(&identifier, of);
     let pinned = stated.as_deref().or(tag).or(version).filter(|version| of.is_version(version));
     let Some(pinned) = pinned else {
-        let error = RegisterError::new(registering::VERSION_NOT_PINNED, "a package needs one exact version");
+        let error = RegisterError::new(ErrorCode::VersionNotPinned, "a package needs one exact version");
         found.errors.push(error.field(package.field("version")));
         return None;
     };
     if package.get("version").is_none() && tag.is_none() {
         let message =
             "the package names no version, so that of the server is taken; compare it with the package";
-        found.note(registering::VERSION_OF_SERVER, package.field("version"), message);
+        found.note(ErrorCode::VersionOfServer, package.field("version"), message);
     }
     // A hint is ignored if it names the program that is started anyway.
     for key in ["runtimeHint", "runtime_hint"] {
         if of != Index::Oci && package.text(key).is_some_and(|hint| !program.starts_with(&hint)) {
             let message = format!("the package is started with `{program}`");
-            found.note(codes::UNKNOWN_KEY, package.field(key), &message);
+            found.note(ErrorCode::UnknownKey, package.field(key), &message);
         }
     }
     let mut command = match of {
@@ -266,7 +263,7 @@ fn command_of(
                 Some(value) if is_secret && !value.contains('{') => {
                     let message = "the argument is a secret, which no entry may hold; \
                                    let the server read it from a variable";
-                    found.errors.push(RegisterError::new(registering::SECRET_IN_ENTRY, message).field(field));
+                    found.errors.push(RegisterError::new(ErrorCode::SecretInEntry, message).field(field));
                 }
                 Some(value) if !value.contains('{') => {
                     let words = option.into_iter().chain([value]);
@@ -276,10 +273,10 @@ fn command_of(
                 None if is_wrong => {}
                 Some(_) => {
                     let message = "its value has variables, which are not known; add it to the command";
-                    found.note(registering::ARGUMENT_MISSING, field, message);
+                    found.note(ErrorCode::ArgumentMissing, field, message);
                 }
                 None => found.note(
-                    registering::ARGUMENT_MISSING,
+                    ErrorCode::ArgumentMissing,
                     field,
                     "its value is not known; add it to the command",
                 ),
@@ -288,11 +285,7 @@ fn command_of(
     }
     if package.get("runtimeArguments").is_some() || package.get("runtime_arguments").is_some() {
         let field = package.field("runtimeArguments");
-        found.note(
-            registering::RUNTIME_ARGUMENTS_IGNORED,
-            field,
-            "options of the launcher are not taken over",
-        );
+        found.note(ErrorCode::RuntimeArgumentsIgnored, field, "options of the launcher are not taken over");
     }
     Some(command)
 }
@@ -324,12 +317,12 @@ fn containerized(
     let Some(program) = container else {
         let message =
             "an image needs docker or podman, and neither is on PATH; install one, or name another package";
-        found.errors.push(RegisterError::new(registering::PACKAGE_UNSUPPORTED, message).field(field));
+        found.errors.push(RegisterError::new(ErrorCode::PackageUnsupported, message).field(field));
         return None;
     };
     let message = "the container has a network only for tools with such effects, and sees the workspace at /workspace \
                    only for tools that read it";
-    found.note(registering::RUNTIME_ARGUMENTS_IGNORED, field, message);
+    found.note(ErrorCode::RuntimeArgumentsIgnored, field, message);
     let names = ["environmentVariables", "environment_variables"]
         .iter()
         .filter_map(|key| package.object.get(*key)?.as_array())
@@ -379,7 +372,7 @@ fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Variables 
             }
             if stated.is_some() {
                 let field = format!("{}.{name}", package.field(key));
-                found.note(registering::VALUE_NOT_KEPT, field, "bind it under env_bindings of the policy");
+                found.note(ErrorCode::ValueNotKept, field, "bind it under env_bindings of the policy");
             }
             known.labels.push(name.to_owned());
         }

@@ -242,11 +242,7 @@ fn wrong_shapes_of_the_mcp_registry_are_told() {
     };
     let fields = |text: &str| {
         let found = read("server.json", text);
-        assert!(
-            found.errors.iter().all(|error| error.code.as_str() == "field_invalid"),
-            "{:?}",
-            found.errors
-        );
+        assert!(found.errors.iter().all(|error| error.code == ErrorCode::FieldInvalid), "{:?}", found.errors);
         found.errors.into_iter().filter_map(|error| error.field).collect::<Vec<_>>()
     };
     for (member, field) in [
@@ -392,7 +388,7 @@ fn an_id_that_is_a_secret_is_refused_and_not_named() {
         let told = format!("{:?} {:?}", found.errors, found.notes);
         assert!(!told.contains("CNRY"), "{told}");
         assert_eq!(
-            found.errors.iter().any(|error| error.code.as_str() == "secret_in_entry"),
+            found.errors.iter().any(|error| error.code == ErrorCode::SecretInEntry),
             !text.contains("id: a")
         );
     }

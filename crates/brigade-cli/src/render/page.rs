@@ -1,8 +1,7 @@
 //! The text output of a command: data for standard output, everything else for standard error.
 
-use brigade::codes::ErrorCode;
 use brigade::core::NextStep;
-use brigade::{Fault, SourceFiles};
+use brigade::{ErrorCode, Fault, SourceFiles};
 
 use super::fault;
 use super::next::CommandWords;

@@ -375,7 +375,7 @@ pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
             }
             if !survivors.is_empty() {
                 page.error(
-                    brigade::codes::PROCESSES_ALIVE,
+                    brigade::ErrorCode::ProcessesAlive,
                     &format!("cannot end processes: {}", numbers(survivors)),
                 );
             }

@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use brigade::core::text::escape_terminal_lines;
 use brigade::core::{CallId, CheckpointId, Clock, IdPrefix};
 use brigade::{
-    CallDecision, CallStatus, CancelToken, ChosenCall, Error, ErrorKind, HistoryFilter, LogStream, Mark,
-    ReviewCall, WorkAnswer, Workspace, codes,
+    CallDecision, CallStatus, CancelToken, ChosenCall, Error, ErrorCode, ErrorKind, HistoryFilter, LogStream,
+    Mark, ReviewCall, WorkAnswer, Workspace,
 };
 
 use super::model::{Action, Content, Detail, Event, Pane};
@@ -260,7 +260,7 @@ impl Desk {
     /// Says why something was not done. If it changed since it was shown, shows the difference.
     fn failed(&self, target: &Target, error: &Error) -> Vec<Text> {
         let mut lines = self.lines(|page| show_error(error, page));
-        if error.code() == codes::CHANGED_MEANWHILE.as_str()
+        if error.code() == ErrorCode::ChangedMeanwhile
             && target.is_call
             && let Ok(now) = self.workspace.daily().review_call(&IdPrefix::new(&target.id))
         {

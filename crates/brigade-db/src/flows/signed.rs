@@ -1,6 +1,6 @@
 //! The MACs of executions: only those that this host has signed continue.
 
-use brigade_core::{Fingerprint, codes};
+use brigade_core::{ErrorCode, Fingerprint};
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -25,7 +25,7 @@ fn signed_content(transaction: &Transaction<'_>, id: &str) -> Result<(Vec<u8>, O
         }
         Ok((content.finish().to_hex().into_bytes(), row.get("host_mac")?))
     });
-    content.optional()?.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such execution"))
+    content.optional()?.ok_or_else(|| StoreError::refused(ErrorCode::NotFound, "there is no such execution"))
 }
 
 impl Store {
@@ -64,7 +64,7 @@ impl Store {
         match self.look(|transaction| self.is_signed(transaction, id))? {
             true => Ok(()),
             false => Err(StoreError::refused(
-                codes::NOT_APPROVED_HERE,
+                ErrorCode::NotApprovedHere,
                 format!("{id} is not approved on this host"),
             )),
         }

@@ -45,7 +45,7 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
     let begun = store.begin_flow(&new, now).unwrap();
     let id = begun.id.as_str();
     let flow = || store.flow(Some("ada"), id).unwrap();
-    assert_eq!(store.flow(Some("bob"), id).unwrap_err().code_word(), "not_found");
+    assert_eq!(store.flow(Some("bob"), id).unwrap_err().answered_code(), ErrorCode::NotFound);
     let asked = QuestionForm {
         questions: vec![AskedQuestion {
             id: "a".into(),
@@ -56,11 +56,11 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
     };
     let yes = |_: &QuestionForm| Ok(Answer::declined(Decision::Decline));
     let answer = || store.answer_flow(Some("ada"), id, &yes, "person", &redactor, now).map(drop);
-    assert_eq!(answer().unwrap_err().code_word(), "not_waiting");
+    assert_eq!(answer().unwrap_err().answered_code(), ErrorCode::NotWaiting);
     assert_eq!(store.ask_in_flow(id, "one", &asked, &redactor, now), Ok(WriteOutcome::Written));
     assert_eq!((flow().shown(), store.waiting_questions().unwrap().len()), ("waiting", 1));
     answer().unwrap();
-    assert_eq!(answer().unwrap_err().code_word(), "not_waiting");
+    assert_eq!(answer().unwrap_err().answered_code(), ErrorCode::NotWaiting);
     // No transition is recorded while the execution is paused.
     let (writes, outcome) = (object(r#"{"b": 2}"#), Json::from("out"));
     let visits = BTreeMap::from([("A".to_owned(), 1), ("B".to_owned(), 1)]);
@@ -81,12 +81,12 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
     assert_eq!(store.write_step(id, "one", &Json::Null, None, now), Ok(WriteOutcome::Lost));
     assert_eq!(store.write_step(id, "two", &Json::from(1), None, now), Ok(WriteOutcome::Written));
     let large = object(&format!(r#"{{"x": "{}"}}"#, "x".repeat(MAX_BLACKBOARD)));
-    assert_eq!(store.put_in_flow(None, id, &large, now).unwrap_err().code_word(), "too_large");
-    assert_eq!(store.remove_flow(None, id).unwrap_err().code_word(), "not_ended");
+    assert_eq!(store.put_in_flow(None, id, &large, now).unwrap_err().answered_code(), ErrorCode::TooLarge);
+    assert_eq!(store.remove_flow(None, id).unwrap_err().answered_code(), ErrorCode::NotEnded);
     assert_eq!(store.transit(id, "two", &transit(NextState::End(None)), now), Ok(WriteOutcome::Written));
     assert_eq!(flow().status, FlowStatus::Completed);
     assert!(!store.end_flow(id, FlowStatus::Cancelled, None, now).unwrap());
-    assert_eq!(store.pause_flow(None, id, true, now).unwrap_err().code_word(), "already_ended");
+    assert_eq!(store.pause_flow(None, id, true, now).unwrap_err().answered_code(), ErrorCode::AlreadyEnded);
     let (_, events, total) = store.flow_events(Some("ada"), id, 100, 0).unwrap();
     let names: Vec<&str> = events.iter().map(|event| event.event_type.as_str()).collect();
     let expect = [
@@ -125,7 +125,11 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
         "UPDATE flow SET caller = 'agent:bob'",
     ] {
         change(sql);
-        assert_eq!(store.require_signed_flow(id).unwrap_err().code_word(), "not_approved_here", "{sql}");
+        assert_eq!(
+            store.require_signed_flow(id).unwrap_err().answered_code(),
+            ErrorCode::NotApprovedHere,
+            "{sql}"
+        );
         store.pause_flow(Some("ada"), id, true, now).unwrap();
         assert_eq!(store.unsigned_flows().unwrap().len(), 1, "{sql}: a change by a person signs nothing");
         assert!(!store.adopt_flow(&begun).unwrap(), "{sql}: it changed since it was shown");

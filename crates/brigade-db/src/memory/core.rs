@@ -1,6 +1,6 @@
 //! The core memory of an agent with an identity: a few lines about its work, which it rewrites.
 
-use brigade_core::{Timestamp, codes, reasons};
+use brigade_core::{ErrorCode, Timestamp};
 use brigade_redact::Redactor;
 use rusqlite::{OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
@@ -140,20 +140,23 @@ impl CoreChange {
 
     fn check(&self, redactor: &Redactor) -> Result<(), StoreError> {
         if self.updated().is_empty() {
-            return Err(StoreError::refused(reasons::INVALID_ARGUMENTS, "at least one part must be given"));
+            return Err(StoreError::refused(ErrorCode::InvalidArguments, "at least one part must be given"));
         }
         let lists = [&self.critical_conventions, &self.user_preferences, &self.active_focus, &self.notes];
         if lists.into_iter().flatten().any(|rows| MAX_ROWS < rows.len()) {
-            return Err(StoreError::refused(codes::TOO_LONG, format!("a list has at most {MAX_ROWS} rows")));
+            return Err(StoreError::refused(
+                ErrorCode::TooLong,
+                format!("a list has at most {MAX_ROWS} rows"),
+            ));
         }
         for text in self.project_summary.iter().chain(lists.into_iter().flatten().flatten()) {
             if MAX_CONTENT < text.chars().count() {
                 let message = format!("a text has at most {MAX_CONTENT} characters");
-                return Err(StoreError::refused(codes::TOO_LONG, message));
+                return Err(StoreError::refused(ErrorCode::TooLong, message));
             }
             if has_secret(text, redactor) {
                 return Err(StoreError::refused(
-                    codes::SECRET,
+                    ErrorCode::Secret,
                     "a text contains a secret; secrets are never stored",
                 ));
             }

@@ -210,16 +210,16 @@ fn only_an_owner_pins_and_removes() {
     let (_folder, store) = store();
     let own = NewMemory { scope: Scope::Agent, owner: "ada".to_owned(), ..new("Ada likes short names") };
     let id = id(&add(&store, &own, 1));
-    let code = |result: Result<Memory, StoreError>| result.unwrap_err().code_word();
-    assert_eq!(code(store.pin_memory(&id, true, &Owners::Seen("bob"), at(2))), "not_found");
-    assert_eq!(code(store.memory(&id, &Owners::Seen("ad"))), "not_found");
+    let code = |result: Result<Memory, StoreError>| result.unwrap_err().answered_code();
+    assert_eq!(code(store.pin_memory(&id, true, &Owners::Seen("bob"), at(2))), ErrorCode::NotFound);
+    assert_eq!(code(store.memory(&id, &Owners::Seen("ad"))), ErrorCode::NotFound);
     let pinned = store.pin_memory(&id, true, &Owners::Seen("ada"), at(2)).unwrap();
     assert_eq!((pinned.tier, pinned.pinned, pinned.status.as_str()), (1, true, "promoted"));
     let loose = store.pin_memory(&id, false, &Owners::Seen("ada"), at(3)).unwrap();
     assert_eq!((loose.tier, loose.pinned), (2, false));
     assert_eq!(store.memory(&id[..8], &Owners::Everybody).unwrap().id, id);
     store.remove_memory(&id, &Owners::Everybody).unwrap();
-    assert_eq!(code(store.memory(&id, &Owners::Everybody)), "not_found");
+    assert_eq!(code(store.memory(&id, &Owners::Everybody)), ErrorCode::NotFound);
     assert!(store.search_memories(&search("names", "ada"), at(3)).unwrap().is_empty());
 }
 
@@ -241,7 +241,10 @@ fn the_core_memory_is_rewritten_part_by_part() {
         notes: Some(vec!["ghp_0123456789abcdefghijABCDEFGHIJ012345".to_owned()]),
         ..CoreChange::default()
     };
-    assert_eq!(store.update_core("ada", &secret, &redactor, at(3)).unwrap_err().code_word(), "secret");
+    assert_eq!(
+        store.update_core("ada", &secret, &redactor, at(3)).unwrap_err().answered_code(),
+        ErrorCode::Secret
+    );
     let nothing = store.update_core("ada", &CoreChange::default(), &redactor, at(3));
-    assert_eq!(nothing.unwrap_err().code_word(), "invalid_arguments");
+    assert_eq!(nothing.unwrap_err().answered_code(), ErrorCode::InvalidArguments);
 }

@@ -1,9 +1,8 @@
 //! Finds the runtime that a call requires.
 
 use brigade_catalog::{Runtime, Runtimes, Tool};
-use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Hint, NextStep, closest, reasons};
+use brigade_core::{ErrorCode, Hint, NextStep, closest};
 use brigade_policy::Blocker;
 
 use super::{RuntimeFacts, RuntimeState};
@@ -18,7 +17,7 @@ pub fn needed_runtime<'r>(
     file: Option<&str>,
 ) -> Result<&'r Runtime, Box<Blocker>> {
     let missing = |message: String| {
-        Blocker::new(codes::RUNTIME_MISSING, message).at(tool.place_of("runtime_id")).field("runtime_id")
+        Blocker::new(ErrorCode::RuntimeMissing, message).at(tool.place_of("runtime_id")).field("runtime_id")
     };
     let Some(id) = tool.runtime_id.as_deref().filter(|id| !id.is_empty()) else {
         let blocker = missing("the tool needs a runtime and names none".to_owned());
@@ -62,23 +61,23 @@ pub fn not_usable(tool: &Tool, facts: &RuntimeFacts) -> Vec<Blocker> {
     let start = || NextStep::StartRuntime(id.to_owned());
     vec![match (facts.state, &facts.health) {
         (RuntimeState::Stopped, _) => {
-            blocker(reasons::RUNTIME_STOPPED, format!("the runtime `{shown}` is not running"), start())
+            blocker(ErrorCode::RuntimeStopped, format!("the runtime `{shown}` is not running"), start())
         }
         (RuntimeState::Stale, _) => {
             let message = format!("the runtime `{shown}` ended without being stopped");
-            blocker(reasons::RUNTIME_STOPPED, message, start())
+            blocker(ErrorCode::RuntimeStopped, message, start())
         }
         (RuntimeState::Running, _) if !facts.managed => {
             let message = format!("the runtime `{shown}` runs, but nothing proves that Brigade started it");
-            blocker(reasons::RUNTIME_UNMANAGED, message, NextStep::ShowRuntime(id.to_owned()))
+            blocker(ErrorCode::RuntimeUnmanaged, message, NextStep::ShowRuntime(id.to_owned()))
         }
         (RuntimeState::Running, Some(health)) => {
             let message = format!("the runtime `{shown}` is not healthy: {}", health.detail);
-            blocker(reasons::RUNTIME_UNHEALTHY, message, NextStep::RestartRuntime(id.to_owned()))
+            blocker(ErrorCode::RuntimeUnhealthy, message, NextStep::RestartRuntime(id.to_owned()))
         }
         (RuntimeState::Running, None) => {
             let message = format!("the health of the runtime `{shown}` could not be checked");
-            blocker(reasons::RUNTIME_UNHEALTHY, message, NextStep::RuntimeStatus)
+            blocker(ErrorCode::RuntimeUnhealthy, message, NextStep::RuntimeStatus)
         }
     }]
 }

@@ -3,7 +3,7 @@
 use brigade_call::RuntimeIssueRecord;
 use brigade_catalog::{Runtime, Runtimes, UnsafeUserFile};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, Fingerprint, Hint, NextStep, Place, Severity, StepFormatter, reasons};
+use brigade_core::{ConfigIssue, ErrorCode, Fingerprint, Hint, NextStep, Place, Severity, StepFormatter};
 use brigade_policy::Blocker;
 
 use super::RuntimeIssue;
@@ -97,7 +97,7 @@ pub fn start_blockers(runtimes: &Runtimes, runtime: &Runtime, issues: &[RuntimeI
     };
     found.extend(runtimes.issues().iter().filter(concerns).map(|issue| {
         let mut blocker =
-            Blocker::new(reasons::RUNTIME_CONFIG, issue.message.clone()).at(issue.place.clone());
+            Blocker::new(ErrorCode::RuntimeConfig, issue.message.clone()).at(issue.place.clone());
         blocker.field = issue.field.clone();
         blocker.hint = issue.hint.clone();
         blocker
@@ -108,19 +108,20 @@ pub fn start_blockers(runtimes: &Runtimes, runtime: &Runtime, issues: &[RuntimeI
 /// Returns why a runtime with a valid entry is not started: it is disabled, remote, or several entries have its id.
 pub fn not_to_be_started(runtimes: &Runtimes, runtime: &Runtime) -> Option<Blocker> {
     if !runtime.enabled {
-        let blocker = Blocker::new(reasons::RUNTIME_DISABLED, "the runtime is disabled");
+        let blocker = Blocker::new(ErrorCode::RuntimeDisabled, "the runtime is disabled");
         let blocker = blocker.at(runtime.place_of("enabled")).field("enabled");
         return Some(blocker.hint("set `enabled = true`"));
     }
     if runtime.url.is_some() {
         let message = "the runtime is a remote server, which has no process to start";
-        let blocker = Blocker::new(reasons::RUNTIME_CONFIG, message).at(runtime.place_of("url")).field("url");
+        let blocker =
+            Blocker::new(ErrorCode::RuntimeConfig, message).at(runtime.place_of("url")).field("url");
         return Some(blocker.hint("import its tools, and call them"));
     }
     let same = || runtimes.runtimes().iter().filter(|other| other.id == runtime.id);
     let last = same().nth(1)?;
     let message = format!("{} entries have the id", same().count());
-    let blocker = Blocker::new(reasons::RUNTIME_CONFIG, message).at(last.place_of("id")).field("id");
+    let blocker = Blocker::new(ErrorCode::RuntimeConfig, message).at(last.place_of("id")).field("id");
     Some(blocker.hint("give each runtime a unique id"))
 }
 

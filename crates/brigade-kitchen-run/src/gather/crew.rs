@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use brigade_cmdline::find_program;
-use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{Fingerprint, Place, Severity, reasons};
+use brigade_core::{ErrorCode, Fingerprint, Place, Severity};
 use brigade_exec::OpenedProgram;
 use brigade_fs::FileKind;
 use brigade_kitchen::adapter::{self, Adapter, PermissionMode, Permissions};
@@ -192,7 +191,7 @@ impl Kitchen<'_> {
         let mut refusals: Vec<Blocker> = Vec::new();
         for issue in config.issues.iter().filter(|issue| issue.severity == Severity::Error) {
             let field = issue.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
-            let blocker = Blocker::new(reasons::KITCHEN_CONFIG_INVALID, format!("{field}{}", issue.message));
+            let blocker = Blocker::new(ErrorCode::KitchenConfigInvalid, format!("{field}{}", issue.message));
             refusals.push(blocker.at(issue.place.clone()));
         }
         if grants.is_none() {
@@ -201,8 +200,8 @@ impl Kitchen<'_> {
             refusals.extend(invalid.map(|issue| {
                 let field = issue.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
                 let blocker = match issue.is_tracked() {
-                    true => Blocker::new(codes::TRACKED_STATE, issue.message.clone()),
-                    false => Blocker::new(reasons::POLICY_INVALID, format!("{field}{}", issue.message)),
+                    true => Blocker::new(ErrorCode::TrackedState, issue.message.clone()),
+                    false => Blocker::new(ErrorCode::PolicyInvalid, format!("{field}{}", issue.message)),
                 };
                 blocker.at(issue.place.clone())
             }));
@@ -247,7 +246,7 @@ impl Kitchen<'_> {
             Ok(adapter) => Some(adapter.clone()),
             Err(name) => {
                 let message = format!("unknown adapter `{name}` in the {tier} tier");
-                refuse(reasons::ADAPTER_UNKNOWN, message, place("adapter"));
+                refuse(ErrorCode::AdapterUnknown, message, place("adapter"));
                 None
             }
         };
@@ -279,7 +278,7 @@ impl Kitchen<'_> {
                 worker.permissions = Some(started.permissions);
             }
             Err(fault) => {
-                refuse(reasons::WORKER_COMMAND_INVALID, format!("{tier} tier: {fault}"), place("command"))
+                refuse(ErrorCode::WorkerCommandInvalid, format!("{tier} tier: {fault}"), place("command"))
             }
         }
         let work = CrewWork::Worker(CrewWorker {
@@ -389,7 +388,7 @@ impl Kitchen<'_> {
         {
             if asked && !allowed {
                 let message = format!("`{key}` is on, and the policy does not allow it");
-                let blocker = Blocker::new(codes::KITCHEN_REFUSED, message).at(place(key));
+                let blocker = Blocker::new(ErrorCode::KitchenRefused, message).at(place(key));
                 refusals.push(if key == "push" { blocker.hint(KitchenGrants::PUSH_NEEDS) } else { blocker });
             }
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brigade_core::{ErrorKind, Timestamp, closest, codes};
+use brigade_core::{ErrorCode, ErrorKind, Timestamp, closest};
 use brigade_fs::{FileKind, FsError, Location, RelPath};
 use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::life::{Life, Stage};
@@ -56,7 +56,7 @@ impl PrdFile {
                 Blocker::new(fault.code, format!("{task}{}", fault.message)).at(fault.place.clone())
             };
             Failure::new(ErrorKind::InvalidConfig, message)
-                .coded(codes::PRD_INVALID)
+                .coded(ErrorCode::PrdInvalid)
                 .because(errors.iter().take(MAX_REASONS).map(reason))
         })
     }
@@ -110,7 +110,7 @@ impl Kitchen<'_> {
         let Some(typed) = typed else { return Ok(PrdSearch::Any) };
         let outside = || {
             let message = format!("`{}` leads out of the workspace", typed.display());
-            Failure::new(ErrorKind::Refused, message).coded(codes::PATH_OUTSIDE)
+            Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside)
         };
         let resolve = |path: &Path| match path.to_str().map(|path| self.fs.resolve(path, None)).transpose()? {
             Some(Location::Inside(path)) => Ok::<_, FsError>(Some(path)),
@@ -210,7 +210,7 @@ impl Kitchen<'_> {
             Some(Location::Inside(path)) => Ok(path),
             Some(Location::Outside(_)) | None => {
                 let message = format!("`{}` leads out of the workspace", typed.display());
-                Err(Failure::new(ErrorKind::Refused, message).coded(codes::PATH_OUTSIDE))
+                Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside))
             }
         }
     }
@@ -268,7 +268,7 @@ impl Kitchen<'_> {
             Location::Inside(path) => path,
             Location::Outside(_) => {
                 let message = format!("`{path}` leads out of the workspace");
-                return Err(Failure::new(ErrorKind::Refused, message).coded(codes::PATH_OUTSIDE));
+                return Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside));
             }
         };
         let bytes = match self.fs.read(&path, PRD_LIMIT) {
@@ -278,7 +278,7 @@ impl Kitchen<'_> {
         };
         let name = PrdName::of_path(path.as_str()).map_err(|error| {
             let message = format!("`{path}` cannot be the file of a PRD: {error}");
-            Failure::new(ErrorKind::InvalidConfig, message).coded(codes::PRD_INVALID)
+            Failure::new(ErrorKind::InvalidConfig, message).coded(ErrorCode::PrdInvalid)
         })?;
         let reading = read(path.as_str(), &bytes, lints);
         Ok(PrdFile { path, name, taken, bytes, reading })
@@ -288,7 +288,7 @@ impl Kitchen<'_> {
     fn missing(&self, path: &RelPath) -> Result<Failure, FsError> {
         let there: Vec<String> = self.candidates()?.into_iter().map(|found| found.path.to_string()).collect();
         let failure = Failure::new(ErrorKind::NotFound, format!("no PRD exists at `{path}`"));
-        let failure = failure.coded(codes::PRD_MISSING);
+        let failure = failure.coded(ErrorCode::PrdMissing);
         let near = closest(path.as_str(), there.iter().map(String::as_str));
         Ok(match (near, there.first()) {
             (Some(near), _) => failure.hint(format!("did you mean `{near}`?")),
@@ -326,7 +326,7 @@ impl Kitchen<'_> {
         pending.or(done).map(|(_, found)| found).ok_or_else(|| {
             let message =
                 "there is no PRD with pending tasks in `brigade/tasks`, `tasks` or the workspace itself";
-            let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::PRD_MISSING);
+            let failure = Failure::new(ErrorKind::NotFound, message).coded(ErrorCode::PrdMissing);
             failure.hint("name the file of one")
         })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use brigade_core::{ErrorKind, Exit, NextStep, Report, RunId, SchemaId, codes, text::escape_terminal};
+use brigade_core::{ErrorCode, ErrorKind, Exit, NextStep, Report, RunId, SchemaId, text::escape_terminal};
 use brigade_fs::FsError;
 use brigade_kitchen::PrdName;
 use brigade_policy::Failure;
@@ -110,7 +110,7 @@ impl Kitchen<'_> {
         let receipt = id.parse::<RunId>().ok().map(|run| receipts.read(&run)).transpose()?.flatten();
         let Some(receipt) = receipt else {
             let message = format!("the receipt of `{id}` is missing or invalid");
-            let failure = Failure::new(ErrorKind::Refused, message).coded(codes::RUN_MISSING);
+            let failure = Failure::new(ErrorKind::Refused, message).coded(ErrorCode::RunMissing);
             return Err(failure.hint(NextStep::VerifyKitchenReceipts));
         };
         let mut report = self.receipts_report(entries.len());
@@ -185,7 +185,7 @@ impl Kitchen<'_> {
 /// Returns the error for a missing receipt, with the newest ids.
 fn missing<'i>(typed: &str, ids: impl Iterator<Item = &'i str>, count: usize) -> Failure {
     let message = format!("no receipt begins with `{}`", escape_terminal(typed));
-    let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::RUN_MISSING);
+    let failure = Failure::new(ErrorKind::NotFound, message).coded(ErrorCode::RunMissing);
     let newest: Vec<&str> = ids.take(MAX_NAMED).collect();
     match newest.as_slice() {
         [] => failure.hint("nothing has run yet"),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brigade_core::{ErrorKind, Fingerprint, codes};
+use brigade_core::{ErrorCode, ErrorKind, Fingerprint};
 use brigade_fs::RelPath;
 use brigade_kitchen::approval::MissingProgramReason;
 use brigade_kitchen::config::{Flags, Settings};
@@ -150,7 +150,7 @@ impl ServedPrd {
             None => Ok(()),
             Some((what, ..)) => {
                 let message = format!("`--{what}` was asked for, and the policy does not allow it");
-                let failure = Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED);
+                let failure = Failure::new(ErrorKind::Refused, message).coded(ErrorCode::KitchenRefused);
                 Err(if what == "push" { failure.hint(KitchenGrants::PUSH_NEEDS) } else { failure })
             }
         }

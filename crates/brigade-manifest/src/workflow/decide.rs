@@ -68,8 +68,8 @@ pub struct Outcome {
 
 impl Outcome {
     /// Returns a failed outcome.
-    pub fn failed(code: &str, message: impl Into<String>) -> Outcome {
-        Outcome { code: Some(code.to_owned()), message: Some(message.into()), ..Outcome::default() }
+    pub fn failed(code: impl Into<String>, message: impl Into<String>) -> Outcome {
+        Outcome { code: Some(code.into()), message: Some(message.into()), ..Outcome::default() }
     }
 
     /// Sets the output, and takes score and confidence from it. A string that contains a JSON object counts as an

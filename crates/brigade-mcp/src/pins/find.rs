@@ -2,7 +2,7 @@
 
 use brigade_catalog::Catalog;
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, NextStep, closest, codes};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, closest};
 use brigade_fs::FsError;
 use brigade_policy::Failure;
 
@@ -44,7 +44,7 @@ impl PinStore<'_> {
                 }
                 let names: Vec<String> = pins.iter().map(PinRecord::id).collect();
                 let failure = Failure::new(ErrorKind::NotFound, format!("no pin has the id `{shown}`"))
-                    .coded(codes::PIN_MISSING);
+                    .coded(ErrorCode::PinMissing);
                 Err(match closest(id, names.iter().map(String::as_str)) {
                     Some(near) => failure.hint(format!("did you mean `{}`?", escape_terminal(near))),
                     None => failure.hint(NextStep::ListPins),

@@ -1,7 +1,7 @@
 //! Claims stored calls for a run.
 
 use brigade_call::{Claim, VerifiedCall};
-use brigade_core::{Timestamp, codes};
+use brigade_core::{ErrorCode, Timestamp};
 use brigade_exec::RunFiles;
 use brigade_queue::{LockedQueue, StoredCall};
 use brigade_workspace::WorkspaceContext;
@@ -44,7 +44,7 @@ impl StoredClaim<'_> {
         };
         let claimed = if waits {
             Err(Error::new(ErrorKind::Refused, format!("call {} waits for its turn", call.id()))
-                .coded(codes::NOT_ITS_TURN))
+                .coded(ErrorCode::NotItsTurn))
         } else if files.is_used && is_free {
             let message =
                 format!("call {} has been started already, as the logs of {run_id} show", call.id());

@@ -6,9 +6,9 @@ use brigade_call::{
     Call, CallSession, Caller, Change, Plan, PlanFacts, Purpose, RuntimeFact, install_command, plan, verify,
 };
 use brigade_catalog::Reads;
-use brigade_core::{Json, Timestamp};
+use brigade_core::{ErrorCode, Json, Timestamp};
 use brigade_fs::FsError;
-use brigade_policy::{CallKind, Standing};
+use brigade_policy::{Blocker, CallKind, Standing};
 use brigade_workspace::{Config, FactReader, ToolFacts};
 
 use crate::doctor::site::Site;
@@ -68,9 +68,10 @@ impl<'a, 'c> Replanner<'a, 'c> {
             Change::NothingBound | Change::Rule => change.to_string(),
             change => format!("the {change} changed"),
         });
-        let is_other = |code: &str| code != "status" && !code.starts_with("changed_");
+        let is_other =
+            |blocker: &&Blocker| !blocker.is(ErrorCode::Status) && !blocker.code.starts_with("changed_");
         let others = refusal.blockers.iter();
-        let others = others.filter(|blocker| is_other(&blocker.code) && !blocker.is_of_invalid_policy());
+        let others = others.filter(|blocker| is_other(blocker) && !blocker.is_of_invalid_policy());
         let others: Vec<String> = changed.chain(others.map(ToString::to_string)).collect();
         let is_only_moved = moved.is_some() && others.is_empty();
         let moved = moved.map(|moved| moved.blocker.to_string());

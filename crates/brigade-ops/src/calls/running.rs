@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_call::{
     Call, Change, Checkpoint, Purpose, Refusal as NotVerified, RuntimeFact, VerifiedCall, verify,
 };
-use brigade_core::{IdPrefix, Json, NextStep, codes};
+use brigade_core::{ErrorCode, IdPrefix, Json, NextStep};
 use brigade_policy::{Blocker, CallKind};
 use brigade_queue::StoredCall;
 use brigade_workspace::{Config, WorkspaceContext, gather, gather::PlannedCall};
@@ -104,7 +104,7 @@ fn run_next(context: &WorkspaceContext, runner: &dyn Runner) -> Result<RunReport
         }
     }
     let error =
-        Error::new(ErrorKind::NotFound, "no approved call is ready to run").coded(codes::NOTHING_APPROVED);
+        Error::new(ErrorKind::NotFound, "no approved call is ready to run").coded(ErrorCode::NothingApproved);
     let error = error.hint(NextStep::ListApprovedCalls);
     Err(not_run(context, None, error, RunRefusal { passed_over, ..RunRefusal::default() }))
 }
@@ -113,7 +113,7 @@ fn run_next(context: &WorkspaceContext, runner: &dyn Runner) -> Result<RunReport
 pub(crate) fn of_agent(context: &WorkspaceContext, caller: &brigade_call::Caller) -> Option<Error> {
     let agent = caller.agent().filter(|_| *caller != context.caller)?;
     let message = format!("the call belongs to the agent `{agent}`, and only the agent runs it");
-    let error = Error::new(ErrorKind::Refused, message).coded(codes::CALL_OF_AGENT);
+    let error = Error::new(ErrorKind::Refused, message).coded(ErrorCode::CallOfAgent);
     Some(error.hint("approve, hold or reject it here; the agent then runs it and gets the result"))
 }
 
@@ -151,7 +151,7 @@ fn verified(
         Ok(planned) => planned,
         Err(error) if !error.is_about_request() => return Err(error),
         Err(error) => {
-            let blocker = Blocker::new(codes::TOOL_MISSING, error.to_string());
+            let blocker = Blocker::new(ErrorCode::ToolMissing, error.to_string());
             let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new(), moved: None };
             return Ok(Attempt::Refused(Box::new(call), Box::new(refusal)));
         }
@@ -189,7 +189,8 @@ pub fn refusal_error(context: &WorkspaceContext, call: &Call, refusal: NotVerifi
             format!("call {} cannot run: changed since it was approved: {}", call.id, changed.join(", "))
         }
     };
-    let error = Error::new(ErrorKind::Refused, message).coded(codes::CALL_BLOCKED).because(refusal.blockers);
+    let error =
+        Error::new(ErrorKind::Refused, message).coded(ErrorCode::CallBlocked).because(refusal.blockers);
     not_run(context, Some(call), error, RunRefusal { changed, ..RunRefusal::default() })
 }
 

@@ -2,7 +2,7 @@
 
 use brigade_access::gateway::EditError;
 use brigade_access::{Agent, GatewayConfig, Profiles};
-use brigade_core::{AgentName, ConfigIssue, ErrorKind, NextStep, codes};
+use brigade_core::{AgentName, ConfigIssue, ErrorCode, ErrorKind, NextStep};
 use brigade_fs::RelPath;
 use brigade_policy::Failure;
 use brigade_workspace::{
@@ -63,13 +63,13 @@ pub fn agent_profiles(context: &WorkspaceContext) -> Result<Profiles, Failure> {
 /// Finds an agent by its name.
 ///
 /// # Errors
-/// Fails with [`codes::AGENT_MISSING`] and a name that is near.
+/// Fails with [`ErrorCode::AgentMissing`] and a name that is near.
 pub fn find_agent<'a>(config: &'a GatewayConfig, name: &str) -> Result<&'a Agent, Failure> {
     config.agent(name).ok_or_else(|| {
         let shown = brigade_core::text::escape_terminal(name).into_owned();
         let names = config.agents.iter().map(|agent| agent.name.as_str());
         Failure::new(ErrorKind::NotFound, format!("there is no agent `{shown}` in {}", config.file))
-            .coded(codes::AGENT_MISSING)
+            .coded(ErrorCode::AgentMissing)
             .near(name, names)
             .hint(match name.parse::<AgentName>() {
                 Ok(name) => NextStep::AddAgent(name.to_string()),
@@ -85,9 +85,9 @@ fn invalid(issues: &[ConfigIssue]) -> Failure {
 
 fn edit_refusal(error: EditError) -> Failure {
     let (kind, code) = match &error {
-        EditError::Exists(_) => (ErrorKind::Refused, codes::AGENT_EXISTS),
-        EditError::Unknown { .. } => (ErrorKind::NotFound, codes::AGENT_MISSING),
-        _ => (ErrorKind::InvalidConfig, codes::GATEWAY_CONFIG_INVALID),
+        EditError::Exists(_) => (ErrorKind::Refused, ErrorCode::AgentExists),
+        EditError::Unknown { .. } => (ErrorKind::NotFound, ErrorCode::AgentMissing),
+        _ => (ErrorKind::InvalidConfig, ErrorCode::GatewayConfigInvalid),
     };
     let failure = Failure::new(kind, format!("{GATEWAY}: {error}")).coded(code);
     match error {

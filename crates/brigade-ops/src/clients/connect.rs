@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brigade_core::text::escape_terminal;
-use brigade_core::{NextStep, codes};
+use brigade_core::{ErrorCode, NextStep};
 use brigade_harness::{Client, Connection, NAME, Scope, Transport, client, clients, put};
 use brigade_redact::Redactor;
 use brigade_workspace::{WorkspaceContext, gather};
@@ -124,7 +124,9 @@ fn generic(
 ) -> Result<ConnectReport, Error> {
     if step != ConnectStep::Show {
         let error = Error::new(ErrorKind::Usage, "the client `json` has no file to write");
-        return Err(error.coded(codes::CLIENT_UNSUPPORTED).hint("copy the entry to the file of your client"));
+        return Err(error
+            .coded(ErrorCode::ClientUnsupported)
+            .hint("copy the entry to the file of your client"));
     }
     let entry = client.entry(connection).map_err(|reason| Error::new(ErrorKind::Refused, reason))?;
     let mut notes = Vec::new();
@@ -148,7 +150,7 @@ fn unknown(name: &str) -> Error {
     let shown = escape_terminal(name);
     let labels = || clients().iter().map(|client| client.label);
     let error = Error::new(ErrorKind::NotFound, format!("no client `{shown}` is known"));
-    let error = error.coded(codes::CLIENT_MISSING);
+    let error = error.coded(ErrorCode::ClientMissing);
     match brigade_core::closest(name, labels()) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint(format!("known are {}", labels().collect::<Vec<_>>().join(", "))),

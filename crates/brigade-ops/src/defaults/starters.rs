@@ -1,6 +1,6 @@
 //! Adds the built-in tools to a catalog.
 
-use brigade_core::{ErrorKind, NextStep, Report as _, codes};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, Report as _};
 use brigade_policy::{Blocker, Diagnosis, Failure, FailureReport};
 use brigade_workspace::{CATALOG, WorkspaceContext, load};
 
@@ -21,7 +21,7 @@ pub fn add_default_tools(
     let defaults = Setup::new(context).add_defaults(request, |path| context.absolute(path))?;
     let diagnosis = match defaults.conflicts.first() {
         Some(conflict) => Some(Diagnosis {
-            code: codes::ENTRY_EXISTS.as_str().to_owned(),
+            code: ErrorCode::EntryExists.into(),
             labels: Vec::new(),
             help: Some(context.words(&NextStep::ShowTool(conflict.tool_id.clone()))),
         }),
@@ -40,7 +40,7 @@ pub fn add_default_tools(
     }
     let errors = report.errors.iter().map(Blocker::from);
     let conflicts = report.conflicts.iter().map(|conflict| {
-        Blocker::new(codes::ENTRY_EXISTS, &conflict.detail)
+        Blocker::new(ErrorCode::EntryExists, &conflict.detail)
             .field(&conflict.tool_id)
             .hint(NextStep::ShowTool(conflict.tool_id.clone()))
     });

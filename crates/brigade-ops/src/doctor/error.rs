@@ -1,7 +1,6 @@
 //! The error of a survey or a fix.
 
-use brigade_core::codes::ErrorCode;
-use brigade_core::{ErrorKind, Hint, OperationError};
+use brigade_core::{ErrorCode, ErrorKind, Hint, OperationError};
 use brigade_fs::FsError;
 use brigade_policy::Failure;
 use brigade_queue::QueueError;

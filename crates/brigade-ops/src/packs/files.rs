@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use brigade_catalog::pack::{Entry, Pack, PackedSource, SourceState, source_place};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, IdPrefix, Json, NextStep, PrefixMatch, Timestamp, codes};
+use brigade_core::{ErrorCode, ErrorKind, IdPrefix, Json, NextStep, PrefixMatch, Timestamp};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
 use brigade_policy::Failure;
 use brigade_redact::Redactor;
@@ -387,11 +387,11 @@ pub fn find_pack(fs: &dyn Fs, id: &IdPrefix) -> Result<Pack, Failure> {
             let is_meant = |(name, _): &&(String, String)| name.starts_with(id.as_str());
             if let Some((name, why)) = unreadable.iter().find(is_meant) {
                 let message = format!("the pack `{}` cannot be read: {why}", escape_terminal(name));
-                return Err(Failure::new(ErrorKind::InvalidConfig, message).coded(codes::PACK_INVALID));
+                return Err(Failure::new(ErrorKind::InvalidConfig, message).coded(ErrorCode::PackInvalid));
             }
             let message = format!("no pack matches `{}`", escape_terminal(id.as_str()));
             Err(Failure::new(ErrorKind::NotFound, message)
-                .coded(codes::PACK_MISSING)
+                .coded(ErrorCode::PackMissing)
                 .hint(NextStep::ListPacks))
         }
         PrefixMatch::Ambiguous(several) => {

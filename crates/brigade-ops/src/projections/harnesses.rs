@@ -1,6 +1,6 @@
 //! The files that each harness reads, and the projections for them.
 
-use brigade_core::{ErrorKind, NextStep, Report as _, codes};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, Report as _};
 use brigade_policy::Failure;
 use brigade_projection::{HarnessLine, HarnessPlaceReport, HarnessTool, harnesses};
 
@@ -43,7 +43,7 @@ pub fn harness(context: &WorkspaceContext, name: &str) -> Result<HarnessReport, 
 fn unknown(name: &str) -> Failure {
     let shown = brigade_core::text::escape_terminal(name);
     let error = Failure::new(ErrorKind::NotFound, format!("no harness `{shown}` is known"))
-        .coded(codes::HARNESS_MISSING);
+        .coded(ErrorCode::HarnessMissing);
     match brigade_core::closest(name, harnesses().iter().map(|harness| harness.name)) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint(NextStep::ListHarnesses),

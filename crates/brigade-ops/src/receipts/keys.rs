@@ -3,8 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use brigade_core::codes::ErrorCode;
-use brigade_core::{ErrorKind, Hint, NextStep, OperationError};
+use brigade_core::{ErrorCode, ErrorKind, Hint, NextStep, OperationError};
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, RelPath};
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::find_runtime;
 use brigade_call::RuntimeStatus;
 use brigade_catalog::{Runtime, Runtimes as RuntimeFile};
-use brigade_core::{Hint, NextStep, codes};
+use brigade_core::{ErrorCode, Hint, NextStep};
 use brigade_doctor::{IssueType, not_to_be_started, start_blockers};
 use brigade_policy::{Blocker, Diagnosis};
 use brigade_runtime::{
@@ -231,7 +231,7 @@ fn starting(context: &WorkspaceContext, report: RuntimeStartReport, reason: Stri
     let not_ready = report.waited_seconds.map(|_| ReadinessFailure {
         message: format!("the runtime is not ready: {reason}"),
         diagnosis: Diagnosis {
-            code: codes::RUNTIME_NOT_READY.as_str().to_owned(),
+            code: ErrorCode::RuntimeNotReady.into(),
             labels: Vec::new(),
             help: Some(context.words(&NextStep::ReadRuntimeLogs(report.runtime_id.clone()))),
         },
@@ -246,7 +246,7 @@ fn start_refused(
     blockers: Vec<Blocker>,
 ) -> Error {
     Error::new(ErrorKind::Refused, "the runtime may not be started")
-        .coded(codes::RUNTIME_BLOCKED)
+        .coded(ErrorCode::RuntimeBlocked)
         .because(blockers)
         .refusing(
             context,

@@ -4,7 +4,7 @@ use brigade_call::{SeenPart, VerifiedStart};
 use brigade_catalog::{Runtime, Runtimes};
 use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, NextStep, closest, codes};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, closest};
 use brigade_doctor::ConfigFile;
 use brigade_exec::confine_start;
 use brigade_fs::{FsError, Location};
@@ -129,7 +129,7 @@ impl RuntimeHost<'_> {
                     let id = escape_terminal(runtime.id.as_str());
                     let problem = changed.problem().unwrap_or_default();
                     let failure = Failure::new(ErrorKind::Refused, format!("runtime {id}: {problem}"));
-                    let failure = failure.coded(codes::NOT_REVIEWED);
+                    let failure = failure.coded(ErrorCode::NotReviewed);
                     return Err(failure.hint(NextStep::Trust(format!("runtime:{id}"))));
                 }
             }
@@ -224,12 +224,12 @@ pub fn find_runtime<'r>(runtimes: &'r Runtimes, id: &str) -> Result<&'r Runtime,
             runtimes.issues().iter().chain(runtimes.user_issues()).max_by_key(|issue| issue.severity)
     {
         let message = format!("no runtime is known: {}", Fault::from(issue).message);
-        let mut reason = Blocker::new(codes::CONFIG_INVALID, &message).at(issue.place.clone());
+        let mut reason = Blocker::new(ErrorCode::ConfigInvalid, &message).at(issue.place.clone());
         reason.hint.clone_from(&issue.hint);
         return Err(Failure::new(ErrorKind::InvalidConfig, message).because([reason]));
     }
     let message = format!("no runtime has the id `{}`", escape_terminal(id));
-    let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::RUNTIME_MISSING);
+    let failure = Failure::new(ErrorKind::NotFound, message).coded(ErrorCode::RuntimeMissing);
     Err(match closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str())) {
         Some(near) => failure.hint(format!("did you mean `{}`?", escape_terminal(near))),
         None => failure.hint(NextStep::ListRuntimes),

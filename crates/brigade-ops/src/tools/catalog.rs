@@ -102,7 +102,7 @@ pub fn describe(
         let message = error.to_string();
         let told = error.with_hints(&context.speller());
         if errors.iter().all(|known| known.as_str() != message && known.as_str() != told) {
-            errors.push(ErrorLine::new(error.code(), message));
+            errors.push(ErrorLine::new(error.code_word(), message));
         }
         FailureReport::refused(error, errors)
     })?;

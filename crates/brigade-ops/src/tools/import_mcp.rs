@@ -7,7 +7,7 @@
 use brigade_catalog::{Catalog, Runtime, RuntimeHome, Runtimes, Seconds, Tool};
 use brigade_cmdline::{Argv, runs_package};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Glob, NextStep, codes};
+use brigade_core::{ErrorCode, Glob, NextStep};
 use brigade_mcp::{Exchange, ImportAction, OnFirstUse, Silence, import_tool, wanted};
 use brigade_policy::{NETWORK_EFFECTS, Policy};
 use brigade_workspace::{CATALOG, Config, WorkspaceContext, load};
@@ -95,7 +95,7 @@ pub(crate) fn list_server(
         let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
         let error = Error::new(ErrorKind::Refused, message);
         if matches!(why, Silence::LoginRequired(_)) {
-            return error.coded(codes::LOGIN_REQUIRED).hint(NextStep::Login(runtime.id.to_string()));
+            return error.coded(ErrorCode::LoginRequired).hint(NextStep::Login(runtime.id.to_string()));
         }
         match why.hint_of_the_policy() {
             Some(hint) => error.hint(hint),

@@ -10,9 +10,8 @@ use brigade_call::{
 };
 use brigade_catalog::{Presence, Tool, ToolState, docs};
 use brigade_cmdline::{Argv, risk};
-use brigade_core::codes::ErrorCode;
 use brigade_core::text::escape_terminal;
-use brigade_core::{CallId, Hint, NextStep, Report as _, reasons};
+use brigade_core::{CallId, ErrorCode, Hint, NextStep, Report as _};
 use brigade_exec::{EndedRun, Postcondition, PostconditionResult};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Failure};
 use brigade_queue::OnDuplicate;
@@ -211,7 +210,7 @@ fn plan_row(
     if let Some(why) = plan.not_to_be_queued(request.blocked) {
         let mut reasons = plan.blockers().to_vec();
         if reasons.is_empty() {
-            reasons.push(Blocker::new(reasons::BLOCKED, why));
+            reasons.push(Blocker::new(ErrorCode::Blocked, why));
         }
         return Ok(blocked(context, tool, NotInstalled::Blocked, reasons));
     }
@@ -231,7 +230,7 @@ fn choose<'t>(
     };
     let Some(install) = tool.installable() else {
         let blocker =
-            none(reasons::NO_INSTALL_COMMAND, "the entry names no command that installs the tool".to_owned());
+            none(ErrorCode::NoInstallCommand, "the entry names no command that installs the tool".to_owned());
         return Err(match docs(tool) {
             Some(docs) => Box::new(blocker.hint(docs)),
             None => Box::new(blocker.hint("write it as `command` in [tool.install] of the entry")),
@@ -260,13 +259,13 @@ fn choose<'t>(
         match with {
             Some(_) => {
                 let blocker =
-                    none(reasons::NO_INSTALLER, "no install command has that program on PATH".to_owned());
+                    none(ErrorCode::NoInstaller, "no install command has that program on PATH".to_owned());
                 Box::new(blocker.hint(format!("the entry names {programs}")))
             }
             None => {
                 let message = format!("none of its installers is on PATH: {programs}");
                 Box::new(
-                    none(reasons::NO_INSTALLER, message)
+                    none(ErrorCode::NoInstaller, message)
                         .hint("install one of them first, or add its directory to PATH"),
                 )
             }
@@ -281,7 +280,7 @@ fn program_name(program: &str) -> &str {
 
 fn rejected_before(context: &WorkspaceContext, call: &Call) -> BlockedInstall {
     let message = format!("the same installation was rejected: {}", call.id);
-    let blocker = Blocker::new(reasons::STATUS, message).hint(Hint::to(
+    let blocker = Blocker::new(ErrorCode::Status, message).hint(Hint::to(
         "see why; a different installation can be queued",
         NextStep::ShowCall(call.id.clone()),
     ));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use brigade_catalog::{RemoteServer, Runtime};
 use brigade_core::text::escape_terminal;
 use brigade_core::web_url::WebUrl;
-use brigade_core::{NextStep, Timestamp, codes, reasons};
+use brigade_core::{ErrorCode, NextStep, Timestamp};
 use brigade_process::{CancelToken, Control, Program, Spec, Stream, run};
 use brigade_remote::oauth::{Callback, LoginChoice, PendingLogin, REQUEST_TIMEOUT, revoke};
 use brigade_remote::tokens::{TokenStore, Tokens};
@@ -54,12 +54,12 @@ pub fn login(
     let RemoteRuntime { id, url, server, origins, store } = remote(context, &request.server)?;
     if let Some(name) = server.headers.keys().find(|name| name.eq_ignore_ascii_case("authorization")) {
         let message = format!("`{id}` sends the header `{name}` of its entry, so it needs no login");
-        return Err(Error::new(ErrorKind::Refused, message).coded(codes::LOGIN_FAILED));
+        return Err(Error::new(ErrorKind::Refused, message).coded(ErrorCode::LoginFailed));
     }
     if !origins.contains(&url.origin()) {
         let message = format!("`{}` is not in remote of [mcp] of the policy", url.origin());
         let hint = format!("if you trust this server, add \"{}\" there", url.origin());
-        return Err(Error::new(ErrorKind::Refused, message).coded(reasons::POLICY_MCP_REMOTE).hint(hint));
+        return Err(Error::new(ErrorKind::Refused, message).coded(ErrorCode::PolicyMcpRemote).hint(hint));
     }
     let failed = |error: RemoteError| not_made(&id, &error);
     let client = Client::new(&origins, Some(REQUEST_TIMEOUT));
@@ -133,7 +133,7 @@ fn remote(context: &WorkspaceContext, id: &str) -> Result<RemoteRuntime, Error> 
     let url = server.as_ref().and_then(|server| WebUrl::parse(&server.url).ok());
     let Some((server, url)) = server.zip(url) else {
         let message = format!("`{shown}` is a local runtime, so it has no login");
-        return Err(Error::new(ErrorKind::Usage, message).coded(codes::LOGIN_FAILED));
+        return Err(Error::new(ErrorKind::Usage, message).coded(ErrorCode::LoginFailed));
     };
     let Some(home) = context.environment.home() else {
         return Err(Error::new(ErrorKind::Environment, "there is no home directory for tokens: set HOME"));
@@ -157,7 +157,7 @@ fn not_made(id: &str, error: &RemoteError) -> Error {
         _ => ErrorKind::Refused,
     };
     let message = escape_terminal(&error.to_string()).into_owned();
-    Error::new(kind, format!("`{}`: {message}", escape_terminal(id))).coded(codes::LOGIN_FAILED)
+    Error::new(kind, format!("`{}`: {message}", escape_terminal(id))).coded(ErrorCode::LoginFailed)
 }
 
 fn seconds(now: Timestamp) -> i64 {

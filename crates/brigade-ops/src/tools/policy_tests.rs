@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brigade_access::builtin::definition;
-use brigade_core::{ErrorKind, NextStep, Report as _, Severity, codes};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, Report as _, Severity};
 use brigade_fs::RelPath;
 use brigade_policy::{ErrorLine, Failure, PolicyState, PolicyTest, TestSubject};
 use brigade_workspace::{Config, POLICY, WorkspaceContext, gather, load};
@@ -30,7 +30,7 @@ pub fn test_policy(context: &WorkspaceContext, file: Option<&Path>) -> Result<Po
     let bytes = match bytes {
         Err(error) if error.is_not_found() => {
             let failure = Failure::new(ErrorKind::NotFound, format!("the file `{path}` does not exist"));
-            return Err(failure.coded(codes::POLICY_MISSING).hint(NextStep::InitPolicy).into());
+            return Err(failure.coded(ErrorCode::PolicyMissing).hint(NextStep::InitPolicy).into());
         }
         bytes => bytes?,
     };
@@ -60,7 +60,7 @@ fn row(state: &PolicyState, test: &PolicyTest, config: &Config) -> PolicyTestRow
     };
     let own = tool.and_then(|tool| definition(tool.id.as_str())).map(|row| row.approval);
     let result = tool.map(|tool| test.evaluate(state, tool, own));
-    let missing = || vec![codes::TOOL_MISSING.as_str().to_owned()];
+    let missing = || vec![ErrorCode::ToolMissing.into()];
     PolicyTestRow {
         line: test.place.line,
         tool: id.to_owned(),

@@ -14,9 +14,8 @@ use brigade_access::{is_reserved, is_taken};
 use brigade_catalog::edit::{self, broken_line};
 use brigade_catalog::register::{Definition, RegisterError, Registration, Registrations};
 use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
-use brigade_core::codes::{self, Code, registering};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, ErrorKind, IssueType, NextStep, Object, Report as _};
+use brigade_core::{Code, ConfigIssue, ErrorCode, ErrorKind, IssueType, NextStep, Object, Report as _};
 use brigade_harness::{DefinitionLookupError, DiscoveredEntry, DiscoveryIssue, NAME, named};
 use brigade_policy::{Blocker, Failure, FailureReport, LabelProblem, check_label};
 use brigade_redact::{MARK, shown_name};
@@ -105,10 +104,10 @@ pub fn register(
     if MAX_TOOLS < found.tools.len() {
         let message =
             format!("there are {} tools, and at most {MAX_TOOLS} are registered at once", found.tools.len());
-        found.errors.push(refusal(registering::TOO_MANY_TOOLS, "tools".to_owned(), &message));
+        found.errors.push(refusal(ErrorCode::TooManyTools, "tools".to_owned(), &message));
     }
     let masks = load::masks_of(context);
-    let unknown = found.notes.iter_mut().filter(|note| note.code == codes::UNKNOWN_KEY.as_str());
+    let unknown = found.notes.iter_mut().filter(|note| note.code == ErrorCode::UnknownKey);
     unknown.for_each(|note| masks.hide(&mut note.field));
     let mut target = Target::for_level(context, request.level)?;
     let mut report = RegisterReport {
@@ -188,7 +187,7 @@ pub(crate) fn save_runtime(context: &WorkspaceContext, runtime: &Runtime) -> Res
 /// Refuses a registration because of the errors of its report.
 fn not_registered(report: RegisterReport) -> FailureReport<Box<RegisterReport>> {
     // An unreadable file is an error of the command line.
-    let is_misuse = |error: &RegisterErrorRow| error.code == registering::FILE_UNREADABLE.as_str();
+    let is_misuse = |error: &RegisterErrorRow| error.code == ErrorCode::FileUnreadable;
     let kind = if report.errors.iter().any(is_misuse) { ErrorKind::Usage } else { ErrorKind::Refused };
     let failure =
         Failure::new(kind, "nothing was registered").because(report.errors.iter().map(Blocker::from));
@@ -257,7 +256,7 @@ impl SourceFindings {
             }
             Err(error) => {
                 // The error names the path.
-                let error = refusal(registering::FILE_UNREADABLE, String::new(), &error.to_string());
+                let error = refusal(ErrorCode::FileUnreadable, String::new(), &error.to_string());
                 self.errors.push(RegisterErrorRow { field: None, ..error });
             }
         }
@@ -278,20 +277,20 @@ impl SourceFindings {
             Err(why) => {
                 let (code, message) = match why {
                     DefinitionLookupError::Several { refs } => (
-                        registering::REF_AMBIGUOUS,
+                        ErrorCode::RefAmbiguous,
                         format!("its definitions differ; name one of {}", refs.join(", ")),
                     ),
                     DefinitionLookupError::Unknown { near: Some(near) } => (
-                        registering::REF_UNKNOWN,
+                        ErrorCode::RefUnknown,
                         format!("no definition has this name; did you mean `{near}`?"),
                     ),
                     DefinitionLookupError::Unknown { near: None } => {
-                        (registering::REF_UNKNOWN, "no definition has this name".to_owned())
+                        (ErrorCode::RefUnknown, "no definition has this name".to_owned())
                     }
                 };
                 let error = refusal(code, shown.clone().into_owned(), &escape_terminal(&message));
                 self.errors.push(RegisterErrorRow { reference: Some(shown.into_owned()), ..error });
-                if code == registering::REF_UNKNOWN {
+                if code == ErrorCode::RefUnknown {
                     self.name_unread(discovered, name);
                 }
                 return Ok(());
@@ -305,7 +304,7 @@ impl SourceFindings {
         };
         if entry.registered_as.as_deref() == Some(NAME) {
             let message = "it is the entry of this program's own gateway, and no tool";
-            self.errors.push(at(refusal(registering::OWN_GATEWAY, shown.clone().into_owned(), message)));
+            self.errors.push(at(refusal(ErrorCode::OwnGateway, shown.clone().into_owned(), message)));
             return Ok(());
         }
         let id = match id {
@@ -445,7 +444,7 @@ fn put_all(
     for (text, file) in [(&before.catalog, &shown.catalog), (&before.runtimes, &shown.runtimes)] {
         if let Some(line) = broken_line(text) {
             let error =
-                refusal(registering::TARGET_INVALID, String::new(), "not valid TOML; fix it by hand first");
+                refusal(ErrorCode::TargetInvalid, String::new(), "not valid TOML; fix it by hand first");
             report.errors.push(RegisterErrorRow { file: Some(file.clone()), line: Some(line), ..error });
         }
     }
@@ -463,7 +462,7 @@ fn put_all(
             } else {
                 "the catalog has a tool with this id: replace it, or give this one another id"
             };
-            report.errors.push(refusal(registering::ID_TAKEN, format!("{id}.id"), message));
+            report.errors.push(refusal(ErrorCode::IdTaken, format!("{id}.id"), message));
         }
         let earlier = tools[..index].iter().map(|earlier| &earlier.tool);
         let others = catalog.tools().iter().chain(earlier).filter(|other| other.id != tool.id);
@@ -476,7 +475,7 @@ fn put_all(
         }
         if is_alias_taken {
             report.errors.push(refusal(
-                registering::ALIAS_TAKEN,
+                ErrorCode::AliasTaken,
                 format!("{id}.aliases"),
                 "another tool has this name; give this one another alias",
             ));
@@ -484,7 +483,7 @@ fn put_all(
         for (index, _) in tool.aliases.iter().enumerate().filter(|(_, alias)| is_taken(alias)) {
             let message = "a built-in tool, or one of the gateway, has this name";
             report.errors.push(refusal(
-                registering::ALIAS_TAKEN,
+                ErrorCode::AliasTaken,
                 format!("{id}.aliases[{}]", index + 1),
                 message,
             ));
@@ -494,11 +493,11 @@ fn put_all(
             report.errors.push(refusal(IssueType::ReservedToolId, format!("{id}.id"), message));
         } else if is_taken(id) {
             let message = "a built-in tool, or one of the gateway, has this name; give this one another id";
-            report.errors.push(refusal(registering::ALIAS_TAKEN, format!("{id}.id"), message));
+            report.errors.push(refusal(ErrorCode::AliasTaken, format!("{id}.id"), message));
         }
         if is_id_taken {
             let message = "another tool has this id as an alias; give this one another id";
-            report.errors.push(refusal(registering::ALIAS_TAKEN, format!("{id}.id"), message));
+            report.errors.push(refusal(ErrorCode::AliasTaken, format!("{id}.id"), message));
         }
         let of_id =
             runtime.as_ref().and_then(|runtime| runtimes.runtime(runtime.id.as_str()).zip(Some(runtime)));
@@ -520,10 +519,10 @@ fn put_all(
             let is_unused = request.replace && !there.enabled && others.is_empty();
             if !is_left(there, runtime) && !is_own(there) && !is_unused {
                 let message = "another tool uses a runtime with this id; give this one another id";
-                report.errors.push(refusal(registering::ID_TAKEN, field, message));
+                report.errors.push(refusal(ErrorCode::IdTaken, field, message));
             } else if !others.is_empty() && there.command != runtime.command {
                 report.notes.push(RegisterNoteRow {
-                    code: registering::RUNTIME_SHARED.into(),
+                    code: ErrorCode::RuntimeShared.into(),
                     field,
                     message: format!("the runtime is also replaced for {}", others.join(", ")),
                 });
@@ -541,14 +540,13 @@ fn put_all(
                 Err(_) if label.contains(MARK) && !label.contains('=') => {
                     let message =
                         "it holds a secret, or a value that the policy binds; give the variable another name";
-                    (registering::SECRET_IN_ENTRY, message)
+                    (ErrorCode::SecretInEntry, message)
                 }
-                Err(LabelProblem::LooksLikeValue) if !label.contains('=') => (
-                    registering::SECRET_IN_ENTRY,
-                    "it looks like a secret; a label is the name of a variable",
-                ),
+                Err(LabelProblem::LooksLikeValue) if !label.contains('=') => {
+                    (ErrorCode::SecretInEntry, "it looks like a secret; a label is the name of a variable")
+                }
                 Err(LabelProblem::LooksLikeValue | LabelProblem::NotAName) => {
-                    (registering::FIELD_INVALID, "a label is the name of a variable")
+                    (ErrorCode::FieldInvalid, "a label is the name of a variable")
                 }
             };
             report.errors.push(refusal(code, field, message));
@@ -560,12 +558,12 @@ fn put_all(
         let of_runtime = runtime.iter().flat_map(|runtime| runtime.secret_commands()).map(str::to_owned);
         for field in secrets.chain(tool.secret_names()).chain(unsafe_fields).chain(of_runtime) {
             let message = "it looks like a secret; name a label in env_labels, and bind it in the policy";
-            report.errors.push(refusal(registering::SECRET_IN_ENTRY, format!("{id}.{field}"), message));
+            report.errors.push(refusal(ErrorCode::SecretInEntry, format!("{id}.{field}"), message));
         }
         let of_runtime = runtime.iter().flat_map(|runtime| runtime.bound_texts(&masks));
         for field in tool.bound_texts(&masks).into_iter().chain(of_runtime.map(str::to_owned)) {
             let message = "it holds a value that the policy binds; name its label in env_labels instead";
-            report.errors.push(refusal(registering::SECRET_IN_ENTRY, format!("{id}.{field}"), message));
+            report.errors.push(refusal(ErrorCode::SecretInEntry, format!("{id}.{field}"), message));
         }
         for error in &mut report.errors[before..] {
             (error.file, error.reference) = source.names();
@@ -589,7 +587,7 @@ fn put_all(
             (put, runtimes) => {
                 let file = if put.is_err() { &shown.catalog } else { &shown.runtimes };
                 let error = put.err().or(runtimes.err()).map(|error| error.to_string()).unwrap_or_default();
-                let error = refusal(registering::TARGET_INVALID, tool.id.to_string(), &error);
+                let error = refusal(ErrorCode::TargetInvalid, tool.id.to_string(), &error);
                 report.errors.push(RegisterErrorRow { file: Some(file.clone()), ..error });
                 break;
             }
@@ -628,7 +626,7 @@ fn put_all(
         let issue = catalog.issues().iter().find(of_entry);
         let field = issue.and_then(|issue| issue.field.clone()).unwrap_or_default();
         let message = issue.map_or("the entry would be broken", |issue| issue.message.as_str());
-        report.errors.push(refusal(registering::FIELD_INVALID, format!("{}.{field}", row.tool_id), message));
+        report.errors.push(refusal(ErrorCode::FieldInvalid, format!("{}.{field}", row.tool_id), message));
         report.registered.clear();
         return None;
     }
@@ -654,19 +652,15 @@ fn set_harness_tools(truth: bool, catalog: &Catalog, after: &mut Texts, report: 
         Some(known) if known == truth => return,
         Some(known) => {
             let message = format!("the file says `harness_tools = {known}` under [registry], which is kept");
-            (registering::FALLBACK_HARNESS_IGNORED, message)
+            (ErrorCode::FallbackHarnessIgnored, message)
         }
         None => match edit::set_harness_tools(&after.catalog, truth) {
             Ok(text) => {
                 after.catalog = text;
-                (registering::HARNESS_TOOLS_SET, format!("it is `harness_tools = {truth}` under [registry]"))
+                (ErrorCode::HarnessToolsSet, format!("it is `harness_tools = {truth}` under [registry]"))
             }
             Err(error) => {
-                report.errors.push(refusal(
-                    registering::TARGET_INVALID,
-                    field.to_owned(),
-                    &error.to_string(),
-                ));
+                report.errors.push(refusal(ErrorCode::TargetInvalid, field.to_owned(), &error.to_string()));
                 return;
             }
         },
@@ -684,7 +678,7 @@ fn left_runtime(catalog: &Catalog, file: &str, runtimes: &Runtimes, new: &Tool) 
     }
     let left = escape_terminal(left);
     Some(RegisterNoteRow {
-        code: registering::RUNTIME_LEFT.into(),
+        code: ErrorCode::RuntimeLeft.into(),
         field: format!("{}.runtime_id", new.id),
         message: format!(
             "the runtime `{left}` of the replaced entry stays in {file}; remove it if it is not needed"

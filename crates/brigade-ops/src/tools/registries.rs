@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use brigade_core::codes::registering;
 use brigade_core::json::{from_json, pretty_text};
 use brigade_core::text::escape_terminal;
 use brigade_core::web_url::WebUrl;
-use brigade_core::{Dialect, Fingerprint, Json, Timestamp, reasons};
+use brigade_core::{Dialect, ErrorCode, Fingerprint, Json, Timestamp};
 use brigade_fs::{FileMode, Fs, RelPath, require_untracked};
 use brigade_policy::Failure;
 use brigade_redact::Redactor;
@@ -290,7 +289,7 @@ pub(crate) fn find_server(
                 registry.name,
                 escape_terminal(&key)
             );
-            let error = Error::new(ErrorKind::Refused, message).coded(registering::REGISTRY_CHANGED);
+            let error = Error::new(ErrorKind::Refused, message).coded(ErrorCode::RegistryChanged);
             return Err(error.hint("look at what it is now, and accept it if you trust it"));
         }
         let pin = PinnedServer { digest: digest.clone(), registry: registry.name.clone(), at: context.now() };
@@ -306,7 +305,7 @@ pub(crate) fn find_server(
         [] => format!("no registry has a server with the name `{}`", escape_terminal(name)),
         problems => format!("no registry has given the server: {}", problems.join("; ")),
     };
-    Err(Error::new(ErrorKind::NotFound, message).coded(registering::REF_UNKNOWN))
+    Err(Error::new(ErrorKind::NotFound, message).coded(ErrorCode::RefUnknown))
 }
 
 /// Reads a manifest from the cache, if it is what its name says.
@@ -327,7 +326,7 @@ fn some_registries(known: Document) -> Result<Document, Error> {
 
 fn unclear(registry: &str) -> Error {
     let message = format!("the answer of `{registry}` is not the server that was asked for");
-    Error::new(ErrorKind::Refused, message).coded(registering::REGISTRY_FAILED)
+    Error::new(ErrorKind::Refused, message).coded(ErrorCode::RegistryFailed)
 }
 
 /// Returns the origins of `[registry] remote`, if the one of a URL is among them.
@@ -341,7 +340,7 @@ fn allowed(context: &WorkspaceContext, url: &WebUrl) -> Result<Vec<String>, Fail
     let message = format!("`{}` is not in remote of [registry] of the policy", url.origin());
     let hint =
         format!("if you trust this registry, add `remote = [\"{}\"]` below `[registry]` there", url.origin());
-    Err(Failure::new(ErrorKind::Refused, message).coded(reasons::POLICY_REGISTRY_REMOTE).hint(hint))
+    Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PolicyRegistryRemote).hint(hint))
 }
 
 /// A registry behind a URL.
@@ -374,7 +373,7 @@ impl RemoteRegistry {
                 error => error.to_string(),
             };
             let message = format!("`{}`: {}", self.name, escape_terminal(&message));
-            Error::new(ErrorKind::Environment, message).coded(registering::REGISTRY_FAILED)
+            Error::new(ErrorKind::Environment, message).coded(ErrorCode::RegistryFailed)
         })
     }
 }
@@ -441,7 +440,7 @@ fn servers_of_file(context: &WorkspaceContext, registry: &KnownRegistry) -> Resu
     let bytes = context.fs.read_outside(&path, MAX_FILE_BYTES)?;
     if registry.digest.as_deref() != Some(&*Fingerprint::of_bytes(&bytes).to_hex()) {
         let message = format!("the file of `{}` changed since it was added", registry.name);
-        let error = Error::new(ErrorKind::Refused, message).coded(registering::REGISTRY_CHANGED);
+        let error = Error::new(ErrorKind::Refused, message).coded(ErrorCode::RegistryChanged);
         return Err(error.hint("look at it, and add it again"));
     }
     servers_of(&path, &bytes)
@@ -454,7 +453,7 @@ fn servers_of(path: &Path, bytes: &[u8]) -> Result<Vec<Json>, Error> {
     servers.ok_or_else(|| {
         let message =
             format!("{} has no list `servers` in JSON", escape_terminal(&path.display().to_string()));
-        Error::new(ErrorKind::InvalidConfig, message).coded(registering::FILE_INVALID)
+        Error::new(ErrorKind::InvalidConfig, message).coded(ErrorCode::FileInvalid)
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brigade_access::{NameStyle, Rights};
 use brigade_call::{ApprovedBy, Call};
-use brigade_core::{IdPrefix, codes};
+use brigade_core::{ErrorCode, IdPrefix};
 use brigade_fs::{FileMode, RelPath};
 use brigade_policy::{PolicyState, RuleText, Standing, add_rule, literal};
 use brigade_projection::unified;
@@ -50,7 +50,7 @@ impl Daily {
         let policy = PolicyState::parse(POLICY, Some(&before));
         if policy.standing() != Standing::Valid {
             let message = format!("{POLICY} is invalid, so no rule can be added to it");
-            return Err(Error::new(ErrorKind::InvalidConfig, message).coded(codes::CONFIG_INVALID));
+            return Err(Error::new(ErrorKind::InvalidConfig, message).coded(ErrorCode::ConfigInvalid));
         }
         let is_taken = |name: &String| policy.auto_approve().iter().any(|rule| rule.name == *name);
         let base = format!("{agent}-{}", call.tool_id);
@@ -140,7 +140,7 @@ impl Daily {
         let path = RelPath::from_static(POLICY);
         if fs.read(&path, CONFIG_LIMIT)? != proposal.before {
             let message = format!("{POLICY} changed since the rule was shown");
-            return Err(Error::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE));
+            return Err(Error::new(ErrorKind::Refused, message).coded(ErrorCode::ChangedMeanwhile));
         }
         Ok(fs.write_atomic(&path, proposal.after.as_bytes(), FileMode::KeepOr(0o644))?)
     }

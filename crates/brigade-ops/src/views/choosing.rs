@@ -1,7 +1,7 @@
 //! Which waiting things a person means: numbers of the last list, ids, tools, agents, or all.
 
 use brigade_core::text::escape_terminal;
-use brigade_core::{CallId, Glob, IdPrefix, NextStep, codes};
+use brigade_core::{CallId, ErrorCode, Glob, IdPrefix, NextStep};
 use brigade_policy::Failure;
 
 use super::daily::Daily;
@@ -96,7 +96,7 @@ impl Daily {
             chosen.extend(fitting.flat_map(|group| &group.things).cloned().map(ChosenCall::Shown));
             if chosen.is_empty() {
                 let error = Error::new(ErrorKind::NotFound, "no waiting call fits");
-                return Err(error.coded(codes::WAITING_MISSING).hint(NextStep::ListPending));
+                return Err(error.coded(ErrorCode::WaitingMissing).hint(NextStep::ListPending));
             }
         }
         let mut each: Vec<ChosenCall> = Vec::new();
@@ -141,7 +141,7 @@ fn numbered(numbers: &ShownNumbers, number: u64) -> Result<Vec<ShownThing>, Erro
     let Some(first) = things.first() else {
         let error =
             Error::new(ErrorKind::NotFound, format!("the last list of what waits has no number {number}"));
-        return Err(error.coded(codes::WAITING_MISSING).hint(NextStep::ListPending));
+        return Err(error.coded(ErrorCode::WaitingMissing).hint(NextStep::ListPending));
     };
     if first.id.parse::<CallId>().is_err() || !first.id.starts_with("call-") {
         return Err(not_a_call(&first.id));

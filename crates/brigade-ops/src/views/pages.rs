@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use brigade_call::CallStatus;
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, IdPrefix, Report as _, Timestamp, codes};
+use brigade_core::{ErrorCode, ErrorKind, IdPrefix, Report as _, Timestamp};
 use brigade_policy::Failure;
 use brigade_queue::{Calls, check_status};
 use brigade_workspace::{WorkspaceContext, load};
@@ -70,7 +70,7 @@ pub(crate) fn page(context: &WorkspaceContext, page: &CallPage) -> Result<CallLi
     })?;
     if let Some(before) = before.filter(|_| !is_reached) {
         let message = format!("no call has the id `{}`", escape_terminal(before));
-        return Err(Failure::new(ErrorKind::NotFound, message).coded(codes::CALL_MISSING));
+        return Err(Failure::new(ErrorKind::NotFound, message).coded(ErrorCode::CallMissing));
     }
     calls.reverse();
     Ok(CallListReport {

@@ -2,7 +2,7 @@
 
 use brigade_call::{Call, CallStatus, Step};
 use brigade_core::json::to_json;
-use brigade_core::{Hint, IdPrefix, Json, NextStep, Report as _, codes};
+use brigade_core::{ErrorCode, Hint, IdPrefix, Json, NextStep, Report as _};
 use brigade_policy::{Access, risk_of};
 use brigade_queue::StoredCall;
 use brigade_workspace::{WorkspaceContext, load};
@@ -45,7 +45,7 @@ impl Daily {
         let Some(WaitingItem { row, .. }) = found else {
             let shown = brigade_core::text::escape_terminal(id);
             let error = Error::new(ErrorKind::NotFound, format!("nothing with the id `{shown}` waits"));
-            return Err(error.coded(codes::WAITING_MISSING).hint(NextStep::ShowBrief));
+            return Err(error.coded(ErrorCode::WaitingMissing).hint(NextStep::ShowBrief));
         };
         let (mut checkpoint, mut decision, mut text) = (None, None, row.text.clone());
         match row.kind {
@@ -216,7 +216,7 @@ fn check(subject: &str, parts: &[ReviewPart], shown: &str, next: Hint) -> Result
         return Ok(());
     }
     let message = format!("{subject} changed since it was shown: {}", changed.join(", "));
-    Err(Error::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE).hint(next))
+    Err(Error::new(ErrorKind::Refused, message).coded(ErrorCode::ChangedMeanwhile).hint(next))
 }
 
 impl RulingReport {

@@ -3,8 +3,7 @@
 use std::sync::Barrier;
 
 use brigade_call::CallStatus;
-use brigade_core::OperationError as _;
-use brigade_core::codes;
+use brigade_core::{ErrorCode, OperationError as _};
 use brigade_queue::{QueueError, Review, StoredCall};
 use brigade_team::{ApprovalRule, Role};
 
@@ -18,7 +17,7 @@ fn rule(approvals: i32) -> ApprovalRule {
 }
 
 #[track_caller]
-fn refused(result: Result<StoredCall, QueueError>, code: codes::ErrorCode) {
+fn refused(result: Result<StoredCall, QueueError>, code: ErrorCode) {
     let error = result.unwrap_err();
     assert_eq!(error.code(), Some(code), "{error}");
 }
@@ -30,14 +29,14 @@ fn two_people_approve_and_neither_queued_it() {
     world.owner.add_rule(&rule(2)).unwrap();
     assert_eq!(world.owner.add_rule(&rule(1)).unwrap().id, 2, "the strictest holds");
     enqueue(&world.queue("asker"), "call-a", "a", 1).unwrap();
-    refused(approve(&world.queue("asker"), "call-a", 2), codes::TEAM_OWN_CALL);
+    refused(approve(&world.queue("asker"), "call-a", 2), ErrorCode::TeamOwnCall);
     let half = approve(&world.queue("rev-1"), "call-a", 2).unwrap();
     let approvals = half.call.approvals.clone().unwrap();
     assert_eq!((&half.call.status, half.revision), (&CallStatus::Pending, 1));
     assert_eq!((approvals.have, approvals.need, approvals.by), (1, 2, vec![world.login("rev-1")]));
-    refused(approve(&world.queue("rev-1"), "call-a", 2), codes::WRONG_STATE);
+    refused(approve(&world.queue("rev-1"), "call-a", 2), ErrorCode::WrongState);
     let early = start(&world.queue("rev-1"), "call-a", "run-a", 3).unwrap_err();
-    assert_eq!(early.code(), Some(codes::WRONG_STATE), "{early}");
+    assert_eq!(early.code(), Some(ErrorCode::WrongState), "{early}");
     let whole = approve(&world.queue("rev-2"), "call-a", 4).unwrap();
     assert_eq!((&whole.call.status, whole.revision), (&CallStatus::Approved, 2));
     let shown = stored(&world.queue("asker").read().unwrap(), "call-a").call;

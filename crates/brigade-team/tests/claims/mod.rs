@@ -1,8 +1,7 @@
 //! Claims, leases and reports.
 
 use brigade_call::CallStatus;
-use brigade_core::OperationError as _;
-use brigade_core::codes;
+use brigade_core::{ErrorCode, OperationError as _};
 use brigade_queue::{Durability, NewReceipt, OnRunTaken, QueueError, Store as _};
 use brigade_team::{Role, Schema};
 
@@ -30,7 +29,7 @@ fn an_expired_claim_is_interrupted_and_reports_are_late() {
     let late = finish(&runner, "call-a", "run-a", "completed", 9, Vec::new()).unwrap_err();
     assert!(matches!(late, QueueError::NotThisRun { .. }), "{late:?}");
     let again = start(&runner, "call-a", "run-b", 10).unwrap_err();
-    assert_eq!(again.code(), Some(codes::WRONG_STATE), "it is never claimed again: {again}");
+    assert_eq!(again.code(), Some(ErrorCode::WrongState), "it is never claimed again: {again}");
     // The report is kept in the chain of its host, once, and ends nothing.
     let store = world.store("box-1", "shop");
     let report = receipt("call-a", "run-a", "completed", 3, &[]);
@@ -138,14 +137,14 @@ fn the_tables_are_made_once_and_have_a_version() {
         store.read().unwrap().counts(brigade_queue::Records::Calls).err().unwrap().code()
     };
     world.as_owner("INSERT INTO @schema@.migrations (number, name, sha256) VALUES (99, 'later', '')");
-    assert_eq!(code(&world.store("all", "shop")), Some(codes::TEAM_SCHEMA_NEWER));
+    assert_eq!(code(&world.store("all", "shop")), Some(ErrorCode::TeamSchemaNewer));
     world.as_owner("DELETE FROM @schema@.migrations");
-    assert_eq!(code(&world.store("all", "shop")), Some(codes::TEAM_SCHEMA_OLDER));
+    assert_eq!(code(&world.store("all", "shop")), Some(ErrorCode::TeamSchemaOlder));
     let missing = connection("postgresql:///postgres?host=/nonexistent&user=a", &Schema::default()).unwrap();
     let unreachable = brigade_team::Owner::new(missing).init().unwrap_err();
-    assert_eq!(unreachable.code(), Some(codes::TEAM_UNREACHABLE), "{unreachable}");
+    assert_eq!(unreachable.code(), Some(ErrorCode::TeamUnreachable), "{unreachable}");
     let store = world.store("nobody", "shop");
-    assert_eq!(code(&store), Some(codes::TEAM_AUTH));
+    assert_eq!(code(&store), Some(ErrorCode::TeamAuth));
 }
 
 #[test]

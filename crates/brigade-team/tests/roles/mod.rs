@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use brigade_call::CallStatus;
-use brigade_core::OperationError as _;
-use brigade_core::codes;
+use brigade_core::{ErrorCode, OperationError as _};
 use brigade_team::Role;
 use postgres::error::SqlState;
 
@@ -100,14 +99,14 @@ fn a_stolen_runner_credential_neither_queues_nor_approves() {
     enqueue(&world.queue("rev-1"), "call-a", "a", 1).unwrap();
     let (queue, runner) = (world.queue("rev-1"), world.queue("box-1"));
     let denied = enqueue(&runner, "call-b", "b", 1).unwrap_err();
-    assert_eq!(denied.code(), Some(codes::TEAM_ROLE), "{denied}");
+    assert_eq!(denied.code(), Some(ErrorCode::TeamRole), "{denied}");
     let denied = approve(&runner, "call-a", 2).unwrap_err();
-    assert_eq!(denied.code(), Some(codes::TEAM_ROLE), "{denied}");
+    assert_eq!(denied.code(), Some(ErrorCode::TeamRole), "{denied}");
     assert_eq!(stored(&queue.read().unwrap(), "call-a").call.status, CallStatus::Pending);
     // A removed member can do nothing any more, although the session is open.
     approve(&queue, "call-a", 2).unwrap();
     assert!(world.owner.remove_member(&world.login("rev-1")).unwrap());
-    assert_eq!(enqueue(&queue, "call-c", "c", 3).unwrap_err().code(), Some(codes::TEAM_ROLE));
+    assert_eq!(enqueue(&queue, "call-c", "c", 3).unwrap_err().code(), Some(ErrorCode::TeamRole));
     assert_eq!(
         stored(&runner.read().unwrap(), "call-a").call.status,
         CallStatus::Pending,
@@ -126,7 +125,7 @@ fn other_workspaces_are_invisible() {
     enqueue(&world.queue("shop-only"), "call-a", "a", 1).unwrap();
     let outside = queue_on(world.store("shop-only", "bank"));
     assert!(outside.read().unwrap().call_counts().unwrap().is_empty());
-    assert_eq!(enqueue(&outside, "call-b", "b", 1).unwrap_err().code(), Some(codes::TEAM_ROLE));
+    assert_eq!(enqueue(&outside, "call-b", "b", 1).unwrap_err().code(), Some(ErrorCode::TeamRole));
     let mut client = world.psql(&world.login("shop-only"));
     for table in ["calls", "approvals", "checkpoints", "receipts", "hosts"] {
         let sql = format!("SELECT FROM workspaces.{table} WHERE workspace = 'bank'");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use brigade_access::builtin::{PathProblem, PathUse};
 use brigade_access::lane_lock;
 use brigade_core::json::from_json;
-use brigade_core::{Fingerprint, Json, codes};
+use brigade_core::{ErrorCode, Fingerprint, Json};
 use brigade_exec::ClosedPlaces;
 use brigade_fs::{EntryMetadata, FileKind, Folder, FsError, FsErrorKind, Lock, RelPath, in_directory};
 use memchr::memmem;
@@ -41,7 +41,7 @@ pub(crate) fn locked(context: &Context<'_>, name: &str, busy: &str) -> Result<Lo
     let holder = format!("process {}", std::process::id());
     let lock = || context.fs.lock(&path, &holder, LOCK_TIMEOUT);
     in_directory(context.fs, &path.parent(), lock).map_err(|error| match error.kind {
-        FsErrorKind::Locked { .. } => Failure::new(codes::BUSY, busy),
+        FsErrorKind::Locked { .. } => Failure::new(ErrorCode::Busy, busy),
         _ => failed(name, &error),
     })
 }
@@ -104,7 +104,7 @@ pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, F
     let args: WriteArgs = arguments(input)?;
     let place = named(context, &args.path)?;
     if place.is_folder {
-        return Err(Failure::new(codes::NOT_A_FILE, format!("`{}/` names a directory", place.shown)));
+        return Err(Failure::new(ErrorCode::NotAFile, format!("`{}/` names a directory", place.shown)));
     }
     let _alone = lock_workspace(context)?;
     let folder =
@@ -121,7 +121,7 @@ pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, F
 fn named(context: &Context<'_>, path: &str) -> Result<Place, Failure> {
     let place = place(context, path, PathUse::Change)?;
     if place.path.is_root() {
-        return Err(Failure::new(codes::NOT_A_FILE, "the path is the workspace itself"));
+        return Err(Failure::new(ErrorCode::NotAFile, "the path is the workspace itself"));
     }
     Ok(place)
 }
@@ -176,7 +176,7 @@ impl Edit {
     ) -> Result<usize, Failure> {
         let target = self.target_content.as_bytes();
         if target.is_empty() {
-            return Err(Failure::new(codes::EMPTY_TARGET, "the text to replace is empty"));
+            return Err(Failure::new(ErrorCode::EmptyTarget, "the text to replace is empty"));
         }
         let places: Vec<usize> = memmem::find_iter(bytes, target).collect();
         // Overlapping occurrences are counted, too.
@@ -186,14 +186,14 @@ impl Edit {
             places => places.len(),
         };
         match count {
-            0 => return Err(Failure::new(codes::TARGET_NOT_FOUND, "the text to replace does not occur")),
+            0 => return Err(Failure::new(ErrorCode::TargetNotFound, "the text to replace does not occur")),
             1 => {}
             _ if self.replace_all => {}
             count => {
                 let message =
                     format!("the text to replace occurs {count} times; include more of the surrounding text");
                 let found = Occurrences { edit: None, count: Some(count) };
-                return Err(Failure::new(codes::TARGET_NOT_UNIQUE, message).data_of(&found));
+                return Err(Failure::new(ErrorCode::TargetNotUnique, message).data_of(&found));
             }
         }
         let length = self.length_of_result(bytes.len(), places.len());
@@ -232,7 +232,7 @@ impl FileEdit {
         let place = named(context, path)?;
         let alone = lock_workspace(context)?;
         let folder = place.folder(context)?;
-        let missing = || Failure::new(codes::NOT_FOUND, format!("`{}` does not exist", place.shown));
+        let missing = || Failure::new(ErrorCode::NotFound, format!("`{}` does not exist", place.shown));
         place.old(&folder)?.ok_or_else(missing)?;
         let mut file = folder.open(place.path.name()).map_err(|error| failed(&place.shown, &error))?;
         let old = file.look;
@@ -302,7 +302,7 @@ pub(super) fn multi_edit(input: &Json, context: &mut Context<'_>) -> Result<Outp
     let MultiEditArgs { path, edits, expected_sha256 } = arguments(input)?;
     let mut editing = FileEdit::begin(context, &path, expected_sha256.as_deref())?;
     if edits.is_empty() {
-        return Err(Failure::new(codes::EMPTY_TARGET, "there are no edits"));
+        return Err(Failure::new(ErrorCode::EmptyTarget, "there are no edits"));
     }
     for (at, edit) in edits.iter().enumerate() {
         editing.apply(context, edit).map_err(|failure| {
@@ -333,17 +333,17 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     let error = |error| failed(&place.shown, &error);
     let look = place.look(&folder)?;
     let look =
-        look.ok_or_else(|| Failure::new(codes::NOT_FOUND, format!("`{}` does not exist", place.shown)))?;
+        look.ok_or_else(|| Failure::new(ErrorCode::NotFound, format!("`{}` does not exist", place.shown)))?;
     match look.kind {
         FileKind::Directory if args.expected_sha256.is_some() => {
             return Err(Failure::new(
-                codes::NOT_A_FILE,
+                ErrorCode::NotAFile,
                 format!("`{}` is a directory and has no sha256", place.shown),
             ));
         }
         FileKind::Directory if !args.recursive => {
             let message = format!("`{}` is a directory; set `recursive` to delete it", place.shown);
-            return Err(Failure::new(codes::IS_A_DIRECTORY, message));
+            return Err(Failure::new(ErrorCode::IsADirectory, message));
         }
         FileKind::Directory => {
             let inside = folder.folder(name).map_err(error)?;
@@ -418,14 +418,15 @@ fn open_child(folder: &Folder, path: &RelPath, shown: &str, depth: usize) -> Res
         let message = format!(
             "`{shown}` is nested more than {MAX_DEPTH} directories deep; delete the deepest ones first"
         );
-        return Err(Failure::new(codes::TOO_MANY_FILES, message));
+        return Err(Failure::new(ErrorCode::TooManyFiles, message));
     }
     folder.folder(path.name()).map_err(|error| failed(shown, &error))
 }
 
 fn child_path(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failure> {
-    let odd =
-        || Failure::new(codes::FILE_ERROR, "a name in the directory is not UTF-8; a person must remove it");
+    let odd = || {
+        Failure::new(ErrorCode::FileError, "a name in the directory is not UTF-8; a person must remove it")
+    };
     let name = name.to_str().ok_or_else(odd)?;
     folder.path().join(name).map_err(|_| odd())
 }
@@ -443,7 +444,7 @@ fn look_through(
         *found += 1;
         if MAX_DELETED_ENTRIES < *found {
             return Err(Failure::new(
-                codes::TOO_MANY_FILES,
+                ErrorCode::TooManyFiles,
                 format!("`{shown}` holds more than {MAX_DELETED_ENTRIES} entries"),
             ));
         }

@@ -1,7 +1,7 @@
 //! Resolves the paths in arguments.
 
 use brigade_access::builtin::{PathProblem, PathUse};
-use brigade_core::{Fingerprint, FingerprintStream, Json, codes};
+use brigade_core::{ErrorCode, Fingerprint, FingerprintStream, Json};
 use brigade_fs::{EntryMetadata, FileKind, Folder, FsError, FsErrorKind, Location, OpenFile, RelPath};
 
 use crate::context::{Context, Failure, TouchedPath};
@@ -25,23 +25,23 @@ impl From<PathProblem> for Failure {
 /// Converts a file error to a failure.
 pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
     let (code, message) = match &error.kind {
-        FsErrorKind::NotFound => (codes::NOT_FOUND, format!("`{shown}` does not exist")),
-        FsErrorKind::Outside => (codes::PATH_OUTSIDE, format!("`{shown}` leads out of the workspace")),
-        FsErrorKind::NotAFile => (codes::NOT_A_FILE, format!("`{shown}` is not a regular file")),
+        FsErrorKind::NotFound => (ErrorCode::NotFound, format!("`{shown}` does not exist")),
+        FsErrorKind::Outside => (ErrorCode::PathOutside, format!("`{shown}` leads out of the workspace")),
+        FsErrorKind::NotAFile => (ErrorCode::NotAFile, format!("`{shown}` is not a regular file")),
         FsErrorKind::NotADirectory => {
-            (codes::NOT_A_DIRECTORY, format!("a part of `{shown}` is not a directory"))
+            (ErrorCode::NotADirectory, format!("a part of `{shown}` is not a directory"))
         }
-        FsErrorKind::DanglingLink => (codes::NOT_FOUND, format!("`{shown}` is a link to nothing")),
+        FsErrorKind::DanglingLink => (ErrorCode::NotFound, format!("`{shown}` is a link to nothing")),
         FsErrorKind::TooLarge { limit } => {
-            return Failure::new(codes::FILE_TOO_LARGE, format!("`{shown}` is larger than {limit} bytes"))
+            return Failure::new(ErrorCode::FileTooLarge, format!("`{shown}` is larger than {limit} bytes"))
                 .data([("limit_bytes", Json::from(*limit))]);
         }
         FsErrorKind::Exists => {
-            (codes::CHANGED_SINCE_READ, format!("`{shown}` changed while the call was running"))
+            (ErrorCode::ChangedSinceRead, format!("`{shown}` changed while the call was running"))
         }
-        FsErrorKind::Permission => (codes::PERMISSION_DENIED, format!("permission denied for `{shown}`")),
-        FsErrorKind::NoSpace => (codes::DISK_FULL, "the disk is full".to_owned()),
-        kind => (codes::FILE_ERROR, format!("`{shown}`: {kind}")),
+        FsErrorKind::Permission => (ErrorCode::PermissionDenied, format!("permission denied for `{shown}`")),
+        FsErrorKind::NoSpace => (ErrorCode::DiskFull, "the disk is full".to_owned()),
+        kind => (ErrorCode::FileError, format!("`{shown}`: {kind}")),
     };
     Failure::new(code, message)
 }
@@ -78,7 +78,7 @@ pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Resul
         let found = context.files.link_metadata(&place.path).map(|found| found.kind);
         if found.is_ok_and(|kind| kind != FileKind::Directory) {
             return Err(Failure::new(
-                codes::NOT_A_DIRECTORY,
+                ErrorCode::NotADirectory,
                 format!("`{}` is not a directory", place.shown),
             ));
         }
@@ -113,10 +113,10 @@ impl Place {
         match look.map(|look| look.kind) {
             None | Some(FileKind::File) => Ok(look),
             Some(FileKind::Link) => {
-                Err(Failure::new(codes::IS_A_LINK, format!("`{}` is a link", self.shown)))
+                Err(Failure::new(ErrorCode::IsALink, format!("`{}` is a link", self.shown)))
             }
             Some(FileKind::Directory | FileKind::Other) => {
-                Err(Failure::new(codes::NOT_A_FILE, format!("`{}` is not a regular file", self.shown)))
+                Err(Failure::new(ErrorCode::NotAFile, format!("`{}` is not a regular file", self.shown)))
             }
         }
     }
@@ -137,7 +137,7 @@ pub(super) fn check_seen(
     match expected {
         Some(expected) if Some(expected.to_ascii_lowercase()) != actual => {
             let message = format!("`{shown}` is not what was read; read it again");
-            Err(Failure::new(codes::CHANGED_SINCE_READ, message).data([("sha256", Json::from(actual))]))
+            Err(Failure::new(ErrorCode::ChangedSinceRead, message).data([("sha256", Json::from(actual))]))
         }
         _ => Ok(()),
     }
@@ -187,7 +187,7 @@ impl Context<'_> {
     pub(crate) fn check_cancelled(&self) -> Result<(), Failure> {
         match self.cancel {
             Some(cancel) if cancel.is_cancelled() => {
-                Err(Failure::new(codes::CANCELLED, "the call was cancelled"))
+                Err(Failure::new(ErrorCode::Cancelled, "the call was cancelled"))
             }
             _ => Ok(()),
         }

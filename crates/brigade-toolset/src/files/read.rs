@@ -1,7 +1,7 @@
 //! Reads files and directories.
 
 use brigade_access::builtin::PathUse;
-use brigade_core::{Fingerprint, FingerprintStream, Json, codes};
+use brigade_core::{ErrorCode, Fingerprint, FingerprintStream, Json};
 use brigade_fs::FileKind;
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,7 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let args: ReadArgs = arguments(input)?;
     let place = place(context, &args.path, PathUse::Read)?;
     if place.path.is_root() {
-        return Err(Failure::new(codes::NOT_A_FILE, "the path is the workspace itself"));
+        return Err(Failure::new(ErrorCode::NotAFile, "the path is the workspace itself"));
     }
     let error = |error| failed(&place.shown, &error);
     let folder = place.folder(context)?;

@@ -3,7 +3,7 @@
 use std::io;
 
 use brigade_access::builtin::PathUse;
-use brigade_core::{Fingerprint, Json, codes};
+use brigade_core::{ErrorCode, Fingerprint, Json};
 use brigade_fs::{FileKind, Folder, FsErrorKind, OpenFile, RelPath};
 use brigade_redact::Redactor;
 use globset::{GlobBuilder, GlobSet};
@@ -123,7 +123,7 @@ fn pattern(text: &str) -> Result<RegexMatcher, Failure> {
     let built = RegexMatcherBuilder::new().line_terminator(Some(b'\n')).size_limit(10 << 20).build(text);
     built.map_err(|_| {
         Failure::new(
-            codes::INVALID_PATTERN,
+            ErrorCode::InvalidPattern,
             "the pattern is not a regular expression for single lines, or too large",
         )
     })
@@ -133,7 +133,7 @@ fn pattern(text: &str) -> Result<RegexMatcher, Failure> {
 const MAX_GLOB_BYTES: usize = 4 << 10;
 
 fn glob_of(text: &str) -> Result<GlobSet, Failure> {
-    let wrong = || Failure::new(codes::INVALID_PATTERN, "the pattern is not a valid glob, or too large");
+    let wrong = || Failure::new(ErrorCode::InvalidPattern, "the pattern is not a valid glob, or too large");
     if MAX_GLOB_BYTES < text.len() {
         return Err(wrong());
     }

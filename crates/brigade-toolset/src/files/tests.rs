@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use brigade_access::builtin::{Guards, definition};
 use brigade_access::{CallLimits, RuleLimits};
-use brigade_core::{AgentFiles, Fingerprint, Json, Place, SystemClock};
+use brigade_core::{AgentFiles, ErrorCode, Fingerprint, Json, Place, SystemClock};
 use brigade_db::Stores;
 use brigade_fs::DiskFs;
 use brigade_redact::{Redactor, SecretValue};
@@ -88,7 +88,7 @@ impl Work {
     fn refused(&self, id: &str, args: &str, code: &str) {
         match self.call(id, args) {
             Ok(output) => panic!("{id} {args}: {output:?}"),
-            Err(failure) => assert_eq!(failure.code, code, "{id} {args}: {failure:?}"),
+            Err(failure) => assert_eq!(failure.code.as_str(), code, "{id} {args}: {failure:?}"),
         }
     }
 }
@@ -344,7 +344,7 @@ fn an_edit_is_literal_and_leaves_the_rest_as_it_is() {
     let failure = work.call("fs.edit", &edit("a", "b")).unwrap_err();
     assert_eq!(
         (failure.code, failure.data.unwrap().to_compact()),
-        ("target_not_unique", r#"{"count":3}"#.to_owned())
+        (ErrorCode::TargetNotUnique, r#"{"count":3}"#.to_owned())
     );
     let edits = |second: &str| {
         let edit =
@@ -375,7 +375,7 @@ fn the_result_of_an_edit_is_bounded() {
     let edits = [edit("a", 64), edit("b", 1 << 16), edit("b", 0)];
     let edits = edits.map(|edit| format!("{{{edit}}}")).join(", ");
     let failure = work.call("fs.multi_edit", &format!(r#"{{"path": "f", "edits": [{edits}]}}"#)).unwrap_err();
-    assert_eq!(failure.code, "file_too_large");
+    assert_eq!(failure.code, ErrorCode::FileTooLarge);
     assert!(failure.message.starts_with("edit 2:"), "{}", failure.message);
     assert_eq!(work.get("f"), text.as_bytes());
     work.ok("fs.edit", &one(64));
@@ -554,7 +554,7 @@ fn a_target_that_overlaps_itself_is_not_unique() {
     let work = Work::new();
     work.put("a.txt", b"aaa");
     let edit = r#"{"path": "a.txt", "target_content": "aa", "replacement_content": "b"}"#;
-    assert_eq!(work.call("fs.edit", edit).unwrap_err().code, "target_not_unique");
+    assert_eq!(work.call("fs.edit", edit).unwrap_err().code, ErrorCode::TargetNotUnique);
 }
 
 #[test]
@@ -665,7 +665,10 @@ fn too_deep_directories_are_reported() {
     // The failure names the path that prevents the deletion.
     work.put("e/sub/.env", b"KEY=1");
     let failure = work.call("fs.delete", r#"{"path": "e", "recursive": true}"#).unwrap_err();
-    assert!(failure.code == "protected_path" && failure.message.starts_with("`e/sub/.env`: "), "{failure:?}");
+    assert!(
+        failure.code == ErrorCode::ProtectedPath && failure.message.starts_with("`e/sub/.env`: "),
+        "{failure:?}"
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_access::builtin::remote_host;
 use brigade_cmdline::Argv;
-use brigade_core::{Label, codes, reasons};
+use brigade_core::{ErrorCode, Label};
 use brigade_fs::Location;
 use brigade_git::GitCommand;
 use brigade_policy::{GitCredential, GitLogin};
@@ -76,7 +76,7 @@ impl Login {
                 let found = all.iter().find(|one| one.name == name);
                 let missing = || {
                     let message = format!("`[git.credentials]` of policy.toml has no `{name}`");
-                    Failure::new(codes::NOT_FOUND, message)
+                    Failure::new(ErrorCode::NotFound, message)
                 };
                 let found = found.ok_or_else(missing)?;
                 let other =
@@ -89,7 +89,7 @@ impl Login {
             (Some(GitLogin::Token { user, label }), Some((scheme, authority))) => {
                 let token = context.bound_value(label).ok_or_else(|| {
                     let message = format!("no variable that `env_bindings` names for `{label}` is set");
-                    Failure::new(reasons::NOT_AVAILABLE_HERE, message)
+                    Failure::new(ErrorCode::NotAvailableHere, message)
                 })?;
                 Login {
                     settings: vec![(format!("credential.{scheme}://{authority}.helper"), HELPER.to_owned())],
@@ -160,7 +160,7 @@ impl Login {
 
 /// Finds ssh, which never comes from where agents can write.
 fn ssh(context: &Context<'_>) -> Result<PathBuf, Failure> {
-    let absent = || Failure::new(reasons::NOT_AVAILABLE_HERE, "no program `ssh` is on PATH");
+    let absent = || Failure::new(ErrorCode::NotAvailableHere, "no program `ssh` is on PATH");
     let variables = context.environment.ok_or_else(absent)?;
     match own_programs(context.fs.root(), variables, &policy_on_disk(context.fs)).find("ssh") {
         OwnProgram::Found(path) => Ok(path),
@@ -194,7 +194,7 @@ pub(super) fn fetch(
     match answer.code {
         Some(0) => Ok(()),
         _ if answer.said().contains("couldn't find remote ref") => {
-            Err(Failure::new(codes::REF_NOT_FOUND, "the remote has no such ref"))
+            Err(Failure::new(ErrorCode::RefNotFound, "the remote has no such ref"))
         }
         _ => Err(answer.failure().into()),
     }
@@ -204,7 +204,7 @@ pub(super) fn fetch(
 fn key_file(context: &Context<'_>, path: &str) -> Result<PathBuf, Failure> {
     let home = context.environment.and_then(|variables| variables.home());
     let refused = |what: &str| {
-        Failure::new(reasons::NOT_AVAILABLE_HERE, format!("the key file of the credential {what}"))
+        Failure::new(ErrorCode::NotAvailableHere, format!("the key file of the credential {what}"))
     };
     match context.fs.resolve(path, home) {
         Ok(Location::Outside(path)) if context.fs.metadata_outside(&path).is_ok() => Ok(path),
@@ -278,10 +278,10 @@ mod tests {
                 ("https://other.example/a", "team"),
             ] {
                 let refused = Login::for_url(context, url, Some(name)).unwrap_err();
-                assert_eq!(refused.code, "invalid_arguments", "{url}");
+                assert_eq!(refused.code, ErrorCode::InvalidArguments, "{url}");
             }
             let missing = Login::for_url(context, "git@forge.example:a", Some("key")).unwrap_err();
-            assert_eq!(missing.code, "not_available_here");
+            assert_eq!(missing.code, ErrorCode::NotAvailableHere);
             assert_eq!(Login::for_url(context, "/srv/a", None).unwrap(), Login::default());
         });
     }

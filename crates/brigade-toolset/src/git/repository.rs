@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use brigade_core::{Fingerprint, codes, reasons};
+use brigade_core::{ErrorCode, Fingerprint};
 use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, RelPath, bound_fingerprint};
 use brigade_git::{
     CommitCheck, CommitRefusal, Git, GitCommand, GitDirectories, GitError, Identity, Settings,
@@ -21,9 +21,9 @@ const MAX_GIT_FILE_BYTES: u64 = 1 << 16;
 impl From<GitError> for Failure {
     fn from(error: GitError) -> Failure {
         let code = match error {
-            GitError::Interrupted { .. } => codes::CANCELLED,
-            GitError::Refused(_) => reasons::NOT_AVAILABLE_HERE,
-            _ => codes::GIT_FAILED,
+            GitError::Interrupted { .. } => ErrorCode::Cancelled,
+            GitError::Refused(_) => ErrorCode::NotAvailableHere,
+            _ => ErrorCode::GitFailed,
         };
         Failure::new(code, error.to_string())
     }
@@ -90,7 +90,7 @@ impl RepositoryStatus {
 
 /// Finds the git program.
 pub(crate) fn find_git(context: &Context<'_>) -> Result<Git, Failure> {
-    let absent = || Failure::new(reasons::NOT_AVAILABLE_HERE, "no program `git` is on PATH");
+    let absent = || Failure::new(ErrorCode::NotAvailableHere, "no program `git` is on PATH");
     let host = context.environment.ok_or_else(absent)?;
     Git::find(context.fs, host)?.ok_or_else(absent)
 }
@@ -100,16 +100,16 @@ impl From<CommitRefusal> for Failure {
         let message = refusal.to_string();
         match refusal {
             CommitRefusal::Secret { .. } | CommitRefusal::SecretName { .. } => {
-                Failure::new(codes::SECRET_IN_COMMIT, message)
+                Failure::new(ErrorCode::SecretInCommit, message)
             }
-            _ => Failure::new(reasons::PROTECTED_PATH, message),
+            _ => Failure::new(ErrorCode::ProtectedPath, message),
         }
     }
 }
 
 fn no_repository() -> Failure {
     Failure::new(
-        reasons::NOT_AVAILABLE_HERE,
+        ErrorCode::NotAvailableHere,
         "the workspace is not a git repository; run `git init` to create one",
     )
 }
@@ -310,13 +310,13 @@ impl Repository {
     /// Describes what a commit would take for each path: the bytes of the file and whether it is executable.
     pub(crate) fn contents(&self, paths: &[Vec<u8>]) -> Result<Vec<(String, String)>, Failure> {
         let fs =
-            DiskFs::open(&self.top).map_err(|error| Failure::new(codes::GIT_FAILED, error.to_string()))?;
+            DiskFs::open(&self.top).map_err(|error| Failure::new(ErrorCode::GitFailed, error.to_string()))?;
         let of = |path: &Vec<u8>| -> Result<String, Failure> {
             let Some(name) = text_of(path).and_then(|path| path.parse::<RelPath>().ok()) else {
                 let order = self.order("hash-object", Reach::Read).words(["--no-filters", "--"]);
                 return Ok(String::from_utf8_lossy(&order.word(OsStr::from_bytes(path)).ask()?.stdout).into());
             };
-            let failed = |error: FsError| Failure::new(codes::GIT_FAILED, error.to_string());
+            let failed = |error: FsError| Failure::new(ErrorCode::GitFailed, error.to_string());
             Ok(match fs.link_metadata(&name) {
                 Ok(found) if found.kind == FileKind::File => {
                     let hash = bound_fingerprint(&fs, name.as_str(), &*fs.open(&name).map_err(failed)?);
@@ -361,7 +361,7 @@ impl Repository {
             return Ok(());
         }
         Err(Failure::new(
-            codes::NEEDS_FILTER,
+            ErrorCode::NeedsFilter,
             "a changed file needs a git filter, such as LFS, but filters are disabled; ask a person to commit it",
         ))
     }
@@ -377,7 +377,7 @@ impl Repository {
             Some(path) => {
                 let path = String::from_utf8_lossy(path);
                 let message = format!("an untracked file is in the way of a new one: `{path}`");
-                Err(Failure::new(codes::DIRTY_TREE, message))
+                Err(Failure::new(ErrorCode::DirtyTree, message))
             }
             None => Ok(()),
         }
@@ -400,12 +400,12 @@ impl Repository {
         const STATES: [&str; 5] =
             ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
         let fs = DiskFs::open(&self.git_dir)
-            .map_err(|error| Failure::new(codes::GIT_FAILED, error.to_string()))?;
+            .map_err(|error| Failure::new(ErrorCode::GitFailed, error.to_string()))?;
         let is_there =
             |name: &&&str| name.parse::<RelPath>().is_ok_and(|path| fs.exists(&path).unwrap_or(true));
         match STATES.iter().find(is_there) {
             Some(_) => {
-                Err(Failure::new(codes::BUSY, "the repository is in the middle of a merge or a rebase"))
+                Err(Failure::new(ErrorCode::Busy, "the repository is in the middle of a merge or a rebase"))
             }
             None => Ok(()),
         }
@@ -430,7 +430,7 @@ impl Repository {
                 let message = format!(
                     "the settings of the repository hold `{name}`, which could redirect the access or start a program"
                 );
-                Err(Failure::new(codes::UNSAFE_REPOSITORY, message))
+                Err(Failure::new(ErrorCode::UnsafeRepository, message))
             }
             None => Ok(()),
         }
@@ -455,7 +455,7 @@ impl Repository {
         let index = format!("brigade-{}.index", &random.to_hex()[..16]);
         let result = self.commit_with(context, &index, old.as_deref(), &identity, paths, message);
         let fs = DiskFs::open(&self.git_dir)
-            .map_err(|error| Failure::new(codes::GIT_FAILED, error.to_string()))?;
+            .map_err(|error| Failure::new(ErrorCode::GitFailed, error.to_string()))?;
         for name in [index.clone(), format!("{index}.lock")] {
             if let Ok(path) = name.parse::<RelPath>() {
                 let _ = fs.remove(&path);
@@ -515,7 +515,7 @@ impl Repository {
         let reason = format!("commit: {}", message.lines().next().unwrap_or_default());
         let moved = order.words(["-m", &reason, "HEAD", &new, old.unwrap_or_default()]).ask()?;
         if moved.code != Some(0) {
-            return Err(Failure::new(codes::MOVED, "the branch moved during the call; try again"));
+            return Err(Failure::new(ErrorCode::Moved, "the branch moved during the call; try again"));
         }
         self.order("update-index", Reach::Repository).words(update).input(input).run()?;
         Ok(Some(new))

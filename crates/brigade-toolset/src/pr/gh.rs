@@ -1,8 +1,7 @@
 //! Parses answers of the program `gh` about pull requests.
 
-use brigade_core::codes;
 use brigade_core::json::from_json;
-use brigade_core::{Dialect, Json, Timestamp};
+use brigade_core::{Dialect, ErrorCode, Json, Timestamp};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -156,7 +155,7 @@ fn read<T: DeserializeOwned>(printed: &str) -> Result<T, Failure> {
     let json = Json::parse_bytes(printed.trim().as_bytes(), Dialect::Strict).ok();
     json.and_then(|json| from_json(&json).ok()).ok_or_else(|| {
         Failure::new(
-            codes::PROVIDER_FAILED,
+            ErrorCode::ProviderFailed,
             "`gh` did not print the answer that the forge gives to this call",
         )
     })
@@ -317,12 +316,15 @@ mod tests {
     #[test]
     fn an_answer_of_another_form_is_a_failure() {
         let code = |tool: &str, printed: &str| forge_answer(tool, printed).unwrap_err().code;
-        assert_eq!(code("pr.inventory", r#"{"data": {"repository": {"pullRequest": null}}}"#), "not_found");
+        assert_eq!(
+            code("pr.inventory", r#"{"data": {"repository": {"pullRequest": null}}}"#),
+            ErrorCode::NotFound
+        );
         for tool in ["pr.inventory", "pr.create", "pr.reply", "pr.resolve"] {
             for printed in
                 ["", "not json", r#"{"errors": []}"#, r#"{"data": null}"#, r#"{"data": {"repository": 7}}"#]
             {
-                assert_eq!(code(tool, printed), "provider_failed", "{tool} {printed}");
+                assert_eq!(code(tool, printed), ErrorCode::ProviderFailed, "{tool} {printed}");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Results of tools that show, await and end tasks. Some are shared with workflows.
 
-use brigade_core::{Json, Timestamp, codes};
+use brigade_core::{ErrorCode, Json, Timestamp};
 use brigade_db::executions::Execution;
 use brigade_db::flows::Flow;
 use serde::Serialize;
@@ -98,7 +98,7 @@ pub(crate) struct TaskWaitResult {
 impl TaskWaitResult {
     /// Says `timed_out` as the status if the execution has not ended.
     pub(crate) fn new(standing: TaskStanding, timed_out: bool) -> TaskWaitResult {
-        let status = if timed_out { codes::TIMED_OUT.as_str() } else { standing.status };
+        let status = if timed_out { ErrorCode::TimedOut.as_str() } else { standing.status };
         TaskWaitResult { standing: TaskStanding { status, ..standing }, timed_out }
     }
 }

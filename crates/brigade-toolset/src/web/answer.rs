@@ -2,7 +2,7 @@
 
 use brigade_access::builtin::{SEARCH, definition};
 use brigade_core::json::Dialect;
-use brigade_core::{Json, codes};
+use brigade_core::{ErrorCode, Json};
 use serde::Serialize;
 
 use super::search::SearchArgs;
@@ -49,7 +49,7 @@ pub(crate) fn search_answer(args: &Json, printed: &str) -> Result<Output, Failur
     let SearchArgs { query, max_results } = arguments(&args)?;
     let failed = |what: &str| {
         let message = format!("the search program did not print a list of results: {what}");
-        Failure::new(codes::PROVIDER_FAILED, message)
+        Failure::new(ErrorCode::ProviderFailed, message)
     };
     let printed = Json::parse_bytes(printed.as_bytes(), Dialect::Strict);
     let printed = printed.map_err(|error| failed(&error.to_string()))?;
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(printed: &str, most: usize, expect: Result<&str, &str>) {
+    fn check(printed: &str, most: usize, expect: Result<&str, ErrorCode>) {
         let args = Json::parse(&format!(r#"{{"query": "q", "max_results": {most}}}"#)).unwrap();
         let found = search_answer(&args, printed);
         let found = found.map(|output| output.structured.get("results").unwrap().to_compact());
@@ -95,7 +95,7 @@ mod tests {
         for printed in
             ["", "no network", "{}", "7", r#"[{"title":"t"}]"#, r#"[{"title":1,"url":"u"}]"#, "[null]"]
         {
-            check(printed, 9, Err("provider_failed"));
+            check(printed, 9, Err(ErrorCode::ProviderFailed));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use brigade_access::CallLimits;
-use brigade_core::codes;
+use brigade_core::ErrorCode;
 use brigade_policy::approval::AutoApprove;
 use brigade_policy::{Host, Reach, WebProblem, WebUrl};
 use brigade_remote::{AddressProblem, PinnedResolver, configuration};
@@ -52,11 +52,11 @@ pub(super) fn refused(problem: WebProblem, hop: usize) -> Failure {
         0 => problem.to_string(),
         _ => format!("the page redirects to a URL that is refused: {problem}"),
     };
-    Failure::new(problem, message)
+    Failure::new(problem.code(), message)
 }
 
 pub(super) fn timed_out() -> Failure {
-    Failure::new(codes::TIMED_OUT, "the page did not arrive in time")
+    Failure::new(ErrorCode::TimedOut, "the page did not arrive in time")
 }
 
 /// Fetches a page and follows its redirects.
@@ -68,7 +68,7 @@ pub(super) fn fetch(wanted: FetchRequest) -> Result<Page, Failure> {
         // The written URL was compared when the call was approved.
         if 0 < hop && wanted.rule.as_ref().is_some_and(|rule| !rule.covers_text("url", &url.to_string())) {
             let message = "the page redirects to a URL that the rule which approved the call does not cover";
-            return Err(Failure::new(codes::REDIRECT_NOT_COVERED, message));
+            return Err(Failure::new(ErrorCode::RedirectNotCovered, message));
         }
         let addresses = addresses(&url, reach, hop)?;
         let left = wanted.until.saturating_duration_since(Instant::now());
@@ -80,18 +80,18 @@ pub(super) fn fetch(wanted: FetchRequest) -> Result<Page, Failure> {
         let next = url.join(&leads_to).map_err(|problem| refused(problem, hop + 1))?;
         if url.is_secure() && !next.is_secure() {
             let message = "the page redirects from https to http, which is not secure";
-            return Err(Failure::new(codes::INSECURE_REDIRECT, message));
+            return Err(Failure::new(ErrorCode::InsecureRedirect, message));
         }
         url = next;
     }
-    Err(Failure::new(codes::TOO_MANY_REDIRECTS, format!("more than {REDIRECTS} redirects")))
+    Err(Failure::new(ErrorCode::TooManyRedirects, format!("more than {REDIRECTS} redirects")))
 }
 
 /// Returns the addresses of a host. All of them must be allowed.
 fn addresses(url: &WebUrl, reach: Reach, hop: usize) -> Result<Vec<SocketAddr>, Failure> {
     let is_named = |_| matches!((url.host(), reach), (Host::Address(_), Reach::Named));
     brigade_remote::addresses(url.host(), url.port(), is_named).map_err(|problem| match problem {
-        AddressProblem::None => Failure::new(codes::HOST_NOT_FOUND, "the host has no address"),
+        AddressProblem::None => Failure::new(ErrorCode::HostNotFound, "the host has no address"),
         AddressProblem::Private => refused(WebProblem::Private, hop),
     })
 }
@@ -115,7 +115,10 @@ fn get(url: &WebUrl, addresses: Vec<SocketAddr>, left: Duration) -> Result<(Page
     let leads_to = header(headers, LOCATION).filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308));
     let encoding = header(headers, CONTENT_ENCODING).filter(|name| !name.eq_ignore_ascii_case("identity"));
     if leads_to.is_none() && encoding.is_some_and(|name| !name.is_empty()) {
-        return Err(Failure::new(codes::NOT_TEXT, "the page is compressed, although this was not requested"));
+        return Err(Failure::new(
+            ErrorCode::NotText,
+            "the page is compressed, although this was not requested",
+        ));
     }
     let mut body = Vec::new();
     if leads_to.is_none() {
@@ -134,6 +137,6 @@ fn failed(error: &Error) -> Failure {
     match error {
         Error::Timeout(_) => timed_out(),
         Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => timed_out(),
-        error => Failure::new(codes::FETCH_FAILED, format!("the page could not be fetched: {error}")),
+        error => Failure::new(ErrorCode::FetchFailed, format!("the page could not be fetched: {error}")),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade_core::{Fingerprint, Json, codes, reasons};
+use brigade_core::{ErrorCode, Fingerprint, Json};
 use brigade_db::memory::{blank, search_words};
 use brigade_db::texts::{Section, TextIndex};
 use brigade_redact::Redactor;
@@ -31,11 +31,11 @@ pub(super) struct SearchArgs {
 pub(super) fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let SearchArgs { query, max_results } = arguments(input)?;
     if blank(&query) {
-        return Err(Failure::new(codes::BLANK_QUERY, "the query has no words to search for"));
+        return Err(Failure::new(ErrorCode::BlankQuery, "the query has no words to search for"));
     }
     let folder = context.search_folder.clone().ok_or_else(|| {
         let message = "no search provider: set `search` under `[web]` in .brigade/tools/gateway.toml";
-        Failure::new(reasons::NOT_AVAILABLE_HERE, message)
+        Failure::new(ErrorCode::NotAvailableHere, message)
     })?;
     let Texts { texts, is_all } = texts_beneath(context, &folder)?;
     let all = texts.iter().flat_map(|(path, text)| sections(path, text).map(titled(path)));
@@ -145,10 +145,13 @@ mod tests {
         assert_eq!(two.get("results").unwrap().as_array().unwrap().len(), 3, "{two:?}");
         let none = searched(&bench, r#"{"query": "zzqxv"}"#).unwrap().structured;
         assert_eq!(none.get("results"), Some(&Json::from(Vec::<Json>::new())));
-        assert_eq!(searched(&bench, r#"{"query": "?"}"#).unwrap_err().code, "blank_query");
-        assert_eq!(bench.code("agent:ada", "web.search", r#"{"query": "salt"}"#), "not_available_here");
+        assert_eq!(searched(&bench, r#"{"query": "?"}"#).unwrap_err().code, ErrorCode::BlankQuery);
+        assert_eq!(
+            bench.code("agent:ada", "web.search", r#"{"query": "salt"}"#),
+            ErrorCode::NotAvailableHere
+        );
         let gone = Bench::new();
-        assert_eq!(searched(&gone, r#"{"query": "salt"}"#).unwrap_err().code, "not_found");
+        assert_eq!(searched(&gone, r#"{"query": "salt"}"#).unwrap_err().code, ErrorCode::NotFound);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use brigade_access::builtin::definition;
-use brigade_core::Json;
+use brigade_core::{ErrorCode, Json};
 use brigade_policy::PolicyState;
 
 use crate::context::{Failure, Output};
@@ -61,7 +61,7 @@ fn fetched(port: u16, path: &str, more: &str) -> Result<Json, Failure> {
 
 #[track_caller]
 fn refused(port: u16, path: &str, code: &str) {
-    assert_eq!(fetched(port, path, "").map_err(|failure| failure.code), Err(code), "{path}");
+    assert_eq!(fetched(port, path, "").map_err(|failure| failure.code.as_str()), Err(code), "{path}");
 }
 
 fn flag(json: &Json, name: &str) -> bool {
@@ -146,10 +146,10 @@ fn every_hop_is_judged() {
     let domains = [format!("localhost:{inside}"), format!("127.0.0.1:{port}")];
     for url in [format!("http://localhost:{inside}/"), format!("http://127.0.0.1:{port}/name")] {
         let failure = fetch(&domains, &format!(r#"{{"url": "{url}"}}"#)).unwrap_err();
-        assert_eq!(failure.code, "address_private", "{url}: {failure:?}");
+        assert_eq!(failure.code, ErrorCode::AddressPrivate, "{url}: {failure:?}");
     }
     let nobody = fetch(&[], r#"{"url": "https://a.example/"}"#).unwrap_err();
-    assert_eq!(nobody.code, "domain_not_allowed");
+    assert_eq!(nobody.code, ErrorCode::DomainNotAllowed);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn endless_pages_are_cut_and_slow_ones_abandoned() {
     refused(port, "/half", "fetch_failed");
     for path in ["/slow", "/silent"] {
         let failure = fetched(port, path, r#", "timeout_seconds": 1"#).unwrap_err();
-        assert_eq!(failure.code, "timed_out", "{path}: {failure:?}");
+        assert_eq!(failure.code, ErrorCode::TimedOut, "{path}: {failure:?}");
     }
 }
 
@@ -202,10 +202,10 @@ fn a_rule_holds_for_redirects() {
     for (path, expect) in [
         ("stays", Ok(())),
         ("page", Ok(())),
-        ("leaves", Err("redirect_not_covered")),
-        ("climbs", Err("redirect_not_covered")),
-        ("twice", Err("redirect_not_covered")),
-        ("host", Err("redirect_not_covered")),
+        ("leaves", Err(ErrorCode::RedirectNotCovered)),
+        ("climbs", Err(ErrorCode::RedirectNotCovered)),
+        ("twice", Err(ErrorCode::RedirectNotCovered)),
+        ("host", Err(ErrorCode::RedirectNotCovered)),
     ] {
         let args = format!(r#"{{"url": "http://127.0.0.1:{port}/ok/{path}"}}"#);
         let found = Bench::new().with("agent:ada", |context| {

@@ -1,7 +1,7 @@
 //! The names in templates of an execution, and the questions to a person.
 
 use brigade_core::json::to_json;
-use brigade_core::{Json, Object, Timestamp, codes};
+use brigade_core::{ErrorCode, Json, Object, Timestamp};
 use brigade_db::flows::Flow;
 use brigade_db::questions::{AskedOption, AskedQuestion, Decision, Question, QuestionForm};
 use brigade_manifest::{Condition, Outcome, Scope, State, Template, WorkflowSpec};
@@ -96,8 +96,7 @@ fn option(label: &str, description: &str) -> AskedOption {
 /// Returns the question of a state for a person.
 pub(super) fn question(flow: &Flow, state: &State, scope: &Scope) -> Result<QuestionForm, Box<Outcome>> {
     let prompt = scope.render(&Template::from_valid(state.prompt.as_deref().unwrap_or_default()));
-    let prompt =
-        prompt.map_err(|error| Box::new(Outcome::failed(codes::TOO_LONG.as_str(), error.to_string())))?;
+    let prompt = prompt.map_err(|error| Box::new(Outcome::failed(ErrorCode::TooLong, error.to_string())))?;
     let mut labels: Vec<String> = Vec::new();
     for transition in &state.transitions {
         let label = match transition.condition {

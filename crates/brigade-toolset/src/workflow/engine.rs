@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{Clock, Json, Object, Timestamp, codes};
+use brigade_core::{Clock, ErrorCode, Json, Object, Timestamp};
 use brigade_db::events::Event;
 use brigade_db::executions::{Execution, ExecutionEnd, ExecutionStatus};
 use brigade_db::flows::{Flow, FlowStatus, NextState, Transit, WriteOutcome};
@@ -110,7 +110,7 @@ fn branches(flow: &Flow) -> Result<Vec<Branch>, Failure> {
     }
     from_json(&flow.step).map_err(|error| {
         let message = format!("the record of what the state has begun cannot be read: {error}");
-        Failure::new(codes::INVALID_STEP, message)
+        Failure::new(ErrorCode::InvalidStep, message)
     })
 }
 
@@ -134,7 +134,7 @@ pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Times
         let ending = ExecutionEnd { status: ExecutionStatus::Cancelled, error: None };
         match store.end_execution(&id, &ending, now) {
             Ok(_) => drop(tasks.cancel(&id)),
-            Err(error) if error.code_word() == "not_found" => {}
+            Err(error) if error.answered_code() == ErrorCode::NotFound => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -150,7 +150,7 @@ impl Engine<'_> {
     pub fn run(&self, id: &str) -> Result<(), Failure> {
         let driven = unbroken(|| self.drive(id));
         if let Err(failure) = &driven {
-            let error = Some((failure.code, failure.message.as_str()));
+            let error = Some((failure.code.as_str(), failure.message.as_str()));
             self.store.end_flow(id, FlowStatus::Failed, error, self.clock.now())?;
             self.release_flow(&self.store.flow(None, id)?)?;
         }
@@ -260,9 +260,9 @@ impl Engine<'_> {
             }
         };
         let held = match written {
-            Err(error @ StoreError::Refused(_)) if error.code_word() == "too_large" => {
+            Err(error @ StoreError::Refused(_)) if error.answered_code() == ErrorCode::TooLarge => {
                 let message = error.to_string();
-                write(NextState::End(Some((error.code_word(), &message))), &Object::new())?
+                write(NextState::End(Some((error.answered_code().as_str(), &message))), &Object::new())?
             }
             held => held?,
         };
@@ -276,7 +276,7 @@ impl Engine<'_> {
     fn state(&self, flow: &Flow, spec: &WorkflowSpec) -> Result<BranchProgress, Failure> {
         let Some(state) = spec.states.get(&flow.state) else {
             return Ok(BranchProgress::outcome(Outcome::failed(
-                codes::NO_STATE.as_str(),
+                ErrorCode::NoState,
                 "the workflow has no such state",
             )));
         };
@@ -326,7 +326,7 @@ impl Engine<'_> {
             let held = self.store.ask_in_flow(&flow.id, &flow.gateway, &asked, self.redactor, now);
             return match held {
                 Err(error @ StoreError::Refused(_)) => {
-                    Ok(BranchProgress::outcome(Outcome::failed(error.code_word(), error.to_string())))
+                    Ok(BranchProgress::outcome(Outcome::failed(error.answered_code(), error.to_string())))
                 }
                 held => Ok(held?.into()),
             };
@@ -350,7 +350,7 @@ impl Engine<'_> {
             QuestionStatus::Gone => BranchProgress::outcome(declined()),
             QuestionStatus::Waiting if is_late() => BranchProgress::outcome(match &state.default_response {
                 Some(response) => answered(response.clone()),
-                None => Outcome::failed(codes::TIMED_OUT.as_str(), "no answer in time"),
+                None => Outcome::failed(ErrorCode::TimedOut, "no answer in time"),
             }),
             QuestionStatus::Waiting => BranchProgress::Later,
         })
@@ -371,7 +371,7 @@ impl Engine<'_> {
             match said.as_str() {
                 RETRY_ANSWER => *branch = Branch::default(),
                 SUCCEEDED => branch.settle("", ""),
-                _ => branch.settle(codes::OUTCOME_UNKNOWN.as_str(), "a person reported that it failed"),
+                _ => branch.settle(ErrorCode::OutcomeUnknown.as_str(), "a person reported that it failed"),
             }
         }
         let (event, now) = (Event::OutcomeTold { answer: &said }, self.clock.now());
@@ -450,7 +450,7 @@ impl Engine<'_> {
                 match stands {
                     _ if self.cancel.is_cancelled() => Ok(BranchProgress::Lost),
                     _ if timed_out => Ok(BranchProgress::outcome(Outcome::failed(
-                        codes::TIMED_OUT.as_str(),
+                        ErrorCode::TimedOut,
                         "the state took longer than its timeout",
                     ))),
                     CallState::Ended(result) => self.ended(flow, order, all, index, result),
@@ -469,7 +469,7 @@ impl Engine<'_> {
         timeout: Option<Duration>,
     ) -> Result<(CallState, bool), Failure> {
         let token =
-            CancelToken::new().map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))?;
+            CancelToken::new().map_err(|error| Failure::new(ErrorCode::Environment, error.to_string()))?;
         let (alive, gone) = channel::<()>();
         let (begun, timed_out) = (Instant::now(), AtomicBool::new(false));
         let stands = std::thread::scope(|scope| {
@@ -522,7 +522,7 @@ impl Engine<'_> {
         let now = self.clock.now();
         let began = branch.began_at.map_or(now, Timestamp::from_unix_micros);
         let is_late = order.timeout.is_some_and(|timeout| timeout <= now.since(began));
-        let late = || Outcome::failed(codes::TIMED_OUT.as_str(), "the state took longer than its timeout");
+        let late = || Outcome::failed(ErrorCode::TimedOut, "the state took longer than its timeout");
         if order.then == CallTarget::Flow {
             let child = self.store.flow(None, id)?;
             if child.status.is_over() {
@@ -613,7 +613,7 @@ fn merge_outcomes(state: &State, orders: &[CallOrder], mut outcomes: Vec<Outcome
     let Some(consensus) = state.consensus.as_ref().filter(|_| state.kind == StateKind::ParallelAgents) else {
         return outcomes
             .pop()
-            .unwrap_or_else(|| Outcome::failed(codes::NO_OUTPUT.as_str(), "the state has nothing to do"));
+            .unwrap_or_else(|| Outcome::failed(ErrorCode::NoOutput, "the state has nothing to do"));
     };
     let of = |(order, outcome): (&CallOrder, &Outcome)| Verdict {
         score: outcome.score.unwrap_or(1.0),

@@ -2,7 +2,7 @@
 
 use brigade_access::TaskLimits;
 use brigade_core::json::to_json;
-use brigade_core::{Json, Object, Timestamp, codes, reasons};
+use brigade_core::{ErrorCode, Json, Object, Timestamp};
 use brigade_db::executions::Execution;
 use brigade_db::flows::{Flow, FlowStatus, NewFlow};
 use brigade_db::manifests::{DeployedManifest, Revision};
@@ -69,13 +69,13 @@ struct PutArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new(codes::NOT_FOUND, "there is no such execution")
+    Failure::new(ErrorCode::NotFound, "there is no such execution")
 }
 
 fn driver<'a>(context: &Context<'a>) -> Result<&'a dyn Tasks, Failure> {
     context
         .tasks
-        .ok_or_else(|| Failure::new(reasons::NOT_AVAILABLE_HERE, "this process cannot drive workflows"))
+        .ok_or_else(|| Failure::new(ErrorCode::NotAvailableHere, "this process cannot drive workflows"))
 }
 
 /// Returns an execution of the caller. A person has access to all executions. If its process is gone, it continues
@@ -96,7 +96,7 @@ fn object(name: &str, value: Option<Json>) -> Result<Object, Failure> {
     match value {
         None | Some(Json::Null) => Ok(Object::new()),
         Some(Json::Object(members)) => Ok(members),
-        Some(_) => Err(Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` must be an object"))),
+        Some(_) => Err(Failure::new(ErrorCode::InvalidArguments, format!("`{name}` must be an object"))),
     }
 }
 
@@ -112,13 +112,13 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
              and asks a person where necessary",
             offered.name
         );
-        return Err(Failure::new(reasons::ARGUMENT_REFUSED, message));
+        return Err(Failure::new(ErrorCode::ArgumentRefused, message));
     }
     let store = context.store()?;
     let (manifest, revision) = store.manifest(WORKFLOWS.kind, &offered.id, args.version.as_deref())?;
     let read = without_faults::<Workflow>(&revision.text)?;
     let workflow =
-        read.manifest.ok_or_else(|| Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"))?;
+        read.manifest.ok_or_else(|| Failure::new(ErrorCode::InvalidManifest, "the manifest has faults"))?;
     let intent = args.intent.as_deref();
     let flow = begin_with(context, (&manifest, &revision), &workflow, intent, given, blackboard, None)?;
     Ok(Output::from_result(&StartResult::new(flow.id)))
@@ -147,10 +147,16 @@ fn begin_with(
     limits: Option<TaskLimits>,
 ) -> Result<Flow, Failure> {
     if intent.is_some_and(|intent| MAX_TEXT < intent.len()) {
-        return Err(Failure::new(codes::TOO_LONG, format!("an intent has at most {} KiB", MAX_TEXT >> 10)));
+        return Err(Failure::new(
+            ErrorCode::TooLong,
+            format!("an intent has at most {} KiB", MAX_TEXT >> 10),
+        ));
     }
     if MAX_INPUT < input.to_compact().len() {
-        return Err(Failure::new(codes::TOO_LARGE, format!("an input has at most {} KiB", MAX_INPUT >> 10)));
+        return Err(Failure::new(
+            ErrorCode::TooLarge,
+            format!("an input has at most {} KiB", MAX_INPUT >> 10),
+        ));
     }
     let (tasks, store) = (driver(context)?, context.store()?);
     let parent = context.parent(&store)?;
@@ -179,7 +185,7 @@ fn begin_with(
     };
     let flow = store.begin_flow(&new, context.clock.now())?;
     if let Err(failure) = tasks.drive(&flow) {
-        let error = Some((failure.code, failure.message.as_str()));
+        let error = Some((failure.code.as_str(), failure.message.as_str()));
         store.end_flow(&flow.id, FlowStatus::Failed, error, context.clock.now())?;
         return Err(failure.data([("execution_id", Json::from(flow.id))]));
     }
@@ -351,9 +357,8 @@ pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
 fn done(member: &str, input: &Json, done: Result<(), Failure>) -> Result<Output, Failure> {
     let IdArgs { execution_id } = arguments(input)?;
     let is_refusal = |code| {
-        [codes::NOT_FOUND, codes::ALREADY_ENDED, codes::NOT_WAITING, codes::NOT_ENDED]
-            .iter()
-            .any(|refusal| refusal.as_str() == code)
+        use ErrorCode::{AlreadyEnded, NotEnded, NotFound, NotWaiting};
+        matches!(code, NotFound | AlreadyEnded | NotWaiting | NotEnded)
     };
     let result = |is_done| {
         Output::new([(member, Json::Bool(is_done)), ("execution_id", Json::from(execution_id.as_str()))])
@@ -362,7 +367,7 @@ fn done(member: &str, input: &Json, done: Result<(), Failure>) -> Result<Output,
         Ok(()) => Ok(result(true)),
         Err(failure) if is_refusal(failure.code) => {
             let error = result(false).with("error", Json::from(failure.message));
-            Ok(error.with("code", Json::from(failure.code)))
+            Ok(error.with("code", Json::from(failure.code.as_str())))
         }
         Err(failure) => Err(failure),
     }
@@ -379,7 +384,10 @@ fn cancel_flow(input: &Json, context: &Context<'_>) -> Result<(), Failure> {
     let (store, tasks, now) = (context.store()?, driver(context)?, context.clock.now());
     if !store.end_flow(&flow.id, FlowStatus::Cancelled, None, now)? {
         let flow = store.flow(None, &flow.id)?;
-        return Err(Failure::new(codes::ALREADY_ENDED, format!("the execution is already {}", flow.status)));
+        return Err(Failure::new(
+            ErrorCode::AlreadyEnded,
+            format!("the execution is already {}", flow.status),
+        ));
     }
     end_tree(&store, tasks, &flow, now)?;
     // Another process ends its execution when it sees the new status.

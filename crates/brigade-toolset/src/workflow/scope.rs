@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use brigade_access::builtin::workflow_scope;
-use brigade_core::{Json, codes, reasons, words};
+use brigade_core::{ErrorCode, Json, words};
 use brigade_db::manifests::{DeployedManifest, NewManifest};
 use brigade_fs::{DiskFs, FileMode, Fs, RelPath};
 use brigade_manifest::{Manifest, Workflow, read};
@@ -50,7 +50,7 @@ struct ScopeArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new(codes::NOT_FOUND, "there is no such workflow")
+    Failure::new(ErrorCode::NotFound, "there is no such workflow")
 }
 
 pub(super) fn scope_of(workflow: &DeployedManifest) -> Scope {
@@ -72,7 +72,7 @@ fn host(context: &Context<'_>, makes: bool) -> Result<Option<DiskFs>, Failure> {
     let Some(folder) = context.environment.and_then(|environment| environment.config_folder()) else {
         return Ok(None);
     };
-    let broken = |error: &dyn std::fmt::Display| Failure::new(codes::ENVIRONMENT, error.to_string());
+    let broken = |error: &dyn std::fmt::Display| Failure::new(ErrorCode::Environment, error.to_string());
     let folder = folder.join(FOLDER);
     match DiskFs::open(&folder) {
         Ok(fs) => return Ok(Some(fs)),
@@ -102,7 +102,7 @@ fn host_workflow(name: &str, context: &Context<'_>) -> Result<Option<String>, Fa
     match fs.read(&file, MAX_FILE_BYTES) {
         Ok(bytes) => Ok(String::from_utf8(bytes).ok()),
         Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(Failure::new(codes::ENVIRONMENT, error.to_string())),
+        Err(error) => Err(Failure::new(ErrorCode::Environment, error.to_string())),
     }
 }
 
@@ -115,7 +115,7 @@ pub(super) fn find_offered(name: &str, context: &Context<'_>) -> Result<Deployed
     let found = match context.stored()? {
         Some(store) => match store.manifest(WORKFLOWS.kind, name, None) {
             Ok((workflow, revision)) => Some((workflow, revision)),
-            Err(error) if error.code_word() == "not_found" => None,
+            Err(error) if error.answered_code() == ErrorCode::NotFound => None,
             Err(error) => return Err(error.into()),
         },
         None => None,
@@ -199,7 +199,7 @@ pub(super) fn check_change(name: &str, context: &Context<'_>) -> Result<(), Fail
         Ok((workflow, _)) if !is_offered(&workflow, context) => Err(not_found()),
         Ok((workflow, _)) if scope_of(&workflow) == Scope::Global => {
             let message = "the workflow is offered to all workspaces of the host; demote it first";
-            Err(Failure::new(codes::IN_WIDER_SCOPE, message))
+            Err(Failure::new(ErrorCode::InWiderScope, message))
         }
         _ => Ok(()),
     }
@@ -208,8 +208,9 @@ pub(super) fn check_change(name: &str, context: &Context<'_>) -> Result<(), Fail
 /// Lists the names and texts of global workflows.
 pub(super) fn host_workflows(context: &Context<'_>) -> Result<Vec<(String, String)>, Failure> {
     let Some(fs) = host(context, false)? else { return Ok(Vec::new()) };
-    let entries =
-        fs.list_dir(&RelPath::root()).map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))?;
+    let entries = fs
+        .list_dir(&RelPath::root())
+        .map_err(|error| Failure::new(ErrorCode::Environment, error.to_string()))?;
     let names = entries.iter().filter_map(|entry| entry.name.strip_suffix(".yaml"));
     let mut found = Vec::new();
     for name in names {
@@ -246,7 +247,7 @@ fn read_args(input: &Json) -> Result<(String, Scope), Failure> {
     let ScopeArgs { name, target_scope } = arguments(input)?;
     let target = workflow_scope(&target_scope).and_then(Scope::from_word);
     let message = format!("`target_scope` must be one of {}", Scope::EXPECTED);
-    Ok((name, target.ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, message))?))
+    Ok((name, target.ok_or_else(|| Failure::new(ErrorCode::InvalidArguments, message))?))
 }
 
 /// Returns a workflow of this workspace whose scope is to change.
@@ -289,7 +290,7 @@ pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output,
     let now = scope_of(&workflow);
     if target.rank() <= now.rank() {
         return Err(Failure::new(
-            codes::NOT_WIDER,
+            ErrorCode::NotWider,
             format!("the workflow already has the scope {}", now.as_str()),
         ));
     }
@@ -304,12 +305,12 @@ pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output,
     if let Some(needed) = narrower {
         let message =
             format!("it runs the workflow {needed}, which does not have that scope; promote it first");
-        return Err(Failure::new(codes::REFERS_TO_NARROWER, message));
+        return Err(Failure::new(ErrorCode::RefersToNarrower, message));
     }
     if target == Scope::Global {
         let none = || {
             Failure::new(
-                reasons::NOT_AVAILABLE_HERE,
+                ErrorCode::NotAvailableHere,
                 "there is no home directory, so global workflows are not available",
             )
         };
@@ -317,10 +318,10 @@ pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output,
             (host(context, true)?.ok_or_else(none)?, file(&workflow.name).ok_or_else(not_found)?);
         if host_workflow(&workflow.name, context)?.is_some_and(|known| known != text) {
             let message = "another workspace has promoted a workflow of this name";
-            return Err(Failure::new(codes::NAME_TAKEN, message));
+            return Err(Failure::new(ErrorCode::NameTaken, message));
         }
         let written = fs.write_atomic(&file, text.as_bytes(), FileMode::Private);
-        written.map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))?;
+        written.map_err(|error| Failure::new(ErrorCode::Environment, error.to_string()))?;
     }
     let workflow = store.set_scope(&workflow.id, target.as_str(), &context.owner(), context.clock.now())?;
     Ok(output(workflow, ScopeMove::Promoted(true), target))
@@ -332,7 +333,7 @@ pub(super) fn demote(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     let now = scope_of(&workflow);
     if now.rank() <= target.rank() {
         let message = format!("the workflow only has the scope {}", now.as_str());
-        return Err(Failure::new(codes::NOT_NARROWER, message));
+        return Err(Failure::new(ErrorCode::NotNarrower, message));
     }
     let users: Vec<String> = all(context)?
         .into_iter()
@@ -342,14 +343,14 @@ pub(super) fn demote(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         .collect();
     if !users.is_empty() {
         let message = format!("workflows with a wider scope run it: {}", users.join(", "));
-        return Err(Failure::new(codes::IN_USE, message));
+        return Err(Failure::new(ErrorCode::InUse, message));
     }
     if now == Scope::Global
         && let (Some(fs), Some(file)) = (host(context, false)?, file(&workflow.name))
     {
         match fs.remove(&file) {
             Err(error) if !error.is_not_found() => {
-                return Err(Failure::new(codes::ENVIRONMENT, error.to_string()));
+                return Err(Failure::new(ErrorCode::Environment, error.to_string()));
             }
             Ok(()) | Err(_) => {}
         }

@@ -2,7 +2,7 @@
 
 use brigade_call::Judgement;
 use brigade_core::json::to_json;
-use brigade_core::{Json, codes, reasons};
+use brigade_core::{ErrorCode, Json};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure};
@@ -65,11 +65,11 @@ pub(super) fn judged(input: &Json, manifest: &str, context: &Context<'_>) -> Res
     if verdicts.is_empty() {
         let reasoning = "not judged: gateway.toml names no judge (`[judge]`)".to_owned();
         return match demands {
-            true => Err(Failure::new(reasons::NOT_AVAILABLE_HERE, reasoning)),
+            true => Err(Failure::new(ErrorCode::NotAvailableHere, reasoning)),
             false => Ok(Semantic { semantic: "skipped", score: None, confidence: None, reasoning }),
         };
     }
-    let failed = |message: String| Failure::new(codes::VALIDATION_FAILED, message);
+    let failed = |message: String| Failure::new(ErrorCode::ValidationFailed, message);
     if let Some(Judgement { worker, problem, .. }) = verdicts.iter().find(|one| one.score.is_none()) {
         let problem = problem.as_deref().unwrap_or("it gave no score");
         return Err(failed(format!("the judge {worker} did not judge: {problem}")));

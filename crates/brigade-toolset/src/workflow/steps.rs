@@ -5,7 +5,7 @@ use std::time::Duration;
 use brigade_access::builtin::{COMMAND, CommandArgs, CommandOutput};
 use brigade_cmdline::Argv;
 use brigade_core::json::to_json;
-use brigade_core::{Json, codes, reasons};
+use brigade_core::{ErrorCode, Json};
 use brigade_manifest::{
     Outcome, Scope, State, StateCommand, StateKind, Template, TemplateTooLong, words_with_options,
 };
@@ -171,11 +171,11 @@ struct IntentInputs<'a> {
 }
 
 fn long(error: TemplateTooLong) -> Box<Outcome> {
-    Box::new(Outcome::failed(codes::TOO_LONG.as_str(), error.to_string()))
+    Box::new(Outcome::failed(ErrorCode::TooLong, error.to_string()))
 }
 
 fn no_command(error: impl Into<String>) -> Box<Outcome> {
-    Box::new(Outcome::failed(reasons::INVALID_COMMAND.as_str(), error))
+    Box::new(Outcome::failed(ErrorCode::InvalidCommand, error))
 }
 
 impl IntentInputs<'_> {
@@ -286,7 +286,7 @@ fn check_options(templates: &[Template], words: &[String], count: usize) -> Resu
                  write `--` before it",
                 at + 1
             );
-            Err(Box::new(Outcome::failed(reasons::ARGUMENT_LOOKS_LIKE_OPTION.as_str(), message)))
+            Err(Box::new(Outcome::failed(ErrorCode::ArgumentLooksLikeOption, message)))
         }
         None => Ok(()),
     }

@@ -8,7 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::get;
-use brigade::core::{IdPrefix, InvalidTimestamp, codes};
+use brigade::core::{ErrorCode, IdPrefix, InvalidTimestamp};
 use brigade::kitchen::PrdNames;
 use brigade::{
     CallPage, CallStatus, DoctorRequest, Error, ErrorKind, KitchenCostReport, KitchenReceiptsReport,
@@ -210,7 +210,7 @@ async fn prd(State(page): Here, Path(name): Path<String>) -> Response {
             Some(prd) => workspace.root().join(prd.path),
             None => {
                 let error = Error::new(ErrorKind::NotFound, "there is no PRD of this name");
-                return Err(error.coded(codes::PRD_MISSING));
+                return Err(error.coded(ErrorCode::PrdMissing));
             }
         };
         let (status, cost) = (kitchen.status(Some(&path))?, kitchen.cost(Some(&path))?);

@@ -98,9 +98,9 @@ fn agent_runs_an_approved_call_once() {
     workspace.calls().approve(id.as_str()).unwrap();
 
     let refused = workspace.calls().run(id.as_str()).unwrap_err();
-    assert_eq!(refused.code(), codes::CALL_OF_AGENT.as_str(), "a person does not run it");
+    assert_eq!(refused.code(), ErrorCode::CallOfAgent, "a person does not run it");
     let refused = workspace.calls().run(crate::RunTarget::Next).unwrap_err();
-    assert_eq!(refused.code(), codes::NOTHING_APPROVED.as_str());
+    assert_eq!(refused.code(), ErrorCode::NothingApproved);
 
     let run = calls.go_on(None, &id).unwrap();
     let receipt = run.receipt.unwrap();
@@ -110,7 +110,7 @@ fn agent_runs_an_approved_call_once() {
     assert_eq!(calls.go_on(None, &id).unwrap().call.status, CallStatus::Completed, "it does not run again");
     assert_eq!(
         workspace.runs().replay(&IdPrefix::new(receipt.id.as_str())).unwrap_err().code(),
-        codes::CALL_OF_AGENT.as_str()
+        ErrorCode::CallOfAgent
     );
 }
 
@@ -149,7 +149,7 @@ fn a_rule_approves_and_binds_as_a_person_would() {
     fs::write(folder.path().join("say.json"), SCHEMA.replace("required", "$comment\": \"\", \"required"))
         .unwrap();
     let refused = calls.go_on(None, &again.id).unwrap_err();
-    assert!(refused.blockers().iter().any(|blocker| blocker.code == "changed_contract"), "{refused}");
+    assert!(refused.blockers().iter().any(|blocker| blocker.is(ErrorCode::ChangedContract)), "{refused}");
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn only_a_new_call_under_a_rule_and_within_limits_runs_at_once() {
     queue.lock(busy.room.now()).unwrap().claim(&other.id, 1, claim, busy.room.now()).unwrap();
     let waits = stored(ask_to_run(&busy, args("waits"), &[], &rule));
     assert_eq!(waits.status, CallStatus::Approved);
-    assert_eq!(busy.go_on(None, &waits.id).unwrap_err().code(), codes::NOT_ITS_TURN.as_str());
+    assert_eq!(busy.go_on(None, &waits.id).unwrap_err().code(), ErrorCode::NotItsTurn);
     let runs = fs::read_dir(workspace.root().join(".brigade/tools/runs")).unwrap();
     let logs = runs.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".log"));
     assert_eq!(logs.count(), 2, "the logs of what did not run are removed");

@@ -1,5 +1,5 @@
 use brigade_access::NameStyle;
-use brigade_core::codes;
+use brigade_core::ErrorCode;
 use brigade_policy::{Gate, RiskLevel};
 
 use crate::{AgentTools, Env, Error, NewFile, Workspace};
@@ -141,11 +141,11 @@ fn without_a_valid_policy_nothing_is_visible() {
 fn unknown_agents_and_profiles_are_refused_with_a_near_name() {
     let (_folder, workspace) = workspace(&[(POLICY_FILE, POLICY)]);
     let error = tools(&workspace, "local", &[]).err().unwrap();
-    assert_eq!((error.code(), error.exit().code()), (codes::AGENT_MISSING.as_str(), 1));
+    assert_eq!((error.code(), error.exit().code()), (ErrorCode::AgentMissing, 1));
     let error = tools(&workspace, "dve", &[]).err().unwrap();
     assert!(format!("{:?}", error.hints()).contains("`dev`"));
     let error = tools(&workspace, "dev", &["permission.pla"]).err().unwrap();
-    assert_eq!(error.code(), codes::PROFILE_MISSING.as_str());
+    assert_eq!(error.code(), ErrorCode::ProfileMissing);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn an_error_in_the_gateway_has_its_place() {
     let gateway = (".brigade/tools/gateway.toml", "list = \"ful\"\n");
     let (_folder, workspace) = workspace(&[(POLICY_FILE, POLICY), gateway]);
     let error = workspace.agents().config().unwrap_err();
-    assert_eq!(error.code(), codes::GATEWAY_CONFIG_INVALID.as_str());
+    assert_eq!(error.code(), ErrorCode::GatewayConfigInvalid);
     let place = error.blockers()[0].place.clone().unwrap();
     assert_eq!(place.to_string(), ".brigade/tools/gateway.toml:1:8");
 }

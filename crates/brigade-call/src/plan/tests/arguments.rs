@@ -1,5 +1,7 @@
 //! Tests arguments that would choose the code to run.
 
+use brigade_core::ErrorCode;
+
 use super::Case;
 
 #[test]
@@ -154,6 +156,6 @@ fn arguments_that_choose_code_are_refused() {
         // It may name a file.
         case.args(r#"{"name":"./Ada"}"#);
         let plan = case.plan();
-        assert!(plan.blockers().iter().all(|blocker| blocker.code != "argument_is_code"), "{command}");
+        assert!(plan.blockers().iter().all(|blocker| !blocker.is(ErrorCode::ArgumentIsCode)), "{command}");
     }
 }

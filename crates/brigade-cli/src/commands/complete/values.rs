@@ -93,7 +93,7 @@ pub(super) fn kinds(path: &[&str], name: &str) -> Vec<Kind> {
 /// Lists the words of a kind. A workspace that cannot be read has none.
 pub(super) fn list(kind: Kind, session: &Session<'_>) -> Vec<Candidate> {
     if kind == Kind::Codes {
-        let codes = brigade::codes::ALL.iter().chain(brigade::codes::reasons::ALL);
+        let codes = brigade::ErrorCode::ERRORS.iter().chain(brigade::ErrorCode::REASONS);
         return codes.map(|code| Candidate::new(code.as_str(), code.meaning())).collect();
     }
     let Ok(workspace) = session.workspace() else { return Vec::new() };

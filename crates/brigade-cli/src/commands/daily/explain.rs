@@ -1,9 +1,8 @@
 //! `brigade explain`
 
-use brigade::codes::{self, ErrorCode, reasons, registering};
 use brigade::core::text::escape_terminal;
 use brigade::core::{NextStep, StepFormatter as _, closest};
-use brigade::{Error, ErrorKind, IssueType, Remedy, Report, SchemaId};
+use brigade::{Error, ErrorCode, ErrorKind, IssueType, Remedy, Report, SchemaId};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +86,9 @@ pub(crate) fn run(arguments: &ExplainArgs, output: &Output<'_, '_>) -> Result<Co
 
 fn all_codes() -> impl Iterator<Item = (&'static str, &'static ErrorCode)> {
     let of = |kind: &'static str, table: &'static [ErrorCode]| table.iter().map(move |code| (kind, code));
-    of("error", codes::ALL).chain(of("reason", reasons::ALL)).chain(of("registration", registering::ALL))
+    of("error", ErrorCode::ERRORS)
+        .chain(of("reason", ErrorCode::REASONS))
+        .chain(of("registration", ErrorCode::REGISTERING))
 }
 
 /// Explains a code. `None` if there is no such code.

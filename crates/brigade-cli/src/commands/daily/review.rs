@@ -1,6 +1,6 @@
 //! `brigade review`
 
-use brigade::{Error, ErrorKind, Exit, codes};
+use brigade::{Error, ErrorCode, ErrorKind, Exit};
 use clap::Args;
 
 use super::walk;
@@ -47,7 +47,7 @@ fn in_turn(session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
 
 fn no_terminal() -> Error {
     Error::new(ErrorKind::Usage, "the review screen needs a terminal")
-        .coded(codes::NO_TERMINAL)
+        .coded(ErrorCode::NoTerminal)
         .hint("brigade pending")
         .hint("brigade show ID")
         .hint("brigade approve ID")

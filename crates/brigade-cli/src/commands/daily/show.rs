@@ -2,7 +2,7 @@
 
 use brigade::core::text::escape_terminal;
 use brigade::core::{IdPrefix, NextStep};
-use brigade::{Error, ErrorKind, Exit, LogRequest, NamedThing, Report as _, Workspace, codes};
+use brigade::{Error, ErrorCode, ErrorKind, Exit, LogRequest, NamedThing, Report as _, Workspace};
 use clap::Args;
 
 use super::explain;
@@ -80,7 +80,7 @@ pub(super) fn only_one(what: &str, mut found: Vec<NamedThing>) -> Result<NamedTh
         1 => Ok(found.remove(0)),
         0 => {
             let error = Error::new(ErrorKind::NotFound, format!("nothing has the id or name `{shown}`"));
-            Err(error.coded(codes::NOT_FOUND).hint(NextStep::ListPending).hint(NextStep::ShowHistory))
+            Err(error.coded(ErrorCode::NotFound).hint(NextStep::ListPending).hint(NextStep::ShowHistory))
         }
         _ => {
             let candidates: Vec<String> = found.iter().map(NamedThing::describe).collect();

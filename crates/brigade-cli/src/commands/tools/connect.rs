@@ -1,7 +1,7 @@
 //! `brigade tools connect`
 
 use brigade::core::AgentName;
-use brigade::{ConnectRequest, ConnectStep, Exit, Scope, Transport, codes};
+use brigade::{ConnectRequest, ConnectStep, ErrorCode, Exit, Scope, Transport};
 use clap::{Args, ValueEnum};
 
 use crate::output::Output;
@@ -62,7 +62,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ConnectArgs, output: &mut O
     };
     let mut done = workspace.clients().connect(&request);
     if let (Err(error), Ok(name)) = (&done, request.agent.parse::<AgentName>())
-        && error.code() == codes::AGENT_MISSING.as_str()
+        && error.code() == ErrorCode::AgentMissing
         && output.may_ask(session.surroundings)
         && output.agree(&format!("There is no agent `{name}`. Add it?"))
     {

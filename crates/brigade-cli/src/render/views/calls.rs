@@ -4,13 +4,12 @@ mod folded;
 
 use std::borrow::Cow;
 
-use brigade::codes::reasons;
 use brigade::core::text::escape_blanks;
 use brigade::core::{Fingerprint, Json, NextStep, Number};
 use brigade::{
     Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, CodeNote,
-    ContractLabels, MayLoad, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport,
-    visible_word,
+    ContractLabels, ErrorCode, MayLoad, PassedOver, PlanReport, Preview, QueueReport, ReviewReport,
+    RunReport, visible_word,
 };
 
 use super::runs;
@@ -121,7 +120,7 @@ fn command_line(argv: &[String]) -> Option<Text> {
 /// Returns whether a blocker makes a field of the entry unknown. A syntax error has no field and affects all of them.
 fn hides(blocker: &BlockerDetail, field: &str) -> bool {
     let is_its = blocker.field.as_deref().is_none_or(|broken| broken == field);
-    blocker.code.as_deref() == Some(reasons::INVALID_ENTRY.as_str()) && is_its
+    is_its && blocker.code.as_ref().is_some_and(|code| *code == ErrorCode::InvalidEntry)
 }
 
 /// Shows the contract of a plan or a stored call.
@@ -499,7 +498,7 @@ impl View for RunReport {
             page.note(warning);
         }
         if let Some(failure) = &self.failure {
-            page.error(brigade::codes::RUN_FAILED, failure);
+            page.error(ErrorCode::RunFailed, failure);
         }
         runs::show_receipt(&self.receipt, page);
         runs::next_step(&self.receipt, page);

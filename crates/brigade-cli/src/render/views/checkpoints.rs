@@ -137,7 +137,7 @@ impl View for CheckpointReviewReport {
 impl View for ResumeReport {
     fn show(&self, page: &mut Page) {
         if let Some(failure) = &self.failure {
-            page.error(brigade::codes::RUN_FAILED, failure);
+            page.error(brigade::ErrorCode::RunFailed, failure);
         }
         runs::show_receipt(&self.receipt, page);
         runs::next_step(&self.receipt, page);

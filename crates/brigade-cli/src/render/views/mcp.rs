@@ -55,7 +55,7 @@ fn live_issues(issues: &[LiveIssue], page: &mut Page) {
 impl View for PinListReport {
     fn show(&self, page: &mut Page) {
         for broken in &self.errors {
-            page.error(brigade::codes::PIN_INVALID, &format!("{}: {}", broken.pin_path, broken.error));
+            page.error(brigade::ErrorCode::PinInvalid, &format!("{}: {}", broken.pin_path, broken.error));
         }
         if self.pins.is_empty() {
             page.data.line("no pins");

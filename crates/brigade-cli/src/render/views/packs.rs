@@ -95,9 +95,9 @@ impl View for PackImportReport {
         for conflict in &self.conflicts {
             let about = conflict.tool_id.as_deref().unwrap_or("catalog");
             let source = conflict.source_path.as_ref().map(|path| format!(" ({path})")).unwrap_or_default();
-            page.error(brigade::codes::PACK_CONFLICT, &format!("{about}: {}{source}", conflict.reason));
+            page.error(brigade::ErrorCode::PackConflict, &format!("{about}: {}{source}", conflict.reason));
             for error in &conflict.errors {
-                page.error(brigade::codes::CONFIG_INVALID, error);
+                page.error(brigade::ErrorCode::ConfigInvalid, error);
             }
         }
         if !self.valid {

@@ -1,7 +1,6 @@
 //! Registrations of tools.
 
-use brigade::codes::registering;
-use brigade::{Fault, RegisterReport, ToolSource};
+use brigade::{ErrorCode, Fault, RegisterReport, ToolSource};
 
 use crate::render::View;
 use crate::render::page::Page;
@@ -37,10 +36,10 @@ impl View for RegisterReport {
             let message = format!("{of}{field}{}", error.message);
             page.trouble.fault(Fault::new(error.code.clone(), message).at(error.place()));
         }
-        if self.errors.iter().any(|error| error.code == registering::REF_UNKNOWN.as_str()) {
+        if self.errors.iter().any(|error| error.code == ErrorCode::RefUnknown) {
             page.next("brigade tools discover");
         }
-        if self.errors.iter().any(|error| error.code == registering::ID_TAKEN.as_str()) {
+        if self.errors.iter().any(|error| error.code == ErrorCode::IdTaken) {
             page.note("`--id ID` registers it under another id, and `--replace` replaces the existing entry");
         }
         for note in &self.notes {

@@ -1,7 +1,7 @@
 //! The report of `init`.
 
 use brigade::core::Severity;
-use brigade::{Fault, InitReport, codes};
+use brigade::{ErrorCode, Fault, InitReport};
 
 use crate::render::View;
 use crate::render::page::Page;
@@ -17,8 +17,7 @@ impl View for InitReport {
             page.data.field("gitignore", &self.gitignore);
         }
         if let Some(above) = &self.workspace_above {
-            let fault =
-                Fault::new(codes::WORKSPACE_NESTED.as_str(), &above.message).severity(Severity::Warning);
+            let fault = Fault::new(ErrorCode::WorkspaceNested, &above.message).severity(Severity::Warning);
             page.trouble.fault(fault.help(above.help.clone()));
         }
         page.next(&self.next_command.to_string());

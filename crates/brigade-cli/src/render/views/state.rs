@@ -62,7 +62,7 @@ impl View for AdoptReport {
             page.data.indented(0, text.then(Tone::Plain, &about));
         }
         for file in &self.tracked {
-            page.error(brigade::codes::TRACKED_STATE, &format!("git tracks {file}, so it does not count"));
+            page.error(brigade::ErrorCode::TrackedState, &format!("git tracks {file}, so it does not count"));
         }
         match (self.records.len(), self.adopted) {
             (0, _) if !self.tracked.is_empty() => {}
@@ -110,7 +110,7 @@ impl View for KeyReport {
 impl View for EnvelopeReport {
     fn show(&self, page: &mut Page) {
         if let Some(problem) = &self.problem {
-            page.error(brigade::codes::ENVELOPE_INVALID, problem);
+            page.error(brigade::ErrorCode::EnvelopeInvalid, problem);
         }
         let valid = if self.valid { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") };
         page.data.field("envelope", Text::new(Tone::Accent, &self.envelope_path));

@@ -1,6 +1,6 @@
 //! One `check` of the kinds, subjects and next steps of issues.
 
-use brigade_core::{Severity, reasons};
+use brigade_core::{ErrorCode, Severity};
 use brigade_kitchen::Tier;
 use brigade_kitchen::health::JournalDamage;
 use brigade_kitchen::life::{Answer, AnsweredBy, Decision, DecisionKind, Life, Record};
@@ -124,7 +124,7 @@ fn configuration_policy_and_programs_are_named() {
     };
     let kitchen = KitchenHealth {
         config: vec![issue(Severity::Error, "tier.line.command"), issue(Severity::Info, "modules")],
-        refusals: vec![Blocker::new(reasons::POLICY_WORKER, "line tier: the policy does not list `x`")],
+        refusals: vec![Blocker::new(ErrorCode::PolicyWorker, "line tier: the policy does not list `x`")],
         missing: vec![(Tier::Line, "x".to_owned()), (Tier::Sous, "y".to_owned())],
         receipts: vec![("run-1".to_owned(), "the receipt was changed".to_owned())],
         ..KitchenHealth::default()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use brigade_catalog::Level;
 use brigade_catalog::register::Registrations;
-use brigade_core::codes::registering;
+use brigade_core::ErrorCode;
 use brigade_core::text::escape_terminal;
 use brigade_fs::RelPath;
 use brigade_policy::Failure;
@@ -55,8 +55,12 @@ impl SourceFindings {
             Ok(found) => found,
             Err(error) => {
                 let message = error.with_hints(&context.speller());
-                let refused = refusal(registering::REF_UNKNOWN, name.to_owned(), &message);
-                self.errors.push(RegisterErrorRow { code: error.code().to_owned(), reference, ..refused });
+                let refused = refusal(ErrorCode::RefUnknown, name.to_owned(), &message);
+                self.errors.push(RegisterErrorRow {
+                    code: error.code_word().to_owned(),
+                    reference,
+                    ..refused
+                });
                 return;
             }
         };

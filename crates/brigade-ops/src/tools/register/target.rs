@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{REGISTERED, RUNTIMES};
 use brigade_catalog::{Catalog, Level, Tool};
-use brigade_core::{ErrorKind, IssueType, codes};
+use brigade_core::{ErrorCode, ErrorKind, IssueType};
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, Location, Lock, NewFile, RelPath, write_together};
 use brigade_harness::{DiscoveredEntry, RegistrationCache};
 use brigade_policy::Failure;
@@ -168,7 +168,7 @@ impl Target {
             target.display(),
             home.map_or_else(|| self.folder.clone(), |home| self.folder.join(home.as_path())).display()
         );
-        Err(Failure::new(ErrorKind::Environment, message).coded(codes::PATH_OUTSIDE))
+        Err(Failure::new(ErrorKind::Environment, message).coded(ErrorCode::PathOutside))
     }
 
     /// Writes all files, or none. The catalog is written last, so that a crash leaves no tool without its runtime. A

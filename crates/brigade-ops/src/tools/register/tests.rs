@@ -29,9 +29,9 @@ fn check(source: RegisterSource, kind: ErrorKind, code: impl Code) {
 #[test]
 fn a_registration_that_is_refused_is_an_error_with_every_reason() {
     let again = RegisterSource::Text("tools.toml".to_owned(), ENTRY.to_owned());
-    check(again, ErrorKind::Refused, registering::ID_TAKEN);
+    check(again, ErrorKind::Refused, ErrorCode::IdTaken);
     let unknown = RegisterSource::Reference("mcp:gone".to_owned());
-    check(unknown, ErrorKind::Refused, registering::REF_UNKNOWN);
+    check(unknown, ErrorKind::Refused, ErrorCode::RefUnknown);
     // The command line names a file that is not there.
-    check(RegisterSource::File("gone.toml".into()), ErrorKind::Usage, registering::FILE_UNREADABLE);
+    check(RegisterSource::File("gone.toml".into()), ErrorKind::Usage, ErrorCode::FileUnreadable);
 }

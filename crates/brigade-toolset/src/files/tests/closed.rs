@@ -107,16 +107,16 @@ fn no_tool_changes_a_closed_place() {
         let found = if id.starts_with("fs.") { FOUND } else { &[] };
         for path in NAMED.iter().chain(found) {
             let args = args.replace("PATH", path);
-            assert_eq!(code(id, &args), Err("protected_path"), "{id} {args}");
+            assert_eq!(code(id, &args), Err(ErrorCode::ProtectedPath), "{id} {args}");
         }
         if id.starts_with("fs.") {
             let opened = call(id, &args.replace("PATH", ".vscode/tasks.json"), AgentFiles::Open);
-            assert_ne!(opened.map_err(|failure| failure.code), Err("protected_path"), "{id}");
+            assert_ne!(opened.map_err(|failure| failure.code), Err(ErrorCode::ProtectedPath), "{id}");
         }
     }
     for folder in ["conf", "deep", "bare"] {
         let args = format!(r#"{{"path": "{folder}", "recursive": true}}"#);
-        assert_eq!(code("fs.delete", &args), Err("protected_path"), "{folder}");
+        assert_eq!(code("fs.delete", &args), Err(ErrorCode::ProtectedPath), "{folder}");
     }
     for path in ["conf/policy.toml", ".githooks/pre-commit", ".vscode/tasks.json"] {
         assert!(code("fs.read", &format!(r#"{{"path": "{path}"}}"#)).is_ok(), "{path}");

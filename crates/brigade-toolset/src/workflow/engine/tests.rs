@@ -43,7 +43,7 @@ fn begun(bench: &Bench, tasks: &IdleTasks) -> String {
 }
 
 /// Drives an execution and returns the code of its failure.
-fn driven(bench: &Bench, tasks: &IdleTasks, steps: &FailingSteps, store: &Store, id: &str) -> &'static str {
+fn driven(bench: &Bench, tasks: &IdleTasks, steps: &FailingSteps, store: &Store, id: &str) -> ErrorCode {
     let cancel = CancelToken::new().unwrap();
     let engine = Engine {
         store,
@@ -64,12 +64,12 @@ fn a_panicking_driver_fails_its_execution() {
     let tasks = IdleTasks::default();
     let id = begun(&bench, &tasks);
     let (steps, store) = (FailingSteps::default(), bench.stores.writing(&bench.fs).unwrap());
-    assert_eq!(driven(&bench, &tasks, &steps, &store, &id), codes::BROKE_OFF.as_str());
+    assert_eq!(driven(&bench, &tasks, &steps, &store, &id), ErrorCode::BrokeOff);
     let flow = store.flow(None, &id).unwrap();
     assert_eq!(flow.status, FlowStatus::Failed);
     let (_, events, _) = store.flow_events(None, &id, 50, 0).unwrap();
     let ended = events.last().unwrap();
-    assert_eq!(ended.payload.get("code"), Some(&Json::from(codes::BROKE_OFF.as_str())), "{events:?}");
+    assert_eq!(ended.payload.get("code"), Some(&Json::from(ErrorCode::BrokeOff.as_str())), "{events:?}");
     assert_eq!(*steps.withdrawn.lock().unwrap(), ["call-1"]);
 }
 
@@ -89,7 +89,7 @@ fn changed_record_does_not_repeat_a_call() {
         let gateway = store.flow(None, &id).unwrap().gateway;
         let step = Json::parse(step).unwrap();
         store.write_step(&id, &gateway, &step, None, Clockwork.now()).unwrap();
-        assert_eq!(driven(&bench, &tasks, &steps, &store, &id), "invalid_step", "{step:?}");
+        assert_eq!(driven(&bench, &tasks, &steps, &store, &id), ErrorCode::InvalidStep, "{step:?}");
         let flow = store.flow(None, &id).unwrap();
         assert_eq!((flow.status, flow.error_code.as_deref()), (FlowStatus::Failed, Some("invalid_step")));
     }

@@ -47,7 +47,10 @@ impl View for DefaultsReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
         for conflict in &self.conflicts {
-            page.error(brigade::codes::ENTRY_EXISTS, &format!("{}: {}", conflict.tool_id, conflict.detail));
+            page.error(
+                brigade::ErrorCode::EntryExists,
+                &format!("{}: {}", conflict.tool_id, conflict.detail),
+            );
         }
         if let Some(first) = self.conflicts.first() {
             page.data.field("would add", join_names(&self.added));
