@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use crate::listed::{Annotations, ListedTool, ToolListing};
 use crate::names::{NameStyle, listed_name};
-use crate::report::AgentToolRow;
 use crate::traits::{AccessLevel, ArgumentKinds, Source, Tier, ToolTraits};
 
 const TOOLS: &str = include_str!("control/tools.json");
@@ -66,18 +65,6 @@ impl ControlTool {
         }
     }
 
-    /// Returns its row for a report.
-    pub fn row(&self, names: NameStyle) -> AgentToolRow {
-        AgentToolRow {
-            name: listed_name(&self.id, names),
-            id: self.id.clone(),
-            family: FAMILY.to_owned(),
-            effects: self.effects().to_vec(),
-            risk: RiskLevel::Low,
-            gate: Gate::Allow,
-        }
-    }
-
     /// Returns it as a client sees it.
     pub fn listed(&self, names: NameStyle) -> ListedTool {
         let name = listed_name(&self.id, names);
@@ -90,7 +77,7 @@ impl ControlTool {
         ListedTool::compact(self.shown(&listed_name(&self.id, names), &self.effects()))
     }
 
-    fn effects(&self) -> [String; 1] {
+    pub(crate) fn effects(&self) -> [String; 1] {
         ["session".to_owned()]
     }
 

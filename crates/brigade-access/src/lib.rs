@@ -70,9 +70,9 @@ pub use listed::{
 pub use matcher::{InvalidMatcher, Matcher};
 pub use names::{CONTROL_TOOLS, NameClashes, NameStyle, builtin_ids, is_reserved, is_taken, listed_name};
 pub use offers::Offer;
-pub use profiles::{Action, Profile, ProfileVerdict, Profiles, Rule, RuleLimits, SHIPPED};
+pub use profiles::{Action, Profile, ProfileVerdict, Profiles, Rule, RuleLimits, SHIPPED, UnknownProfile};
 pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, RuleRow};
-pub use rights::{Opinion, Rights, UnknownProfile};
+pub use rights::{Opinion, Rights};
 pub use session::{
     FlowRights, LANES, LiveSession, SessionProfiles, TaskLimits, files_root, is_of_execution,
     lane_entry_lock, lane_lock, lane_of,

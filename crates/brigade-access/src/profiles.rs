@@ -5,12 +5,12 @@ mod read;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use brigade_core::{ConfigIssue, Place, closest};
+use brigade_core::{ConfigIssue, ErrorCode, ErrorKind, Hint, NextStep, OperationError, Place, closest};
 use brigade_policy::LocatedValue;
 use brigade_policy::document::text_of;
+use thiserror::Error;
 
 use crate::matcher::{Matcher, first_match, shows};
-use crate::rights::UnknownProfile;
 use crate::slot::{ProfileName, Slot};
 use crate::traits::ToolTraits;
 
@@ -202,6 +202,37 @@ impl Profiles {
     /// Returns the most similar name.
     pub fn near(&self, name: &str) -> Option<&str> {
         closest(name, self.by_name.keys().map(ProfileName::as_str))
+    }
+}
+
+/// A profile that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no profile `{name}`")]
+pub struct UnknownProfile {
+    /// The name, safe to show.
+    pub name: String,
+    /// The most similar name.
+    pub near: Option<String>,
+}
+
+impl OperationError for UnknownProfile {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::NotFound
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        Some(ErrorCode::ProfileMissing)
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        match &self.near {
+            Some(near) => vec![format!("did you mean `{near}`?").into()],
+            None => vec![NextStep::ListProfiles.into()],
+        }
+    }
+
+    fn is_about_request(&self) -> bool {
+        true
     }
 }
 

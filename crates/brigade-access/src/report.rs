@@ -5,9 +5,11 @@ use brigade_core::{AgentName, Place};
 use brigade_policy::{Gate, RiskLevel};
 use serde::{Deserialize, Serialize};
 
+use crate::control::{ControlTool, FAMILY};
 use crate::gateway::{Agent, AgentLimits};
-use crate::profiles::{Action, Profile, Profiles, Rule};
-use crate::rights::{Opinion, Rights, UnknownProfile};
+use crate::names::{NameStyle, listed_name};
+use crate::profiles::{Action, Profile, Profiles, Rule, UnknownProfile};
+use crate::rights::{Opinion, Rights};
 use crate::slot::Slot;
 
 /// A tool that an agent sees.
@@ -39,6 +41,18 @@ impl AgentToolRow {
             effects: tool.effects.clone(),
             risk,
             gate,
+        }
+    }
+
+    /// Describes a tool of the gateway.
+    pub fn of_gateway(tool: &ControlTool, names: NameStyle) -> AgentToolRow {
+        AgentToolRow {
+            name: listed_name(&tool.id, names),
+            id: tool.id.clone(),
+            family: FAMILY.to_owned(),
+            effects: tool.effects().to_vec(),
+            risk: RiskLevel::Low,
+            gate: Gate::Allow,
         }
     }
 }

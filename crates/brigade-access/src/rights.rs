@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use brigade_core::{ErrorCode, ErrorKind, Hint, Json, NextStep, OperationError, Place};
+use brigade_core::{Json, Place};
 use brigade_policy::approval::{
     self, Action, Approval, ArgumentCheck, CallFacts, Request, ReviewState, ToolApproval, ToolFacts,
 };
-use thiserror::Error;
 
 use crate::builtin::{COMMAND, definition};
 use crate::gateway::Agent;
 use crate::limits::{self, CallLimits, LimitViolation, SameWords};
-use crate::profiles::{Profile, ProfileVerdict, Profiles, Rule};
+use crate::profiles::{Profile, ProfileVerdict, Profiles, Rule, UnknownProfile};
 use crate::session::{SessionProfiles, TaskLimits};
 use crate::slot::{ProfileName, Slot};
 use crate::traits::{Source, ToolTraits};
@@ -36,37 +35,6 @@ pub struct Rights {
     fixed: usize,
     /// Tools that the access profiles do not hide, because a person approves each call.
     asked: BTreeSet<String>,
-}
-
-/// A profile that does not exist.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("there is no profile `{name}`")]
-pub struct UnknownProfile {
-    /// The name, safe to show.
-    pub name: String,
-    /// The most similar name.
-    pub near: Option<String>,
-}
-
-impl OperationError for UnknownProfile {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::NotFound
-    }
-
-    fn code(&self) -> Option<ErrorCode> {
-        Some(ErrorCode::ProfileMissing)
-    }
-
-    fn hints(&self) -> Vec<Hint> {
-        match &self.near {
-            Some(near) => vec![format!("did you mean `{near}`?").into()],
-            None => vec![NextStep::ListProfiles.into()],
-        }
-    }
-
-    fn is_about_request(&self) -> bool {
-        true
-    }
 }
 
 /// The opinion of one profile about a tool.

@@ -273,7 +273,7 @@ impl AgentTools {
         let mut rows: Vec<AgentToolRow> = self.tools.iter().map(row).collect();
         // Every agent sees the control tools.
         if self.config.policy.standing() == Standing::Valid {
-            rows.extend(control_tools().iter().map(|own| own.row(self.names)));
+            rows.extend(control_tools().iter().map(|own| AgentToolRow::of_gateway(own, self.names)));
             rows.sort_by(|a, b| a.id.cmp(&b.id));
         }
         rows

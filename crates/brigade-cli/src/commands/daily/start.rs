@@ -30,7 +30,7 @@ pub(crate) fn run(words: &[OsString], surroundings: &Surroundings, streams: &mut
     };
     let session = Session::new(&arguments.globals, surroundings);
     if session.workspace().and_then(|workspace| workspace.exists()).unwrap_or(false) {
-        return commands::run(arguments, surroundings, streams);
+        return commands::run(&arguments.globals, &arguments.command, surroundings, streams);
     }
     Output::new(Shape::from(&arguments.globals), surroundings, streams).text(&beginning())
 }
