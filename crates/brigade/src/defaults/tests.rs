@@ -52,8 +52,11 @@ fn built_in_tools_are_added_once_and_comments_stay() {
     let text = catalog(&folder);
     assert!(text.starts_with(own), "{text}");
     let again = workspace.catalog().defaults(REQUEST).unwrap();
-    assert_eq!((again.added.len(), again.skipped.len(), again.source_skipped_count), (0, 4, 4));
-    assert_eq!(again.gitignore, "skipped");
+    assert_eq!(
+        (again.defaults.added.len(), again.defaults.skipped.len(), again.defaults.source_skipped_count),
+        (0, 4, 4)
+    );
+    assert_eq!(again.defaults.gitignore, "skipped");
     assert_eq!(catalog(&folder), text);
 }
 
@@ -116,7 +119,7 @@ fn old_entry_gains_harnesses_and_keeps_edits() {
     );
     assert!(fs::read_to_string(folder.path().join(".brigade/tools.toml")).unwrap().contains("# mine"));
     let again = workspace.catalog().defaults(REQUEST).unwrap();
-    assert_eq!((again.updated.len(), again.skipped.len()), (0, 4));
+    assert_eq!((again.defaults.updated.len(), again.defaults.skipped.len()), (0, 4));
 }
 
 #[test]
