@@ -223,7 +223,8 @@ impl<'a, 's> Output<'a, 's> {
     /// Prints an error and returns its exit code.
     pub(crate) fn fail(&mut self, error: &Error) -> Exit {
         if self.shape.json {
-            let diagnosis = diagnosis(error, self.sources(error.places().next().is_some()), self.words());
+            let diagnosis =
+                diagnosis(error, self.sources(error.failure().places().next().is_some()), self.words());
             return match refusals::document(error, diagnosis.clone(), self.words()) {
                 Some(refused) => self.document(&refused, error.exit()),
                 None => self.document(&ErrorReport::from_error(error, diagnosis, self.words()), error.exit()),

@@ -136,6 +136,33 @@ impl WriteFile for DeferredWriter {
 }
 
 impl Fs for DeferredFs {
+    forward! {
+        fs:
+        fn root(&self) -> &Path;
+        fn bound_file_limit(&self) -> &crate::BoundFileLimit;
+        fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError>;
+        fn open(&self, path: &RelPath) -> Result<Box<dyn ReadFile>, FsError>;
+        fn open_outside(&self, path: &Path) -> Result<Box<dyn ReadFile>, FsError>;
+        fn read_given(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError>;
+        fn create_dir(&self, path: &RelPath) -> Result<(), FsError>;
+        fn remove(&self, path: &RelPath) -> Result<(), FsError>;
+        fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError>;
+        fn list_some(&self, path: &RelPath, most: usize) -> Result<(Vec<DirEntry>, u64), FsError>;
+        fn unreadable_names(&self, path: &RelPath) -> Result<Vec<String>, FsError>;
+        fn identity(&self, path: &RelPath) -> Result<(FileId, u64), FsError>;
+        fn exists(&self, path: &RelPath) -> Result<bool, FsError>;
+        fn metadata(&self, path: &RelPath) -> Result<Metadata, FsError>;
+        fn link_metadata(&self, path: &RelPath) -> Result<Metadata, FsError>;
+        fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError>;
+        fn remove_dir(&self, path: &RelPath) -> Result<(), FsError>;
+        fn remove_tree(&self, path: &RelPath) -> Result<(), FsError>;
+        fn sync_file_system(&self) -> Result<(), FsError>;
+        fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError>;
+        fn take_left(&self, path: &RelPath) -> Option<Lock>;
+        fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError>;
+        fn read(&self, path: &RelPath, limit: u64) -> Result<Vec<u8>, FsError>;
+    }
+
     fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError> {
         Ok(self.writer(self.fs.create(path, mode)?, path))
     }
@@ -157,98 +184,6 @@ impl Fs for DeferredFs {
             }
         }
         Ok(())
-    }
-
-    fn root(&self) -> &Path {
-        self.fs.root()
-    }
-
-    fn bound_file_limit(&self) -> &crate::BoundFileLimit {
-        self.fs.bound_file_limit()
-    }
-
-    fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError> {
-        self.fs.resolve(path, home)
-    }
-
-    fn open(&self, path: &RelPath) -> Result<Box<dyn ReadFile>, FsError> {
-        self.fs.open(path)
-    }
-
-    fn open_outside(&self, path: &Path) -> Result<Box<dyn ReadFile>, FsError> {
-        self.fs.open_outside(path)
-    }
-
-    fn read_given(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
-        self.fs.read_given(path, limit)
-    }
-
-    fn create_dir(&self, path: &RelPath) -> Result<(), FsError> {
-        self.fs.create_dir(path)
-    }
-
-    fn remove(&self, path: &RelPath) -> Result<(), FsError> {
-        self.fs.remove(path)
-    }
-
-    fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError> {
-        self.fs.list_dir(path)
-    }
-
-    fn list_some(&self, path: &RelPath, most: usize) -> Result<(Vec<DirEntry>, u64), FsError> {
-        self.fs.list_some(path, most)
-    }
-
-    fn unreadable_names(&self, path: &RelPath) -> Result<Vec<String>, FsError> {
-        self.fs.unreadable_names(path)
-    }
-
-    fn identity(&self, path: &RelPath) -> Result<(FileId, u64), FsError> {
-        self.fs.identity(path)
-    }
-
-    fn exists(&self, path: &RelPath) -> Result<bool, FsError> {
-        self.fs.exists(path)
-    }
-
-    fn metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
-        self.fs.metadata(path)
-    }
-
-    fn link_metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
-        self.fs.link_metadata(path)
-    }
-
-    fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError> {
-        self.fs.metadata_outside(path)
-    }
-
-    fn remove_dir(&self, path: &RelPath) -> Result<(), FsError> {
-        self.fs.remove_dir(path)
-    }
-
-    fn remove_tree(&self, path: &RelPath) -> Result<(), FsError> {
-        self.fs.remove_tree(path)
-    }
-
-    fn sync_file_system(&self) -> Result<(), FsError> {
-        self.fs.sync_file_system()
-    }
-
-    fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError> {
-        self.fs.set_mode(path, mode)
-    }
-
-    fn take_left(&self, path: &RelPath) -> Option<Lock> {
-        self.fs.take_left(path)
-    }
-
-    fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError> {
-        self.fs.lock(path, holder, timeout)
-    }
-
-    fn read(&self, path: &RelPath, limit: u64) -> Result<Vec<u8>, FsError> {
-        self.fs.read(path, limit)
     }
 }
 

@@ -21,6 +21,15 @@
 
 #![allow(clippy::disallowed_methods, reason = "this crate is the seam to the disk")]
 
+/// Implements methods of [`Fs`] that a file system over another one, its field, passes on as they are.
+macro_rules! forward {
+    ($field:ident: $(fn $method:ident(&$this:ident $(, $name:ident: $type:ty)*) -> $result:ty;)+) => {
+        $(fn $method(&$this $(, $name: $type)*) -> $result {
+            $this.$field.$method($($name),*)
+        })+
+    };
+}
+
 mod beneath;
 mod disk;
 mod error;

@@ -180,12 +180,12 @@ impl StagedFs {
 }
 
 impl Fs for StagedFs {
-    fn root(&self) -> &Path {
-        self.below.root()
-    }
-
-    fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError> {
-        self.below.resolve(path, home)
+    forward! {
+        below:
+        fn root(&self) -> &Path;
+        fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError>;
+        fn read_given(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError>;
+        fn bound_file_limit(&self) -> &crate::BoundFileLimit;
     }
 
     fn open(&self, path: &RelPath) -> Result<Box<dyn ReadFile>, FsError> {
@@ -203,14 +203,6 @@ impl Fs for StagedFs {
             Some(inside) => self.above.open(&inside),
             None => self.below.open_outside(path),
         }
-    }
-
-    fn read_given(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
-        self.below.read_given(path, limit)
-    }
-
-    fn bound_file_limit(&self) -> &crate::BoundFileLimit {
-        self.below.bound_file_limit()
     }
 
     fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError> {

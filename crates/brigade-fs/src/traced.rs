@@ -127,12 +127,21 @@ impl Trace {
 }
 
 impl Fs for TracingFs<'_> {
-    fn root(&self) -> &Path {
-        self.fs.root()
-    }
-
-    fn bound_file_limit(&self) -> &crate::BoundFileLimit {
-        self.fs.bound_file_limit()
+    forward! {
+        fs:
+        fn root(&self) -> &Path;
+        fn bound_file_limit(&self) -> &crate::BoundFileLimit;
+        fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError>;
+        fn open_append(&self, path: &RelPath) -> Result<Box<dyn WriteFile>, FsError>;
+        fn create_dir(&self, path: &RelPath) -> Result<(), FsError>;
+        fn sync_dir(&self, path: &RelPath) -> Result<(), FsError>;
+        fn rename(&self, from: &RelPath, to: &RelPath) -> Result<(), FsError>;
+        fn remove(&self, path: &RelPath) -> Result<(), FsError>;
+        fn remove_dir(&self, path: &RelPath) -> Result<(), FsError>;
+        fn sync_file_system(&self) -> Result<(), FsError>;
+        fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError>;
+        fn take_left(&self, path: &RelPath) -> Option<Lock>;
+        fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError>;
     }
 
     fn note(&self, path: &Path) {
@@ -202,50 +211,6 @@ impl Fs for TracingFs<'_> {
     fn exists(&self, path: &RelPath) -> Result<bool, FsError> {
         self.see(path.as_path(), Depth::Entry);
         self.fs.exists(path)
-    }
-
-    fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError> {
-        self.fs.create(path, mode)
-    }
-
-    fn open_append(&self, path: &RelPath) -> Result<Box<dyn WriteFile>, FsError> {
-        self.fs.open_append(path)
-    }
-
-    fn create_dir(&self, path: &RelPath) -> Result<(), FsError> {
-        self.fs.create_dir(path)
-    }
-
-    fn sync_dir(&self, path: &RelPath) -> Result<(), FsError> {
-        self.fs.sync_dir(path)
-    }
-
-    fn rename(&self, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
-        self.fs.rename(from, to)
-    }
-
-    fn remove(&self, path: &RelPath) -> Result<(), FsError> {
-        self.fs.remove(path)
-    }
-
-    fn remove_dir(&self, path: &RelPath) -> Result<(), FsError> {
-        self.fs.remove_dir(path)
-    }
-
-    fn sync_file_system(&self) -> Result<(), FsError> {
-        self.fs.sync_file_system()
-    }
-
-    fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError> {
-        self.fs.set_mode(path, mode)
-    }
-
-    fn take_left(&self, path: &RelPath) -> Option<Lock> {
-        self.fs.take_left(path)
-    }
-
-    fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError> {
-        self.fs.lock(path, holder, timeout)
     }
 }
 

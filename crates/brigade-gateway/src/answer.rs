@@ -135,7 +135,7 @@ impl Answer {
         let is_about_arguments = |fault: &FaultRow| fault.code == ErrorCode::InvalidArgs;
         let code = match faults.iter().find(|fault| !is_about_arguments(fault)) {
             Some(first) => code_of(&first.code).to_owned(),
-            None if faults.is_empty() => error.code_word().to_owned(),
+            None if faults.is_empty() => error.failure().code_word().to_owned(),
             None => ErrorCode::InvalidArguments.into(),
         };
         let mut lines = vec![format!("refused: {error}")];

@@ -694,7 +694,7 @@ fn running_for(seconds: f64, message: String) -> McpProgress {
 /// Returns an answer for an error of the machine, such as a full disk.
 pub(crate) fn error_answer(tool: &str, error: &Error) -> Answer {
     Answer::failed(
-        CallSummary::of_tool(tool, "refused").coded(error.code_word()),
+        CallSummary::of_tool(tool, "refused").coded(error.failure().code_word()),
         format!("not called: {error}"),
     )
 }

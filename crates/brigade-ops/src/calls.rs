@@ -62,7 +62,7 @@ impl Calls {
     }
 }
 
-/// A list of calls. They are read one by one while it is passed on, because there may be many.
+/// A list of calls. As an iterator it reads them all at once; [`CallList::for_each`] reads them one by one.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallList {
@@ -135,7 +135,7 @@ impl Calls {
         Ok(queue_report(&self.context, plan, call.call.shown(&*self.context), reason))
     }
 
-    /// Lists calls, oldest first. The returned list reads them while it passes them on.
+    /// Lists calls, oldest first. The returned list iterates over them, or reads them while it passes them on.
     ///
     /// # Errors
     /// Returns [`ErrorKind::Usage`] for an unknown status, and file errors.
@@ -279,6 +279,22 @@ impl CallList {
     pub fn notes(&self) -> Result<Vec<String>, Error> {
         let note = self.filter.tool.as_ref().map(|tool| note_on_tool(&self.context, tool));
         Ok(note.transpose()?.flatten().into_iter().collect())
+    }
+}
+
+impl IntoIterator for CallList {
+    type Item = Result<Call, Error>;
+    type IntoIter = std::vec::IntoIter<Result<Call, Error>>;
+
+    /// Reads the calls, oldest first. Paths are relative to the workspace. An error of the disk is the last item.
+    fn into_iter(self) -> Self::IntoIter {
+        let mut calls = Vec::new();
+        let read = self.for_each(&mut |call| {
+            calls.push(Ok(call.clone()));
+            ControlFlow::Continue(())
+        });
+        calls.extend(read.err().map(Err));
+        calls.into_iter()
     }
 }
 

@@ -1,7 +1,6 @@
 //! The error of operations.
 
 use std::fmt;
-use std::ops::Deref;
 
 use brigade_call::Checkpoint;
 use brigade_core::{ErrorCode, Exit, Hint};
@@ -37,14 +36,6 @@ impl std::error::Error for Error {
     }
 }
 
-impl Deref for Error {
-    type Target = Failure;
-
-    fn deref(&self) -> &Failure {
-        &self.failure
-    }
-}
-
 impl<E: Into<Failure>> From<E> for Error {
     fn from(failure: E) -> Error {
         Error { failure: failure.into(), refused: None }
@@ -55,6 +46,36 @@ impl Error {
     /// Creates an error from one sentence; see [`Failure::new`].
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Failure::new(kind, message).into()
+    }
+
+    /// Returns the failure: message, kind, reasons, candidates and hints.
+    pub fn failure(&self) -> &Failure {
+        &self.failure
+    }
+
+    /// Returns the kind.
+    pub fn kind(&self) -> ErrorKind {
+        self.failure.kind()
+    }
+
+    /// Returns the stable code; see [`Failure::code`].
+    pub fn code(&self) -> ErrorCode {
+        self.failure.code()
+    }
+
+    /// Returns the reasons; empty if the message is complete.
+    pub fn blockers(&self) -> &[Blocker] {
+        self.failure.blockers()
+    }
+
+    /// Returns the hints for what to do next.
+    pub fn hints(&self) -> &[Hint] {
+        self.failure.hints()
+    }
+
+    /// Returns whether only the request is wrong, so that files and records need not be checked.
+    pub fn is_about_request(&self) -> bool {
+        self.failure.is_about_request()
     }
 
     /// Sets the stable code; see [`Failure::coded`].
@@ -150,8 +171,8 @@ impl Error {
     /// Returns the exit code.
     pub fn exit(&self) -> Exit {
         match self.kind() {
-            _ if self.failure.code() == ErrorCode::ServiceBusy => Exit::Busy,
-            _ if self.failure.code() == ErrorCode::JournalLost => Exit::Paused,
+            _ if self.code() == ErrorCode::ServiceBusy => Exit::Busy,
+            _ if self.code() == ErrorCode::JournalLost => Exit::Paused,
             ErrorKind::Usage => Exit::Usage,
             ErrorKind::Environment => Exit::Environment,
             _ => Exit::Refused,

@@ -4,7 +4,6 @@
 
 use std::error::Error;
 use std::io::Write as _;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use brigade::{CallFilter, CallStatus, Env, Workspace};
@@ -14,10 +13,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let workspace = Workspace::discover(Path::new(&folder), Env::of_process())?;
 
     let waiting = CallFilter { status: Some(CallStatus::Pending), ..CallFilter::default() };
-    let mut written = Ok(());
-    workspace.calls().list(waiting)?.for_each(&mut |call| {
-        written = writeln!(std::io::stdout(), "{} {}", call.id, call.tool_id);
-        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    Ok(written?)
+    for call in workspace.calls().list(waiting)? {
+        let call = call?;
+        writeln!(std::io::stdout(), "{} {}", call.id, call.tool_id)?;
+    }
+    Ok(())
 }

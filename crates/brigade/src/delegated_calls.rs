@@ -197,7 +197,8 @@ impl DelegatedCalls {
             return Err(environment(error));
         }
         let first = error.blockers().first();
-        let code = first.map_or_else(|| error.code_word().to_owned(), |blocker| blocker.code.to_string());
+        let code =
+            first.map_or_else(|| error.failure().code_word().to_owned(), |blocker| blocker.code.to_string());
         let message =
             first.map_or_else(|| error.to_string(), |blocker| format!("{error}: {}", blocker.message));
         Ok(CallResult::failed(code, message))

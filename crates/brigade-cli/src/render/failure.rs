@@ -41,7 +41,7 @@ impl Report for ErrorReport {
 
 /// Returns the members that every document of a failure has.
 pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>, words: &CommandWords) -> Diagnosis {
-    let (fault, reasons) = error.faults();
+    let (fault, reasons) = error.failure().faults();
     // Use the same code and help as in text.
     let (joined, _) = shown_faults(error);
     let (code, help) = (joined.code, joined.help);
@@ -67,7 +67,7 @@ impl ErrorReport {
                 .iter()
                 .map(|blocker| blockers::detail(blocker, words))
                 .collect(),
-            candidates: error.could_be().to_vec(),
+            candidates: error.failure().could_be().to_vec(),
             ..ErrorReport::new(
                 unsecret(&error.to_string()),
                 error.kind().as_str(),
@@ -122,7 +122,7 @@ pub(crate) fn show_error(error: &Error, page: &mut Page) {
     fault.message = unsecret(&fault.message);
     page.trouble.fault(fault);
     fault::list(reasons, &mut page.trouble);
-    candidates(error.could_be(), page);
+    candidates(error.failure().could_be(), page);
     if let Some(refusal) = error.refusal() {
         refusals::show_behind(error, refusal, page);
     }
@@ -130,7 +130,7 @@ pub(crate) fn show_error(error: &Error, page: &mut Page) {
 
 /// Returns the error as a fault, joined with its only reason, or all reasons separately.
 fn shown_faults(error: &Error) -> (Fault, Vec<Fault>) {
-    let (fault, mut reasons) = error.faults();
+    let (fault, mut reasons) = error.failure().faults();
     match reasons.pop() {
         // If there are several blockers, the error keeps its own words.
         Some(only) if error.blockers().len() == 1 => (with_only_reason(fault, only), reasons),

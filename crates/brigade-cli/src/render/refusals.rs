@@ -49,7 +49,7 @@ impl Parts<'_> {
     fn document(&self, refusal: &Refusal) -> Option<RefusalDocument> {
         let path = |file: &str| Path::new(&self.target).join(file).display().to_string();
         let [calls_path, runs_path, checkpoints_path] = [CALLS, RUNS, CHECKPOINTS].map(path);
-        let (message, candidates) = (self.error.to_string(), self.error.could_be().to_vec());
+        let (message, candidates) = (self.error.to_string(), self.error.failure().could_be().to_vec());
         let Parts { error, target, text, blockers, blocker_details, diagnosis } = self.clone();
         Some(match refusal {
             Refusal::Plan(report) => {

@@ -67,7 +67,7 @@ impl ReviewOutcome {
             Err(error) => ReviewOutcome::Refused {
                 id: unsecret(id.as_str()),
                 error: error_text(&error, words),
-                candidates: error.could_be().to_vec(),
+                candidates: error.failure().could_be().to_vec(),
                 diagnosis: diagnosis(&error, None, words),
             },
         }
@@ -78,6 +78,6 @@ impl ReviewOutcome {
 fn error_text(error: &Error, words: &CommandWords) -> String {
     let reasons = error.blockers().iter().map(ToString::to_string);
     let reasons: Vec<String> = reasons.filter(|reason| *reason != error.to_string()).collect();
-    let text = error.with_hints(words);
+    let text = error.failure().with_hints(words);
     if reasons.is_empty() { text } else { format!("{text}: {}", reasons.join("; ")) }
 }

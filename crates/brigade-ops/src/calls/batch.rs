@@ -67,7 +67,12 @@ impl Calls {
                 continue;
             }
             let refused = |error: Error, plan: Option<&Plan>| {
-                Line::Refused(Box::new(BatchRow::refused(number, &error, plan, &self.context.speller())))
+                Line::Refused(Box::new(BatchRow::refused(
+                    number,
+                    error.failure(),
+                    plan,
+                    &self.context.speller(),
+                )))
             };
             group.push(match plan_line(&self.context, &config, &mut facts, &line) {
                 Ok(plan) => match plan.not_to_be_queued(blocked) {

@@ -35,16 +35,16 @@ pub fn add_default_tools(
         next_command: context.spelled(NextStep::ApplyAll),
         diagnosis,
     };
-    if report.valid {
+    if report.defaults.valid {
         return Ok(report);
     }
-    let errors = report.errors.iter().map(Blocker::from);
-    let conflicts = report.conflicts.iter().map(|conflict| {
+    let errors = report.defaults.errors.iter().map(Blocker::from);
+    let conflicts = report.defaults.conflicts.iter().map(|conflict| {
         Blocker::new(ErrorCode::EntryExists, &conflict.detail)
             .field(&conflict.tool_id)
             .hint(NextStep::ShowTool(conflict.tool_id.clone()))
     });
-    let kind = if report.errors.is_empty() { ErrorKind::Refused } else { ErrorKind::InvalidConfig };
+    let kind = if report.defaults.errors.is_empty() { ErrorKind::Refused } else { ErrorKind::InvalidConfig };
     let failure = Failure::new(kind, "no built-in tool was added").because(errors.chain(conflicts));
     Err(FailureReport::refused(failure, Box::new(report)))
 }

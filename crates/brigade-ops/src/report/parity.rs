@@ -9,7 +9,6 @@ use brigade_policy::{Diagnosis, ErrorLine};
 use brigade_projection::{HarnessLine, HarnessPlaceReport, HarnessTool};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::ops::Deref;
 
 use brigade_doctor::IssueReport;
 
@@ -102,14 +101,6 @@ pub struct DefaultsReport {
     /// Where and why the command failed, and what to do.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,
-}
-
-impl Deref for DefaultsReport {
-    type Target = Defaults;
-
-    fn deref(&self) -> &Defaults {
-        &self.defaults
-    }
 }
 
 impl Report for DefaultsReport {

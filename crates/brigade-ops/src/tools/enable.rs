@@ -192,7 +192,7 @@ fn import_server(context: &WorkspaceContext, runtime: Runtime, confirm: &mut Con
     };
     let (added, error) = match import(confirm) {
         Ok(added) => (added, None),
-        Err(error) => (Vec::new(), Some(error.with_hints(&context.speller()))),
+        Err(error) => (Vec::new(), Some(error.failure().with_hints(&context.speller()))),
     };
     ImportedServer { runtime_id, added, error }
 }

@@ -227,7 +227,7 @@ fn a_name_that_nothing_has_is_refused_with_the_nearest_one() {
     assert!(of("policy").is_ok());
     let error = of("gret").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
-    let told = error.with_hints(&NeutralWords);
+    let told = error.failure().with_hints(&NeutralWords);
     assert!(told.contains("did you mean `greet`?"), "{told}");
 }
 

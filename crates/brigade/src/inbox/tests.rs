@@ -92,7 +92,7 @@ fn rows_are_found_by_their_id_or_its_beginning() {
     let show = |prefix: &str| workspace.inbox().show(&IdPrefix::new(prefix));
     assert_eq!(id(&show("ab").unwrap().item).as_str(), "ab");
     assert_eq!(id(&show("abc").unwrap().item).as_str(), "abc");
-    assert_eq!(show("a").unwrap_err().could_be(), ["ab", "abc"]);
+    assert_eq!(show("a").unwrap_err().failure().could_be(), ["ab", "abc"]);
     assert!(matches!(show("x").unwrap_err().refusal(), Some(Refusal::InboxItem { item: None })));
     let decide = |step| workspace.inbox().decide(&IdPrefix::new("abc"), step, None);
     decide(InboxStep::Done).unwrap();

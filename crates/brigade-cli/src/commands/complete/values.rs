@@ -1,7 +1,5 @@
 //! Words that depend on the workspace: ids, names and codes.
 
-use std::ops::ControlFlow;
-
 use brigade::core::Json;
 use brigade::core::json::to_json;
 use brigade::{CallFilter, CallStatus, DecisionFilter, RunFilter, Workspace};
@@ -149,11 +147,10 @@ fn calls(workspace: &Workspace, statuses: &[Option<&str>]) -> Option<Vec<Candida
     for status in statuses {
         let status = status.map(CallStatus::from_word);
         let list = workspace.calls().list(CallFilter { status, tool: None, limit: Some(MAX_IDS) }).ok()?;
-        let each = list.for_each(&mut |call| {
-            found.push(Candidate::new(call.id.to_string(), call.tool_id.to_string()));
-            ControlFlow::Continue(())
-        });
-        each.ok()?;
+        for call in list {
+            let call = call.ok()?;
+            found.push(Candidate::new(call.id.to_string(), call.tool_id));
+        }
     }
     Some(found)
 }

@@ -54,10 +54,10 @@ impl SourceFindings {
         let found = match find_server(context, name, false) {
             Ok(found) => found,
             Err(error) => {
-                let message = error.with_hints(&context.speller());
+                let message = error.failure().with_hints(&context.speller());
                 let refused = refusal(ErrorCode::RefUnknown, name.to_owned(), &message);
                 self.errors.push(RegisterErrorRow {
-                    code: error.code_word().to_owned(),
+                    code: error.failure().code_word().to_owned(),
                     reference,
                     ..refused
                 });

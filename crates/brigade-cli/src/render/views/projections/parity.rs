@@ -45,36 +45,40 @@ impl View for CloseoutReport {
 
 impl View for DefaultsReport {
     fn show(&self, page: &mut Page) {
-        config_errors(&self.errors, page);
-        for conflict in &self.conflicts {
+        let defaults = &self.defaults;
+        config_errors(&defaults.errors, page);
+        for conflict in &defaults.conflicts {
             page.error(
                 brigade::ErrorCode::EntryExists,
                 &format!("{}: {}", conflict.tool_id, conflict.detail),
             );
         }
-        if let Some(first) = self.conflicts.first() {
-            page.data.field("would add", join_names(&self.added));
-            page.data.field("would update", join_names(&self.updated));
+        if let Some(first) = defaults.conflicts.first() {
+            page.data.field("would add", join_names(&defaults.added));
+            page.data.field("would update", join_names(&defaults.updated));
             page.note("nothing was written");
             page.next_step(&NextStep::ShowTool(first.tool_id.clone()));
         }
-        if !self.valid || !self.conflicts.is_empty() {
+        if !defaults.valid || !defaults.conflicts.is_empty() {
             return;
         }
         let sheet = &mut page.data;
         sheet.field("catalog", Text::new(Tone::Accent, &self.config_path));
-        sheet.field("created", words::yes_no(self.created));
-        sheet.field(if self.dry_run { "would add" } else { "added" }, join_names(&self.added));
-        sheet.field(if self.dry_run { "would update" } else { "updated" }, join_names(&self.updated));
-        sheet.field("unchanged", join_names(&self.skipped));
-        sheet.field_if("harnesses", self.projection_scope.as_ref().map(|scope| scope.join(", ")));
-        for source in &self.sources {
+        sheet.field("created", words::yes_no(defaults.created));
+        sheet.field(if defaults.dry_run { "would add" } else { "added" }, join_names(&defaults.added));
+        sheet.field(if defaults.dry_run { "would update" } else { "updated" }, join_names(&defaults.updated));
+        sheet.field("unchanged", join_names(&defaults.skipped));
+        sheet.field_if("harnesses", defaults.projection_scope.as_ref().map(|scope| scope.join(", ")));
+        for source in &defaults.sources {
             let detail = source.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
             let path = relative(&source.path, &self.target);
             sheet.field("source", format!("{path} ({}{detail})", source.action.as_str().replace('_', " ")));
         }
-        sheet.field("gitignore", if self.dry_run { "not changed by a dry run" } else { &self.gitignore });
-        if self.dry_run {
+        sheet.field(
+            "gitignore",
+            if defaults.dry_run { "not changed by a dry run" } else { &defaults.gitignore },
+        );
+        if defaults.dry_run {
             page.note("nothing was written");
             return page.next_step(&NextStep::AddDefaults);
         }
