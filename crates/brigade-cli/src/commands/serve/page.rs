@@ -107,12 +107,13 @@ pub(super) fn tell(arguments: &PageArgs, served: &ServedPage, is_shown: bool, wo
 /// Makes another login token for the page that is served.
 pub(super) fn another(workspace: &Workspace) -> Result<ServeReport, Error> {
     let another = workspace.web_logins().another();
-    let (url, token) = another.map_err(|error| match error.kind() {
+    let login = another.map_err(|error| match error.kind() {
         ErrorKind::NotFound => error.hint("brigade serve --web"),
         _ => error,
     })?;
     let mut report = ServeReport::new(None, None, 0);
-    report.web = Some(ServedPage::new(url, token.expose().to_owned()));
+    report.pid = login.pid;
+    report.web = Some(ServedPage::new(login.url, login.token.expose().to_owned()));
     Ok(report)
 }
 
