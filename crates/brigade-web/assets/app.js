@@ -291,6 +291,6 @@ setInterval(() => {
 
 await begin();
 drawNotify();
-listen(told, linked);
 await show({ isNew: false });
-count(current.view === waitingView ? current.data?.waiting : undefined).catch(() => {});
+await count(current.view === waitingView ? current.data?.waiting : undefined).catch(() => {});
+listen(told, linked);
