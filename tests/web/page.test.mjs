@@ -169,7 +169,7 @@ test("hostile text stays text in every field", async () => {
   const evil = new Site().fill(HOSTILE[2]);
   try {
     const prd = JSON.parse(evil.read("brigade/tasks/prd-greeting.json"));
-    prd.featureName = HOSTILE[0];
+    prd.featureName = `${HOSTILE[0]} ${HOSTILE[33]}`;
     (prd.tasks ?? prd.userStories).forEach((task, index) => { task.title = HOSTILE[index + 2]; });
     evil.write("brigade/tasks/prd-evil.json", JSON.stringify(prd));
     const calls = HOSTILE.map((text) => evil.queue("greet", text));
@@ -190,8 +190,10 @@ test("hostile text stays text in every field", async () => {
       const found = await page.evaluate(() => ({
         nodes: [...document.querySelectorAll("main script, main img, main iframe, main object, main embed, main video, main link, main style, main base, main meta, main math, main template, [onerror], [onload], [onclick], [onfocus], a[href^='javascript:'], a[href^='data:']")].map((node) => node.outerHTML),
         pwned: window.pwned ?? null, wide: document.documentElement.scrollWidth > window.innerWidth,
+        unseen: [document.title, document.body.textContent, ...[...document.querySelectorAll("[title], [aria-label]")]
+          .flatMap((node) => [node.title, node.getAttribute("aria-label")])].filter((text) => /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e0fff}]/u.test(text ?? "")).length,
       }));
-      assert.deepEqual(found, { nodes: [], pwned: null, wide: false }, place);
+      assert.deepEqual(found, { nodes: [], pwned: null, wide: false, unseen: 0 }, place);
     }
     await visit(page, `#/waiting/${calls[33]}`);
     assert.match(await page.locator(".detail .argv").innerText(), /202E/i, "what changes the direction of text is visible");

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 
 use regex::{Captures, Regex};
 
 use crate::cargo::{cargo, output};
 use crate::generated::{self, OutdatedAction};
 use crate::repository::{Failure, Repository};
+use crate::web;
 
 /// Draw the pictures of the documentation, or check that they are up to date
+///
+/// The page is drawn if Chromium is there, and is not checked
 #[derive(Debug, clap::Args)]
 pub struct PicturesArguments {
     /// Change nothing; list the pictures that are out of date, and fail if there are any
@@ -17,33 +21,51 @@ pub struct PicturesArguments {
     pub check: bool,
 }
 
-/// A picture of what a command prints.
+/// Where the text of a picture comes from.
+enum Source {
+    /// What a command prints; its arguments.
+    Command(&'static str),
+    /// A file with the escape sequences of a terminal, which a test of the program writes.
+    File(&'static str),
+}
+
+/// A picture of what the program shows.
 struct Picture {
     path: &'static str,
-    /// The command with its arguments.
-    command: &'static str,
+    source: Source,
     /// The beginnings of the first line that is not drawn and of the next one that is, if a part is left out.
-    left_out: (&'static str, &'static str),
+    left_out: Option<(&'static str, &'static str)>,
     /// The beginnings of lines that are not drawn, because they are long or differ between machines.
     hidden: &'static [&'static str],
 }
 
-const PICTURES: &[Picture] = &[Picture {
-    path: "docs/pictures/demo.svg",
-    command: "demo --color=always",
-    left_out: ("# Demo workspace", "# One command"),
-    hidden: &[
-        "note",
-        "call: ",
-        "runs: ",
-        "may",
-        "stays closed",
-        "binds",
-        "contract",
-        "last approved",
-        "help: wait",
-    ],
-}];
+const PICTURES: &[Picture] = &[
+    Picture {
+        path: "docs/pictures/demo.svg",
+        source: Source::Command("demo --color=always"),
+        left_out: Some(("# Demo workspace", "# One command")),
+        hidden: &[
+            "note",
+            "call: ",
+            "runs: ",
+            "may",
+            "stays closed",
+            "binds",
+            "contract",
+            "last approved",
+            "help: wait",
+        ],
+    },
+    Picture {
+        path: "docs/pictures/review.svg",
+        source: Source::File("tests/tests/binary/snapshots/review/picture.txt"),
+        left_out: None,
+        hidden: &[],
+    },
+];
+
+/// The picture of the page, which a browser draws.
+const PAGE: &str = "docs/pictures/page.png";
 
 /// Width of a letter and height of a line, in pixels.
 const LETTER: (f64, usize) = (8.4, 20);
@@ -51,20 +73,33 @@ const MARGIN: usize = 20;
 
 const STYLE: &str = "\
 text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#1f2328;white-space:pre}\
-.bg{fill:#f6f8fa;stroke:#d1d9e0}.b{font-weight:700}.d{opacity:.65}.i{font-style:italic}.u{text-decoration:underline}\
+.bg{fill:#f6f8fa;stroke:#d1d9e0}.f{fill:#1f2328}\
+.b{font-weight:700}.d{opacity:.65}.i{font-style:italic}.u{text-decoration:underline}\
 .c1{fill:#b3261e}.c2{fill:#1a7f37}.c3{fill:#8a5a00}.c4{fill:#0550ae}.c5{fill:#8250df}.c6{fill:#0b6e75}.c8{fill:#59636e}\
-@media(prefers-color-scheme:dark){text{fill:#e6edf3}.bg{fill:#0d1117;stroke:#3d444d}\
-.c1{fill:#ff7b72}.c2{fill:#56d364}.c3{fill:#e3b341}.c4{fill:#79c0ff}.c5{fill:#d2a8ff}.c6{fill:#76e3ea}.c8{fill:#9198a1}}";
+.r{fill:#f6f8fa}\
+@media(prefers-color-scheme:dark){text{fill:#e6edf3}.bg{fill:#0d1117;stroke:#3d444d}.f{fill:#e6edf3}\
+.c1{fill:#ff7b72}.c2{fill:#56d364}.c3{fill:#e3b341}.c4{fill:#79c0ff}.c5{fill:#d2a8ff}.c6{fill:#76e3ea}.c8{fill:#9198a1}\
+.r{fill:#0d1117}}";
 
 pub fn run(repository: &Repository, arguments: &PicturesArguments) -> Result<(), Failure> {
     let settle = OutdatedAction::from_check(arguments.check);
     let mut differing = 0;
     for picture in PICTURES {
-        let words =
-            "run --quiet --locked --package brigade-cli --".split(' ').chain(picture.command.split(' '));
-        let text = without_chance(&output(&mut cargo(repository, words))?);
-        let lines = align(picture.lines(&text));
+        let lines = match picture.source {
+            Source::Command(command) => {
+                let words = "run --quiet --locked --package brigade-cli --".split(' ');
+                let text = output(&mut cargo(repository, words.chain(command.split(' '))))?;
+                align(picture.lines(&without_chance(&text)))
+            }
+            Source::File(path) => {
+                let path = repository.root().join(path);
+                picture.lines(&fs::read_to_string(&path).map_err(Failure::at(&path))?)
+            }
+        };
         differing += generated::settle_file(repository, picture.path, &draw(&lines), settle)?;
+    }
+    if !arguments.check {
+        web::draw(repository, PAGE)?;
     }
     generated::verdict(differing, settle, "pictures")
 }
@@ -72,11 +107,12 @@ pub fn run(repository: &Repository, arguments: &PicturesArguments) -> Result<(),
 impl Picture {
     /// Returns the lines that are drawn.
     fn lines(&self, text: &str) -> Vec<String> {
-        let (first, next) = self.left_out;
         let mut is_left_out = false;
         let is_drawn = |line: &&str| {
             let bare = bare(line);
-            is_left_out = (is_left_out || bare.starts_with(first)) && !bare.starts_with(next);
+            if let Some((first, next)) = self.left_out {
+                is_left_out = (is_left_out || bare.starts_with(first)) && !bare.starts_with(next);
+            }
             !is_left_out && !self.hidden.iter().any(|start| bare.starts_with(start))
         };
         text.lines().filter(is_drawn).map(str::to_owned).collect()
@@ -169,6 +205,19 @@ fn draw(lines: &[String]) -> String {
     );
     for (number, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
         let y = MARGIN + (number + 1) * LETTER.1 - 5;
+        let mut column = 0;
+        for part in line.chunk_by(|left, right| left.is_reversed() == right.is_reversed()) {
+            let letters: usize = part.iter().map(|span| span.text.chars().count()).sum();
+            if part[0].is_reversed() {
+                let (x, width) = (column as f64 * LETTER.0 + MARGIN as f64, letters as f64 * LETTER.0);
+                let (top, height) = (y + 5 - LETTER.1, LETTER.1);
+                let _ = writeln!(
+                    svg,
+                    "<rect class=\"f\" x=\"{x:.1}\" y=\"{top}\" width=\"{width:.1}\" height=\"{height}\"/>"
+                );
+            }
+            column += letters;
+        }
         let _ = write!(svg, "<text x=\"{MARGIN}\" y=\"{y}\">");
         for span in line {
             let text = span.text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -188,6 +237,12 @@ fn draw(lines: &[String]) -> String {
 struct Span {
     text: String,
     class: String,
+}
+
+impl Span {
+    fn is_reversed(&self) -> bool {
+        self.class.split(' ').any(|class| class == "r")
+    }
 }
 
 /// Splits a line at its escape sequences. A line ends in the default style.
@@ -219,7 +274,9 @@ fn change(style: &mut Vec<&'static str>, code: &str) {
         2 => style.push("d"),
         3 => style.push("i"),
         4 => style.push("u"),
+        7 => style.push("r"),
         22 => style.retain(|class| !matches!(*class, "b" | "d")),
+        27 => style.retain(|class| *class != "r"),
         23 => style.retain(|class| *class != "i"),
         24 => style.retain(|class| *class != "u"),
         30..=39 | 90..=97 => {

@@ -73,14 +73,35 @@ fn install(repository: &Repository) -> Result<(), Failure> {
     fs::write(&mark, wanted).map_err(Failure::at(&mark))
 }
 
-fn drive(repository: &Repository, browser: &Path, arguments: &WebArguments) -> Result<(), Failure> {
+/// Draws the page into a file. Each drawing differs a little, so without a browser the file stays as it is.
+pub fn draw(repository: &Repository, picture: &str) -> Result<(), Failure> {
+    match browser() {
+        Ok(browser) => {
+            let mut command = node(repository, &browser)?;
+            run_command(command.arg("picture.mjs").arg(repository.root().join(picture)))
+        }
+        Err(missing) => {
+            println!("{picture} was not drawn: {missing}");
+            Ok(())
+        }
+    }
+}
+
+/// Prepares a command of Node that drives a browser.
+fn node(repository: &Repository, browser: &Path) -> Result<Command, Failure> {
     install(repository)?;
     let brigade = interop::build(repository)?;
     let mut command = Command::new("node");
+    command.current_dir(repository.root().join(COPY)).stdin(Stdio::null());
+    command.env("BRIGADE_BINARY", brigade).env("CHROMIUM", browser);
+    Ok(command)
+}
+
+fn drive(repository: &Repository, browser: &Path, arguments: &WebArguments) -> Result<(), Failure> {
+    let mut command = node(repository, browser)?;
     command.args(["--test", "--test-reporter=spec"]);
     command.args(arguments.only.iter().map(|only| format!("--test-name-pattern={only}")));
-    command.arg("page.test.mjs").current_dir(repository.root().join(COPY)).stdin(Stdio::null());
-    command.env("BRIGADE_BINARY", brigade).env("CHROMIUM", browser);
+    command.arg("page.test.mjs");
     if let Some(folder) = &arguments.screenshots {
         fs::create_dir_all(folder).map_err(Failure::at(folder))?;
         let folder = fs::canonicalize(folder).map_err(Failure::at(folder))?;

@@ -48,6 +48,15 @@ impl Caller {
         }
     }
 
+    /// Returns the name for people: the agent, or `you` at the command line.
+    pub fn for_people(&self) -> String {
+        match self {
+            Caller::CommandLine => "you".to_owned(),
+            Caller::Agent(name) => name.clone(),
+            Caller::Program(_) | Caller::Unknown(_) => self.as_record(),
+        }
+    }
+
     /// Parses the word of a record. Older records have none; they came from the command line.
     pub fn from_record(word: Option<&str>) -> Caller {
         match word {

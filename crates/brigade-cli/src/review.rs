@@ -19,7 +19,7 @@ use std::io;
 use std::time::Duration;
 
 use brigade::{
-    CancelToken, Error, ErrorKind, Exit, TypedKeys, discard_typed, read_typed_keys, stop_until_continued,
+    CancelToken, Error, ErrorKind, Exit, StopEvent, StopSignals, TypedKeys, discard_typed, read_typed_keys,
 };
 
 use crate::output::Output;
@@ -61,8 +61,9 @@ fn show(session: &Session<'_>, terminal: Terminal, output: &mut Output<'_, '_>) 
     let mut desk = Desk::new(workspace, output.words().clone(), surroundings.clock.clone(), offset);
     let mut model = Model::new(size_of(terminal), desk.now(), output.colour(), &target);
     let first = desk.waiting();
+    let stops = StopSignals::receive().map_err(|error| broken(&error))?;
     let screen = Screen::enter(output.screen(), model.size).map_err(|error| broken(&error))?;
-    let mut review = Review { desk: &mut desk, model: &mut model, screen, terminal, cancel };
+    let mut review = Review { desk: &mut desk, model: &mut model, screen, stops, terminal, cancel };
     let ended = review.run(first);
     drop(review);
     desk.finish_run();
@@ -93,6 +94,7 @@ struct Review<'r, 'o> {
     desk: &'r mut Desk,
     model: &'r mut Model,
     screen: Screen<'o>,
+    stops: StopSignals,
     terminal: Terminal,
     cancel: CancelToken,
 }
@@ -120,7 +122,7 @@ impl Review<'_, '_> {
                     return Ok(());
                 }
             }
-            must_draw |= self.look();
+            must_draw |= self.follow_stops() | self.look();
             if (must_draw || looks % LOOKS_PER_DRAWING == 0) && self.draw()? {
                 reader.forget();
             }
@@ -169,10 +171,26 @@ impl Review<'_, '_> {
     /// Gives the terminal back until this process is continued.
     fn stop(&mut self) {
         self.screen.leave();
-        stop_until_continued();
+        self.stops.stop();
+        self.take_over();
+    }
+
+    /// Takes the terminal over again, however it was left.
+    fn take_over(&mut self) {
+        self.screen.leave();
         // A terminal that is gone is noticed when it is read.
         let _ = self.screen.resume();
         discard_typed();
+    }
+
+    /// Follows a stop by another process. Returns whether there was one.
+    fn follow_stops(&mut self) -> bool {
+        match self.stops.take() {
+            Some(StopEvent::Stop) => self.stop(),
+            Some(StopEvent::Continued) => self.take_over(),
+            None => return false,
+        }
+        true
     }
 
     /// Draws the screen. A key that was typed before a question was drawn does not answer it: such keys are discarded.

@@ -96,6 +96,18 @@ fn is_blank(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{2800}' | '\u{1d159}')
 }
 
+/// Returns whether nothing of the text is drawn: it is empty, or has only blanks, control and invisible characters.
+///
+/// ```
+/// use brigade_core::text::shows_nothing;
+///
+/// assert!(shows_nothing(" \u{200b}\u{2800}\n"));
+/// assert!(!shows_nothing(" no "));
+/// ```
+pub fn shows_nothing(text: &str) -> bool {
+    text.chars().all(|c| c == ' ' || acts(c, AllowedControls::OnlySpaces))
+}
+
 /// Collapses each run of whitespace to one space, trims, and truncates to at most `limit` characters.
 ///
 /// A longer text keeps its first `limit - 3` characters, without trailing whitespace, followed by `...`. With a `limit`

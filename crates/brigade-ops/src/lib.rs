@@ -156,7 +156,7 @@ pub use views::parts::{ReviewDifference, ReviewPart, visible_word};
 pub use views::pending::WaitingGroup;
 pub use views::things::NamedThing;
 pub use views::who as caller_name;
-pub use web_logins::WebLogins;
+pub use web_logins::{WebLogin, WebLogins};
 #[cfg(not(feature = "team"))]
 pub use without_team::joined_store;
 pub use work::brief::brief;

@@ -88,6 +88,16 @@ impl Runs {
         })
     }
 
+    /// Returns the ids of the newest runs, and how they ended. Reads little more.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn newest(&self, limit: usize) -> Result<Vec<(String, RunStatus)>, Error> {
+        let list = self.context.queue().read()?.receipts(limit)?;
+        let run = |stored: &StoredReceipt| (stored.receipt.id().to_owned(), stored.receipt.status().clone());
+        Ok(list.receipts.iter().map(run).collect())
+    }
+
     /// Shows one receipt.
     ///
     /// # Errors

@@ -53,10 +53,7 @@ pub fn arguments_line(args: &Json) -> String {
 
 /// Returns the name of a caller for people: the agent, or `you` at the command line.
 pub fn who(caller: &Caller) -> String {
-    match caller {
-        Caller::CommandLine => "you".to_owned(),
-        caller => caller.agent().map_or_else(|| caller.as_record(), str::to_owned),
-    }
+    caller.for_people()
 }
 
 /// Returns who or which rule approved, for people.

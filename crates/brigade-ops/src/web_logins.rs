@@ -44,6 +44,17 @@ pub struct WebLogins {
     context: Arc<WorkspaceContext>,
 }
 
+/// A token that logs in at the page that is served.
+#[derive(Clone, Debug)]
+pub struct WebLogin {
+    /// The address of the page.
+    pub url: String,
+    /// The process of its server.
+    pub pid: u32,
+    /// The token.
+    pub token: Token,
+}
+
 /// The content of the file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct OpenTokens {
@@ -93,17 +104,18 @@ impl WebLogins {
         begun.map(|(_, token)| token)
     }
 
-    /// Makes another token for the page that is served, and returns the address of the page with it.
+    /// Makes another token for the page that is served.
     ///
     /// # Errors
     /// Fails if no page is served, inside a run, and on file errors.
-    pub fn another(&self) -> Result<(String, Token), Error> {
+    pub fn another(&self) -> Result<WebLogin, Error> {
         self.context.require_outside_run()?;
-        let server = self.read().server.parse::<ProcessIdentity>();
-        if !server.is_ok_and(|server| server.is_alive()) {
+        let server = self.read().server.parse::<ProcessIdentity>().ok();
+        let Some(server) = server.filter(ProcessIdentity::is_alive) else {
             return Err(Error::new(ErrorKind::NotFound, "no page of this workspace is served"));
-        }
-        self.add(|_| {})
+        };
+        let (url, token) = self.add(|_| {})?;
+        Ok(WebLogin { url, pid: server.pid(), token })
     }
 
     /// Uses a token up. Returns whether it was one of this page that was not used and is not too old.

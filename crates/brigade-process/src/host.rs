@@ -64,6 +64,21 @@ pub fn local_offset_minutes(unix_seconds: i64) -> i32 {
     found.and_then(|offset| i32::try_from(offset / 60).ok()).unwrap_or_default()
 }
 
+/// Returns the name of the account of this process, as the system knows it.
+pub fn account_name() -> Option<String> {
+    const MAX_BYTES: usize = 16 << 10;
+    let mut text = vec![0; MAX_BYTES];
+    let mut found = std::ptr::null_mut();
+    // SAFETY: `passwd` is plain data, for which all zeroes is a value; all pointers are to locals that outlive the
+    // calls; `pw_name` is a string in `text`, if the account is found.
+    unsafe {
+        let mut account: libc::passwd = std::mem::zeroed();
+        let code = libc::getpwuid_r(libc::geteuid(), &mut account, text.as_mut_ptr(), text.len(), &mut found);
+        let name = (code == 0 && !found.is_null()).then(|| std::ffi::CStr::from_ptr(account.pw_name));
+        name.and_then(|name| name.to_str().ok()).map(str::to_owned)
+    }
+}
+
 /// Returns the limit of core files that this process was started with.
 pub(crate) fn core_limit() -> libc::rlimit {
     static FIRST: std::sync::OnceLock<libc::rlimit> = std::sync::OnceLock::new();

@@ -72,6 +72,7 @@ mod background;
 mod gate;
 mod log_writer;
 mod piped;
+mod stopping;
 mod typed;
 // What a run may do.
 mod own_programs;
@@ -81,8 +82,8 @@ pub use ancestry::is_inside_run;
 pub use background::{DetachedProcess, ExitLine, TreeEnd, kill_detached, kill_tree, spawn_detached};
 pub use cancel::{CancelSignal, CancelToken};
 pub use host::{
-    current_dir, current_program, is_sealed, leave_no_core_file, local_offset_minutes, random_bytes,
-    survive_file_size_limit, variables,
+    account_name, current_dir, current_program, is_sealed, leave_no_core_file, local_offset_minutes,
+    random_bytes, survive_file_size_limit, variables,
 };
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
 pub use listening::{OwnSocket, PeerAddress, listener_of};
@@ -103,6 +104,5 @@ pub use sandbox::{
     json_files_in, project_of, shared_git, system_read_paths, without_links, without_links_below,
 };
 pub use spec::{Input, Limits, Program, Spec};
-pub use typed::{
-    TypedKeys, TypedLine, discard_typed, read_typed_keys, read_typed_line, stop_until_continued,
-};
+pub use stopping::{StopEvent, StopSignals};
+pub use typed::{TypedKeys, TypedLine, discard_typed, read_typed_keys, read_typed_line};

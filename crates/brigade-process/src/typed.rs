@@ -122,11 +122,6 @@ pub fn discard_typed() {
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
-/// Stops the process group of this process, as Ctrl-Z does, until it is continued.
-pub fn stop_until_continued() {
-    let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
-}
-
 fn text(line: &[u8]) -> String {
     String::from_utf8_lossy(line).trim_end_matches('\r').to_owned()
 }

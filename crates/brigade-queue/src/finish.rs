@@ -103,7 +103,7 @@ pub(crate) fn kept_outcome(stored: &StoredCall, host: &dyn Host) -> Option<Outco
 /// Lists the stored calls whose runner is gone.
 pub(crate) fn abandoned(snapshot: &dyn Snapshot, host: &dyn Host) -> Result<Vec<StoredCall>, QueueError> {
     let mut found = Vec::new();
-    let query = CallQuery::List { status: Some(&CallStatus::Running), order: Order::Oldest };
+    let query = CallQuery::List { status: Some(&CallStatus::Running), order: Order::Oldest, before: None };
     snapshot.each_call(&query, &mut |stored| {
         if is_abandoned(&stored, host) {
             found.push(stored);

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-use brigade_call::{Call, CallStatus, Receipt, RunStatus};
-use brigade_core::IdPrefix;
+use brigade_call::{Call, CallStatus, Caller, Receipt, RunStatus};
+use brigade_core::{IdPrefix, Timestamp};
 
 use crate::store::{Detail, ReceiptQuery, receipt_name};
 use crate::{BadReceipt, Calls, Chain, FoundCall, QueueError, View};
@@ -55,8 +55,14 @@ pub struct RunFilter {
     pub status: Option<RunStatus>,
     /// Only runs of this tool.
     pub tool: Option<String>,
+    /// Only runs for this agent; `you` for the command line.
+    pub agent: Option<String>,
+    /// Only runs that started at this time or later.
+    pub since: Option<Timestamp>,
     /// At most this many, the newest.
     pub limit: Option<usize>,
+    /// At most this many are searched for one page. The next page continues there.
+    pub searched: Option<usize>,
     /// Only runs after this one in the list, which are older. For the next page.
     pub before: Option<IdPrefix>,
 }
@@ -70,6 +76,8 @@ pub struct ListedRun {
     pub status: RunStatus,
     /// Its tool.
     pub tool_id: String,
+    caller: Caller,
+    started_at: Option<Timestamp>,
     sort_key: String,
     stored_id: String,
 }
@@ -80,6 +88,8 @@ impl ListedRun {
             id: receipt.id().to_owned(),
             status: receipt.status().clone(),
             tool_id: receipt.tool_id().to_owned(),
+            caller: Caller::from_record(receipt.caller.as_deref()),
+            started_at: receipt.started_at(),
             sort_key: receipt.sort_key(),
             stored_id: stored_id.to_owned(),
         }
@@ -112,28 +122,43 @@ impl View<'_> {
     /// Fails if the store fails.
     pub fn list_runs(&self, filter: &RunFilter, before: Option<&str>) -> Result<RunPage, QueueError> {
         let limit = filter.limit.unwrap_or(usize::MAX);
+        let is_too_old = |run: &ListedRun| {
+            filter.since.is_some_and(|since| run.started_at.is_some_and(|started| started < since))
+        };
         let fits = |run: &&ListedRun| {
             filter.status.as_ref().is_none_or(|status| run.status == *status)
                 && filter.tool.as_ref().is_none_or(|tool| run.tool_id == *tool)
+                && filter.agent.as_ref().is_none_or(|agent| run.caller.for_people() == *agent)
+                && !is_too_old(run)
         };
-        // The position of the first run of the page.
-        let start = |runs: &[ListedRun]| match before {
-            Some(before) => runs.iter().position(|run| run.id == *before).map_or(runs.len(), |at| at + 1),
-            None => 0,
+        // The runs that the page is searched in.
+        let window = |runs: &[ListedRun]| {
+            let start = match before {
+                Some(before) => runs.iter().position(|run| run.id == *before).map_or(runs.len(), |at| at + 1),
+                None => 0,
+            };
+            start..filter.searched.map_or(runs.len(), |most| runs.len().min(start.saturating_add(most)))
         };
         // One more than requested, to know whether there are older ones.
         let mut wanted = limit.saturating_add(1);
-        let (listed, bad) = loop {
+        let (listed, bad, is_all) = loop {
             let (listed, bad) = listed_runs(self, wanted)?;
+            let window = window(&listed);
             let is_all = wanted == usize::MAX || listed.len() < wanted;
-            if is_all || limit < listed[start(&listed)..].iter().filter(fits).count() {
-                break (listed, bad);
+            let is_over = window.end < listed.len() || listed.last().is_some_and(is_too_old);
+            if is_all || is_over || limit < listed[window].iter().filter(fits).count() {
+                break (listed, bad, is_all);
             }
             wanted = wanted.saturating_mul(4);
         };
-        let mut fitting = listed[start(&listed)..].iter().filter(fits);
+        let window = window(&listed);
+        let is_searched_only = window.end < listed.len() || !is_all;
+        let mut fitting = listed[window.clone()].iter().filter(fits);
         let runs: Vec<ListedRun> = fitting.by_ref().take(limit).cloned().collect();
-        let last = runs.last().filter(|_| fitting.next().is_some());
+        let last = match fitting.next() {
+            Some(_) => runs.last(),
+            None => listed[window].last().filter(|last| is_searched_only && !is_too_old(last)),
+        };
         let next_before = last.map(|run| run.id.clone());
         Ok(RunPage { runs, latest: listed.first().cloned(), next_before, errors: bad })
     }

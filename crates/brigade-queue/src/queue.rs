@@ -185,12 +185,24 @@ impl View<'_> {
     /// calls with one status oldest first.
     pub fn for_each_call(&self, which: &Calls, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
         let order = if *which == Calls::All { Order::Queued } else { Order::Oldest };
-        self.hand_out(which, order, found)
+        self.hand_out(which, order, None, found)
     }
 
     /// Like [`View::for_each_call`], but the latest queued first.
     pub fn for_each_newest(&self, which: &Calls, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
-        self.hand_out(which, Order::Newest, found)
+        self.hand_out(which, Order::Newest, None, found)
+    }
+
+    /// Like [`View::for_each_newest`], but only calls that were queued before the one with this sequence.
+    pub fn for_each_before(
+        &self,
+        which: &Calls,
+        sequence: u64,
+        found: &mut FoundCall<'_>,
+    ) -> Result<(), QueueError> {
+        self.hand_out(which, Order::Newest, Some(sequence), &mut |stored| {
+            if stored.sequence < sequence { found(stored) } else { ControlFlow::Continue(()) }
+        })
     }
 
     /// Calls `found` with the current view of each call of a query until it breaks.
@@ -210,10 +222,16 @@ impl View<'_> {
         trouble.map_or(Ok(()), Err)
     }
 
-    fn hand_out(&self, which: &Calls, order: Order, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
+    fn hand_out(
+        &self,
+        which: &Calls,
+        order: Order,
+        before: Option<u64>,
+        found: &mut FoundCall<'_>,
+    ) -> Result<(), QueueError> {
         let snapshot = self.snapshot();
         let Calls::Of(status) = which else {
-            return self.each_as_it_stands(&CallQuery::List { status: None, order }, found);
+            return self.each_as_it_stands(&CallQuery::List { status: None, order, before }, found);
         };
         let key = |stored: &StoredCall| match order {
             Order::Queued => (0, stored.sequence),
@@ -228,7 +246,7 @@ impl View<'_> {
         moved.sort_by_key(key);
         let mut moved = moved.into_iter().peekable();
         let mut is_over = false;
-        snapshot.each_call(&CallQuery::List { status: Some(status), order }, &mut |stored| {
+        snapshot.each_call(&CallQuery::List { status: Some(status), order, before }, &mut |stored| {
             if is_abandoned(&stored, &*self.host) {
                 return ControlFlow::Continue(());
             }

@@ -212,6 +212,8 @@ pub enum CallQuery<'a> {
         status: Option<&'a CallStatus>,
         /// The order.
         order: Order,
+        /// Calls from this sequence on may be left out, so that older ones are found at once.
+        before: Option<u64>,
     },
     /// All calls in queue order, for a list as long as the history that only shows them.
     Shown,
@@ -246,7 +248,7 @@ pub enum ReceiptQuery<'a> {
 pub enum Detail {
     /// None.
     Status,
-    /// The members for a list: the tool and the times.
+    /// The members for a list: the tool, the times and who asked.
     Listed,
     /// The members for a diagnosis: how the run failed, its arguments, and where its logs are.
     Diagnosed,
@@ -266,7 +268,7 @@ impl Detail {
     pub(crate) fn members(self) -> &'static [&'static str] {
         match self {
             Detail::Status => &[],
-            Detail::Listed => &["tool_id", "started_at", "completed_at"],
+            Detail::Listed => &["tool_id", "started_at", "completed_at", "caller"],
             Detail::Diagnosed => &[
                 "tool_id",
                 "family",
@@ -400,7 +402,7 @@ pub trait Snapshot: Send + Sync {
     fn recent(&self, since: i64, question: &mut dyn FnMut(&mut RecentCalls)) -> Result<(), QueueError> {
         let mut recent = RecentCalls::default();
         recent.forget_before(since);
-        self.calls(&CallQuery::List { status: None, order: Order::Queued }, &mut |record| {
+        self.calls(&CallQuery::List { status: None, order: Order::Queued, before: None }, &mut |record| {
             if let Some(stored) = record.into_stored() {
                 recent.note_stored(&stored);
             }

@@ -227,8 +227,8 @@ impl Snapshot for TeamSnapshot {
         match *query {
             CallQuery::Id(id) => self.each("c.id = $2", id.as_str(), Order::Queued, &mut found)?,
             CallQuery::Shown => self.each("$2 = ''", "", Order::Queued, &mut found)?,
-            CallQuery::List { status: None, order } => self.each("$2 = ''", "", order, &mut found)?,
-            CallQuery::List { status: Some(status), order } => {
+            CallQuery::List { status: None, order, .. } => self.each("$2 = ''", "", order, &mut found)?,
+            CallQuery::List { status: Some(status), order, .. } => {
                 // A call that is stored as approved may be pending here, because its approvals do not count.
                 let condition = "(c.status = $2 OR $2 = 'pending' AND c.status IN ('approved', 'waiting', \
                                  'resume-pending'))";

@@ -1,7 +1,7 @@
 // Shows one view at a time, and keeps it up to date.
 
 import { Refusal, begin, listen, read } from "./api.js";
-import { h, head, shown, when } from "./dom.js";
+import { h, head, isBlank, plain, shown, when } from "./dom.js";
 import { callView, historyView, runView, runsView } from "./history.js";
 import { boardView, kitchenView } from "./kitchen.js";
 import { agentsView, issuesView, serversView, verifyView } from "./machine.js";
@@ -67,7 +67,7 @@ async function show({ isNew }) {
   }
   if (signal.aborted) return;
   current.data = data;
-  document.title = `${waitingCount ? `(${waitingCount}) ` : ""}${view.title} · Brigade`;
+  title();
   draw(nodes, isNew && !isSame);
 }
 
@@ -134,8 +134,8 @@ export function ask({ title, body, field, yes, whole, act, failed }) {
       event.preventDefault();
       if (ok.disabled) return;
       const text = input?.value.trim() ?? "";
-      if (field?.required && !text) {
-        trouble.textContent = "A reason is needed.";
+      if (field?.required && isBlank(text)) {
+        trouble.textContent = `${field.label}: a text is needed.`;
         input.focus();
         return;
       }
@@ -169,7 +169,7 @@ export function ask({ title, body, field, yes, whole, act, failed }) {
 /** Says something to people who do not see the page. */
 export function announce(text) {
   live.textContent = "";
-  setTimeout(() => { live.textContent = text; }, 50);
+  setTimeout(() => { live.textContent = plain(text); }, 50);
 }
 
 // Keys.
@@ -211,10 +211,15 @@ document.addEventListener("keydown", (event) => {
 let waitingCount = 0;
 let known;
 
-async function count() {
-  const waiting = items(await read("/api/waiting"));
+function title() {
+  document.title = `${waitingCount ? `(${waitingCount}) ` : ""}${plain(current.view.title)} · Brigade`;
+}
+
+/** Counts what waits. The view of what waits has just read it. */
+async function count(found) {
+  const waiting = found ?? items(await read("/api/waiting"));
   waitingCount = waiting.length;
-  document.title = document.title.replace(/^(\(\d+\) )?/, waitingCount ? `(${waitingCount}) ` : "");
+  title();
   const badge = document.getElementById("waiting-count");
   badge.textContent = waitingCount ? String(waitingCount) : "";
   const fresh = known ? waiting.filter((item) => !known.has(item.ids[0])) : [];
@@ -222,7 +227,7 @@ async function count() {
   if (fresh.length === 0) return;
   const text = fresh.length === 1 ? `${fresh[0].subject} waits for you` : `${fresh.length} things wait for you`;
   announce(text);
-  if (document.hidden && wantsNotes()) new Notification("Brigade", { body: text, tag: "brigade" });
+  if (document.hidden && wantsNotes()) new Notification("Brigade", { body: plain(text), tag: "brigade" });
 }
 
 function wantsNotes() {
@@ -242,20 +247,27 @@ notify.addEventListener("click", async () => {
   drawNotify();
 });
 
-// Changes come in bursts, and a burst is drawn once.
+// A change is drawn at once. What changes meanwhile is drawn together afterwards.
 
-let soon;
+const WAITING = ["hello", "call", "checkpoint", "decision"];
+let changed = new Set();
+let isDrawing = false;
 
-function told(kind) {
-  if (soon) return void soon.add(kind);
-  soon = new Set([kind]);
-  setTimeout(() => {
-    const kinds = soon;
-    soon = undefined;
+async function told(kind) {
+  changed.add(kind);
+  if (isDrawing) return;
+  isDrawing = true;
+  while (changed.size > 0) {
+    const kinds = changed;
+    changed = new Set();
     const topics = current.view?.topics ?? [];
-    if (kinds.has("hello") || topics.some((topic) => kinds.has(topic))) refresh();
-    count().catch(() => {});
-  }, 20);
+    const isShown = kinds.has("hello") || topics.some((topic) => kinds.has(topic));
+    const isCounted = WAITING.some((each) => kinds.has(each));
+    const drawing = isShown && refresh();
+    if (isShown && current.view === waitingView) await drawing.then(() => count(current.data?.waiting)).catch(() => {});
+    else await Promise.all([drawing, isCounted && count().catch(() => {})]);
+  }
+  isDrawing = false;
 }
 
 function linked(isLinked) {
@@ -279,5 +291,6 @@ setInterval(() => {
 
 await begin();
 drawNotify();
-await Promise.all([show({ isNew: false }), count().catch(() => {})]);
+await show({ isNew: false });
+await count(current.view === waitingView ? current.data?.waiting : undefined).catch(() => {});
 listen(told, linked);

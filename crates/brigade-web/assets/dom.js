@@ -1,14 +1,50 @@
-// Builds elements. Text from elsewhere becomes text nodes, never markup.
+// Builds elements. All text goes through here: it becomes text nodes, never markup, and what is invisible is visible.
 
 const SVG = "http://www.w3.org/2000/svg";
+
+// Control characters, those that change the direction of text, and those that show nothing.
+const UNSEEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{13430}-\u{1343f}\u{1d159}\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
+
+/** Attributes that are read aloud or shown. */
+const READ = ["aria-label", "title", "placeholder", "alt"];
+
+function code(character) {
+  return `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
+/** Returns a text for places without elements, such as titles, with invisible characters made visible. */
+export function plain(text) {
+  return String(text).replace(UNSEEN, (character) => `‹${code(character)}›`);
+}
+
+/** Returns whether nothing of a text is drawn. */
+export function isBlank(text) {
+  return text.replace(UNSEEN, "").trim() === "";
+}
+
+/** Returns the nodes of a text. */
+function nodes(text) {
+  const parts = [];
+  let end = 0;
+  for (const match of text.matchAll(UNSEEN)) {
+    parts.push(text.slice(end, match.index), h("span", { class: "unseen-character" }, code(match[0])));
+    end = match.index + match[0].length;
+  }
+  parts.push(text.slice(end));
+  return parts.filter((part) => part !== "");
+}
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value === true ? "" : value);
+    else element.setAttribute(name, value === true ? "" : READ.includes(name) ? plain(value) : value);
   }
-  element.append(...children.flat(3).filter((child) => child !== undefined && child !== null && child !== false));
+  // These elements have only text.
+  const isText = element.namespaceURI === SVG || element.localName === "option" || element.localName === "title";
+  const node = (child) => (child instanceof Node ? child : isText ? plain(child) : nodes(String(child)));
+  element.append(...children.flat(3).filter((child) => child !== undefined && child !== null && child !== false).flatMap(node));
   return element;
 }
 
@@ -22,22 +58,9 @@ export function s(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-// Control characters, those that change the direction of text, and those that show nothing.
-const UNSEEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{13430}-\u{1343f}\u{1d159}\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
-
-/** Shows a text, with invisible characters made visible. */
+/** Writes a value as text: texts as they are, everything else as JSON. */
 export function shown(value) {
-  const text = typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
-  const parts = [];
-  let end = 0;
-  for (const match of text.matchAll(UNSEEN)) {
-    const code = match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-    parts.push(text.slice(end, match.index), h("span", { class: "unseen-character" }, `U+${code}`));
-    end = match.index + match[0].length;
-  }
-  parts.push(text.slice(end));
-  return parts.filter((part) => part !== "");
+  return typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
 }
 
 /** Names who asked for a call. */
@@ -93,9 +116,9 @@ export function tone(word) {
   return found ? found[0] : "plain";
 }
 
-/** Shows a state. */
-export function chip(word, as = word) {
-  return h("span", { class: "chip", "data-state": tone(as) }, shown(word));
+/** Shows a word with the accent of a state. */
+export function chip(word, state = word) {
+  return h("span", { class: "chip", "data-state": tone(state) }, shown(word));
 }
 
 /** Makes a table. A column is a heading, or a heading with `number`. */

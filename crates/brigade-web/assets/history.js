@@ -51,7 +51,7 @@ export const historyView = {
       filters("history", select("status", "Status", STATUSES, query.get("status") ?? ""),
         input("tool", "Tool", query.get("tool")), input("agent", "Agent", query.get("agent"))),
       rows.length ? table("Calls", ["Status", "Tool", "Arguments", "Asked by", "When"], rows)
-        : empty("No call fits", total ? "Widen the filter to see more." : "Every call that was ever asked for is kept here, with what was decided.",
+        : empty("No call fits", doc.next_before ? "None of the newest calls does. Older ones may." : total ? "Widen the filter to see more." : "Every call that was ever asked for is kept here, with what was decided.",
           total ? undefined : "brigade tools call queue TOOL"),
       older("history", query, doc.next_before)];
   },
@@ -82,8 +82,10 @@ export const runsView = {
       duration(run.duration_seconds), when(run.started_at)]);
     const statuses = ["", ...Object.keys(doc.counts)];
     return [head("Runs", h("span", { class: "count" }, `${doc.run_count} runs`)),
-      filters("runs", select("status", "Status", statuses, query.get("status") ?? ""), input("tool", "Tool", query.get("tool"))),
+      filters("runs", select("status", "Status", statuses, query.get("status") ?? ""), input("tool", "Tool", query.get("tool")),
+        input("agent", "Agent", query.get("agent"))),
       rows.length ? table("Runs", ["Status", "Tool", "Output", { name: "Time", number: true }, "When"], rows)
+        : doc.run_count > 0 ? empty("No run fits", doc.next_before ? "None of the newest runs does. Older ones may." : "Widen the filter to see more.")
         : empty("Nothing ran", "A call runs after it was approved, and leaves a receipt here.", "brigade tools call run --next"),
       doc.errors.length > 0 && section("Receipts that cannot be read",
         h("ul", { class: "lines" }, doc.errors.map((error) => h("li", {}, shown(error.error ?? error))))),

@@ -41,6 +41,7 @@ export const boardView = {
   topics: ["task", "runner", "decision"],
   load: ([name], signal) => read(at("/api/kitchen", name), signal),
   draw({ status, cost, receipts }) {
+    const waves = Map.groupBy(status.tasks, (row) => row.wave);
     const columns = COLUMNS.map(([title, states]) => [title, status.tasks.filter((task) => states.includes(task.status))]);
     return [head(status.feature_name, h("a", { href: "#/kitchen" }, "All PRDs")),
       h("p", { class: "note" }, status.running ? chip("running") : chip("no service", "plain"), " ",
@@ -49,6 +50,9 @@ export const boardView = {
       status.attention_reason && h("div", { class: "notice", "data-state": "waiting" }, h("p", { class: "notice-title" }, "It needs you"), h("p", {}, shown(status.attention_reason))),
       status.decisions.length > 0 && section("Decisions", h("ul", { class: "lines" }, status.decisions.map((decision) =>
         h("li", {}, h("a", { href: `#/waiting/${encodeURIComponent(decision.id)}` }, shown(decision.kind)), " ", shown(decision.context))))),
+      waves.size > 1 && section("Waves", h("p", { class: "note" }, "A wave depends only on the waves before it."),
+        h("ol", { class: "waves" }, [...waves].sort(([left], [right]) => left - right).map(([wave, tasks]) =>
+          h("li", {}, h("span", { class: "wave-name" }, `Wave ${wave}`), tasks.map((row) => chip(row.id, row.status)))))),
       h("div", { class: "board", role: "group", "aria-label": "Tasks by state" }, columns.map(([title, tasks]) => h("section", { class: "column" },
         h("h2", {}, title, " ", h("span", { class: "count" }, String(tasks.length))),
         tasks.length ? h("ul", {}, tasks.map(task)) : h("p", { class: "note" }, "none")))),
@@ -66,7 +70,7 @@ function task(row) {
   return h("li", { class: "task" },
     h("p", {}, chip(row.status), row.escalated && chip("escalated", "held")),
     h("h3", {}, shown(row.title)),
-    h("p", { class: "note" }, h("span", { class: "mono" }, shown(row.id)), " · ", shown(row.tier), " · ",
+    h("p", { class: "note" }, h("span", { class: "mono" }, shown(row.id)), " · ", shown(row.tier), ` · wave ${row.wave} · `,
       `${row.attempts} ${row.attempts === 1 ? "attempt" : "attempts"}`,
       row.elapsed ? ` · ${duration(row.elapsed)}` : "", row.cost_usd ? ` · ${dollars(row.cost_usd)}` : ""),
     row.last_error && h("p", { class: "warn" }, shown(row.last_error)),

@@ -3,13 +3,17 @@
 import { read } from "./api.js";
 import { chip, empty, h, head, section, shown, table, when } from "./dom.js";
 
+function size(bytes) {
+  return bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KiB` : `${Math.round(bytes / 1048576)} MiB`;
+}
+
 export const agentsView = {
   title: "Agents",
   topics: [],
   load: (_, signal) => read("/api/agents", signal),
   draw(doc) {
     const limits = (agent) => Object.entries(agent.limits).filter(([, value]) => value !== null && value !== undefined)
-      .map(([name, value]) => h("li", {}, `${name.replaceAll("_", " ")}: `, shown(typeof value === "object" ? JSON.stringify(value) : String(value))));
+      .map(([name, value]) => h("li", {}, `${name.replaceAll("_", " ")}: `, name.endsWith("_bytes") ? size(value) : shown(value)));
     const card = (agent) => h("li", { class: "card" }, h("h2", {}, shown(agent.name)),
       h("p", {}, agent.has_token ? chip("has a token", "ok") : chip("no token", "plain"),
         chip(agent.confirm === "none" ? "you decide" : `its client asks, up to ${agent.confirm_risk} risk`, agent.confirm === "none" ? "plain" : "held")),

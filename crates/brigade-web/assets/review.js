@@ -5,11 +5,8 @@ import { asker, chip, duration, empty, fold, h, head, section, shown, table, whe
 import { announce, ask, go, refresh } from "./app.js";
 
 const CALL = "call";
+const LOOKS_ONLY = "You may look here and not decide: the page is served with --no-review, or your role in the team does not allow it.";
 const RISKS = ["critical", "high", "medium", "low"];
-
-function kindOf(item) {
-  return item.kind === "approval" || item.kind === "plan" ? CALL : item.kind;
-}
 
 function pathOf(kind) {
   if (kind === CALL) return "/api/calls";
@@ -24,21 +21,30 @@ export function items(waiting) {
     rank(left) - rank(right) || String(left.created_at).localeCompare(String(right.created_at)));
 }
 
+/** Reads one thing, or why it cannot be shown. */
+async function one(id, signal) {
+  const kind = id.startsWith("call-") ? CALL : "decision";
+  try {
+    return { kind, thing: await read(at(pathOf(kind), id), signal) };
+  } catch (error) {
+    if (error instanceof Refusal) return { kind, error };
+    throw error;
+  }
+}
+
+/** What was shown last, which is most often shown again. */
+let last;
+
 export const waitingView = {
   title: "Waiting",
   topics: ["call", "checkpoint", "decision"],
   async load([id], signal) {
-    const waiting = items(await read("/api/waiting", signal));
-    const chosen = id ?? waiting[0]?.ids[0];
-    if (!chosen) return { waiting };
-    const item = waiting.find((item) => item.ids[0] === chosen);
-    const kind = item ? kindOf(item) : chosen.startsWith("call") ? CALL : "decision";
-    try {
-      return { waiting, chosen, kind, thing: await read(at(pathOf(kind), chosen), signal) };
-    } catch (error) {
-      if (error instanceof Refusal) return { waiting, chosen, error };
-      throw error;
-    }
+    const likely = id ?? last;
+    const [found, shownAgain] = await Promise.all([read("/api/waiting", signal), likely && one(likely, signal)]);
+    const waiting = items(found);
+    last = id ?? waiting[0]?.ids[0];
+    if (!last) return { waiting };
+    return { waiting, chosen: last, ...(last === likely ? shownAgain : await one(last, signal)) };
   },
   draw(data) {
     const count = data.waiting.length;
@@ -53,7 +59,7 @@ export const waitingView = {
   keys: {
     j: (data) => step(data, 1), ArrowDown: (data) => step(data, 1),
     k: (data) => step(data, -1), ArrowUp: (data) => step(data, -1),
-    a: (data) => press("approve"), r: (data) => press("reject"), h: (data) => press("hold"),
+    a: () => press("approve"), r: () => press("reject"), h: () => press("hold"),
   },
 };
 
@@ -213,7 +219,7 @@ function events(all) {
 function actions(doc) {
   const offered = (offer) => doc.offers.includes(offer) && may(offer);
   if (!["approve", "reject", "hold"].some((offer) => doc.offers.includes(offer))) return null;
-  if (!may("approve")) return h("p", { class: "actions note" }, "This page only shows, because of --no-review.");
+  if (!may("approve")) return h("p", { class: "actions note" }, LOOKS_ONLY);
   const id = doc.call.id;
   return h("div", { class: "actions" },
     h("button", { type: "button", class: "primary", "data-action": "approve", "data-key": "approve", "aria-keyshortcuts": "a",
@@ -320,7 +326,7 @@ function context({ checkpoint }) {
 }
 
 function answers(doc) {
-  if (!may("answer")) return h("p", { class: "actions note" }, "This page only shows, because of --no-review.");
+  if (!may("answer")) return h("p", { class: "actions note" }, LOOKS_ONLY);
   const choice = (text, index) => h("button", { type: "button", "data-action": `choice-${index + 1}`, "data-key": `choice-${index}`,
     onclick: () => answer(doc, { choice: text }, text) }, shown(text));
   return h("div", { class: "actions" },

@@ -13,6 +13,7 @@ use axum::http::header::{HeaderMap, HeaderValue, SET_COOKIE};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
+use brigade::Workspace;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -95,21 +96,25 @@ async fn wrong_token(page: &Page) -> Response {
 
 /// The session of a browser, and what it may do.
 #[derive(Serialize)]
-struct SessionReport<'a> {
-    csrf: &'a str,
-    member: &'static str,
+struct SessionReport {
+    csrf: String,
+    member: String,
     may: &'static [&'static str],
     target: String,
 }
 
 async fn session(State(page): Here, Extension(session): Extension<Session>) -> Response {
-    let may: &[&str] = match page.reviews {
-        Reviews::Allowed => &["approve", "reject", "hold", "answer"],
-        Reviews::LookOnly => &[],
+    let reviews = page.reviews;
+    let read = move |workspace: &Workspace| {
+        let reviewer = workspace.reviewer()?;
+        let may: &[&str] = match reviews {
+            Reviews::Allowed if reviewer.decides => &["approve", "reject", "hold", "answer"],
+            Reviews::Allowed | Reviews::LookOnly => &[],
+        };
+        let target = workspace.root().display().to_string();
+        Ok(SessionReport { csrf: session.csrf, member: reviewer.name, may, target })
     };
-    // Decisions on the page are those of the person at the command line.
-    let target = page.workspace.root().display().to_string();
-    answer::document(&SessionReport { csrf: &session.csrf, member: "you", may, target })
+    page.work(read, |report| answer::document(&report)).await
 }
 
 async fn event_stream(

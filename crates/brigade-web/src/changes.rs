@@ -1,6 +1,6 @@
 //! Finds what any process changed in the workspace.
 //!
-//! Looks at the marks of a few files twenty times a second. Only when one of them differs, reads what is open now, and
+//! Looks at the marks of a few files forty times a second. Only when one of them differs, reads what is open now, and
 //! compares it with what was open before.
 
 use std::collections::BTreeMap;
@@ -10,14 +10,13 @@ use std::time::Duration;
 use brigade::core::IdPrefix;
 use brigade::paths::{RUNS, RUNTIMES};
 use brigade::{
-    CallFilter, CallStatus, CancelToken, Error, RunFilter, RunSummary, RuntimeStatus, WaitingKind,
-    WaitingRow, Workspace,
+    CallFilter, CallStatus, CancelToken, Error, RunStatus, RuntimeStatus, WaitingKind, WaitingRow, Workspace,
 };
 
 use crate::events::{Change, ChangeKind, Events};
 
 /// How often files are looked at.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const LOOK_INTERVAL: Duration = Duration::from_millis(25);
 
 /// How many of the newest runs are compared.
 const RUNS_COMPARED: usize = 50;
@@ -36,37 +35,46 @@ pub(crate) fn follow(workspace: &Workspace, events: &Events, stop: &CancelToken)
     let (watch, daily) = (Watch { workspace }, workspace.daily());
     let mut marks = daily.marks(FILES);
     let mut known = OpenThings::new();
-    watch.update(&mut known);
+    watch.update(&mut known, |_, _| {});
     while !stop.wait(LOOK_INTERVAL) {
         let now = daily.marks(FILES);
         if now == marks {
             continue;
         }
         marks = now;
-        let before = known.clone();
-        watch.update(&mut known);
-        events.add(watch.changes(&before, &known));
+        watch.update(&mut known, |before, now| events.add(watch.changes(before, now)));
     }
 }
+
+/// A part of what is open: its kinds, and how it is read.
+type Part<'w> = (&'static [ChangeKind], fn(&Watch<'w>) -> Result<OpenThings, Error>);
 
 struct Watch<'w> {
     workspace: &'w Workspace,
 }
 
-impl Watch<'_> {
-    /// Reads everything that is open. What cannot be read stays as it was.
-    fn update(&self, known: &mut OpenThings) {
-        let mut read = |kinds: &[ChangeKind], found: Result<OpenThings, Error>| match found {
-            Ok(found) => {
-                known.retain(|(kind, _), _| !kinds.contains(kind));
-                known.extend(found);
-            }
-            Err(error) => tracing::debug!(%error, "changes cannot be read"),
-        };
-        read(&[ChangeKind::Call], self.calls());
-        read(&[ChangeKind::Run], self.runs());
-        read(&[ChangeKind::Checkpoint, ChangeKind::Decision], self.questions());
-        read(&[ChangeKind::Runner, ChangeKind::Task], self.work());
+impl<'w> Watch<'w> {
+    /// Reads everything that is open, first what people wait for. Tells of each part as soon as it is read. What cannot
+    /// be read stays as it was.
+    fn update(&self, known: &mut OpenThings, mut tell: impl FnMut(&OpenThings, &OpenThings)) {
+        let parts: [Part<'w>; 4] = [
+            (&[ChangeKind::Call], Watch::calls),
+            (&[ChangeKind::Checkpoint, ChangeKind::Decision], Watch::questions),
+            (&[ChangeKind::Run], Watch::runs),
+            (&[ChangeKind::Runner, ChangeKind::Task], Watch::work),
+        ];
+        for (kinds, read) in parts {
+            let now = match read(self) {
+                Ok(now) => now,
+                Err(error) => {
+                    tracing::debug!(%error, "changes cannot be read");
+                    continue;
+                }
+            };
+            let before = known.extract_if(.., |(kind, _), _| kinds.contains(kind)).collect();
+            tell(&before, &now);
+            known.extend(now);
+        }
     }
 
     /// Returns the open calls.
@@ -91,12 +99,10 @@ impl Watch<'_> {
     }
 
     fn runs(&self) -> Result<OpenThings, Error> {
-        let filter = RunFilter { limit: Some(RUNS_COMPARED), ..RunFilter::default() };
-        let list = self.workspace.runs().list(&filter)?;
-        let rows = (0..list.runs.len()).filter_map(|place| list.runs.get(place));
+        let newest = self.workspace.runs().newest(RUNS_COMPARED)?;
         let row =
-            |run: RunSummary| ((ChangeKind::Run, run.id().to_owned()), (run.status().as_str().to_owned(), 0));
-        Ok(rows.map(row).collect())
+            |(id, status): (String, RunStatus)| ((ChangeKind::Run, id), (status.as_str().to_owned(), 0));
+        Ok(newest.into_iter().map(row).collect())
     }
 
     /// Returns what waits and is not a call.

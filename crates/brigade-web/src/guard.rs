@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use crate::answer::refused;
 use crate::assets;
 use crate::logins::Session;
-use crate::page::{Page, Reviews};
+use crate::page::Page;
 
 /// The header that repeats the secret of the session.
 const CSRF: HeaderName = HeaderName::from_static("x-brigade-csrf");
@@ -58,9 +58,6 @@ pub(crate) async fn check(page: &Page, request: Request<Incoming>) -> Result<Req
         Some(session) if is_change && path != LOGIN => {
             if !only(headers, CSRF).is_some_and(|csrf| session.has_csrf(csrf)) {
                 return Err(refuse(StatusCode::FORBIDDEN, "X-Brigade-CSRF is not that of the session"));
-            }
-            if page.reviews == Reviews::LookOnly {
-                return Err(refuse(StatusCode::FORBIDDEN, "this page only shows, and takes no decisions"));
             }
         }
         None if path == "/" => return Err(Box::new(to_login())),

@@ -29,6 +29,7 @@ mod assets;
 mod changes;
 mod events;
 mod guard;
+mod heads;
 mod logins;
 mod page;
 mod server;

@@ -27,6 +27,7 @@ use tower_service::Service as _;
 use crate::address::{PublicOrigin, check_address};
 use crate::answer::{add_headers, refused, refused_as};
 use crate::events::Events;
+use crate::heads::WithHeaders;
 use crate::page::{DescribeError, Limits, Page, Reviews};
 use crate::site::Site;
 use crate::{api, changes, guard};
@@ -203,7 +204,7 @@ async fn serve(page: Arc<Page>, router: Router, stream: TcpStream, peer: SocketA
         .timer(TokioTimer::new())
         .header_read_timeout(request_time)
         .max_buf_size(MAX_HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), answers);
+        .serve_connection(TokioIo::new(WithHeaders::new(stream)), answers);
     if let Err(error) = pin!(connection).await {
         tracing::debug!(%error, "a connection ended early");
     }

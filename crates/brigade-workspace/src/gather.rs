@@ -8,6 +8,7 @@ use brigade_call::{
     ArgsProblem, Call, CallSession, Caller, MissingTool, Plan, Receipt, install_command, plan_missing,
 };
 use brigade_catalog::Tool;
+use brigade_core::text::shows_nothing;
 use brigade_core::{ErrorCode, ErrorKind, Json, NextStep, Object};
 use brigade_exec::OpenedProgram;
 use brigade_policy::{Blocker, CallKind, Failure, PolicyState};
@@ -268,7 +269,7 @@ pub fn telling_values(context: &WorkspaceContext) -> Vec<SecretValue> {
 /// Fails if there is no reason.
 pub fn clean_reason(context: &WorkspaceContext, reason: &str) -> Result<String, Failure> {
     let reason = reason.trim();
-    if reason.is_empty() {
+    if shows_nothing(reason) {
         let error = Failure::new(ErrorKind::Usage, "a reason is needed").coded(ErrorCode::ReasonNeeded);
         return Err(error.hint(NextStep::GiveReason));
     }

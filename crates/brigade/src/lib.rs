@@ -76,6 +76,7 @@ mod provider_answer;
 mod pull_requests;
 mod registry;
 mod report;
+mod reviewer;
 mod run;
 mod sample;
 #[cfg(feature = "builtin")]
@@ -160,9 +161,9 @@ pub use brigade_policy::{
     PolicyDecision, PolicyRules, RiskLevel, SandboxMode, SourceLine, Standing,
 };
 pub use brigade_process::{
-    CancelSignal, CancelToken, NamedPipes, OwnSocket, PeerAddress, ProcessIdentity, Stream as OutputStream,
-    TypedKeys, TypedLine, discard_typed, leave_no_core_file, listener_of, local_offset_minutes, random_bytes,
-    read_typed_keys, read_typed_line, stop_until_continued, survive_file_size_limit,
+    CancelSignal, CancelToken, NamedPipes, OwnSocket, PeerAddress, ProcessIdentity, StopEvent, StopSignals,
+    Stream as OutputStream, TypedKeys, TypedLine, discard_typed, leave_no_core_file, listener_of,
+    local_offset_minutes, random_bytes, read_typed_keys, read_typed_line, survive_file_size_limit,
 };
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
 pub use brigade_redact as redact;
@@ -187,8 +188,8 @@ pub use brigade_ops::{
 };
 pub use brigade_ops::{
     CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, Onboarding, PendingChoice,
-    ReviewDifference, ReviewPart, RuleProposal, SetupChoice, SetupGrant, SetupUndo, StagedSetup, WebLogins,
-    arguments_line, caller_name, upstreams::Upstreams, visible_word,
+    ReviewDifference, ReviewPart, RuleProposal, SetupChoice, SetupGrant, SetupUndo, StagedSetup, WebLogin,
+    WebLogins, arguments_line, caller_name, upstreams::Upstreams, visible_word,
 };
 pub use brigade_workspace::TaskSessions;
 pub use builtin_call::{DirectCallResult, documentation};
@@ -213,6 +214,7 @@ pub use registry::{
     FileState, FileStatus, HarnessFiles, Registry, ServerTransport, harness_labels,
 };
 pub use report::*;
+pub use reviewer::Reviewer;
 pub use sample::NewFile;
 pub use state::{AdoptStep, ExportLine};
 pub use work::{Work, WorkAnswer};

@@ -31,6 +31,7 @@ use crate::projections::Projections;
 #[cfg(feature = "builtin")]
 use crate::pull_requests::PullRequests;
 use crate::registry::Registry;
+use crate::reviewer::Reviewer;
 use crate::sample::{NewFile, make_folder, write_files};
 use crate::state::State;
 use crate::work::Work;
@@ -300,6 +301,22 @@ impl Workspace {
     #[cfg(feature = "team")]
     pub fn team(&self) -> brigade_ops::team::Team {
         brigade_ops::team::Team::new(self.room.context.clone())
+    }
+
+    /// Returns who decides here. Asks the database of a joined team.
+    ///
+    /// # Errors
+    /// Fails if the team cannot be asked.
+    pub fn reviewer(&self) -> Result<Reviewer, Error> {
+        #[cfg(feature = "team")]
+        {
+            let team = self.team().status()?;
+            if let Some(name) = team.member {
+                let decides = team.roles.iter().any(|role| role == "reviewer");
+                return Ok(Reviewer { name, decides });
+            }
+        }
+        Ok(Reviewer { name: brigade_process::account_name().unwrap_or_default(), decides: true })
     }
 
     /// Returns the operations on runs.

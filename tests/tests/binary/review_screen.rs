@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test sends signals to its command")]
 
 use std::io::{Read, Write};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use brigade_testkit::assert_snapshot;
@@ -21,18 +22,17 @@ struct Tty {
 }
 
 impl Tty {
-    /// Starts `brigade` with these words in a window of this many columns and rows.
-    fn start(site: &Site, (columns, rows): (u16, u16), words: &[&str]) -> Tty {
+    /// Starts a command in a window of this many columns and rows.
+    fn start(planned: &Command, (columns, rows): (u16, u16), term: &str) -> Tty {
         let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
-        let planned = site.brigade.command(words);
         let mut command = CommandBuilder::new(planned.get_program());
         command.args(planned.get_args());
         command.env_clear();
         for (name, value) in planned.get_envs() {
             command.env(name, value.unwrap_or_default());
         }
-        command.env("TERM", "xterm-256color");
+        command.env("TERM", term);
         command.cwd(planned.get_current_dir().unwrap());
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
@@ -52,7 +52,7 @@ impl Tty {
     }
 
     fn review(site: &Site, size: (u16, u16)) -> Tty {
-        let tty = Tty::start(site, size, &["review"]);
+        let tty = Tty::start(&site.brigade.command(["review"]), size, "xterm-256color");
         tty.see("q quit");
         tty
     }
@@ -226,8 +226,9 @@ fn two_reviewers_share_one_queue() {
     one.see("y yes");
     other.press("r");
     other.see("Reason to reject:");
-    other.press("\r");
+    other.press("\u{200b} \u{2800}\r");
     other.see("an empty text is not taken");
+    other.press("\x15");
     other.press("not today\r");
     other.see("rejected");
     assert_eq!(site.status(&call), "rejected");
@@ -268,7 +269,7 @@ fn the_terminal_is_as_before_however_it_ends() {
         match end {
             "TERM" | "HUP" => {
                 let pid = tty.child.process_id().unwrap().to_string();
-                let kill = std::process::Command::new("kill").args([format!("-{end}"), pid]).status();
+                let kill = Command::new("kill").args([format!("-{end}"), pid]).status();
                 assert!(kill.unwrap().success());
             }
             keys => tty.press(keys),
@@ -278,6 +279,82 @@ fn the_terminal_is_as_before_however_it_ends() {
         let modes = tty.master.get_termios().unwrap().local_flags;
         assert!(format!("{modes:?}").contains("ICANON"), "{end:?}: {modes:?}");
     }
+}
+
+#[test]
+fn a_stopped_screen_gives_the_terminal_back() {
+    let site = site();
+    queue(&site, "tool", "a");
+    let review = site.brigade.command(["review"]);
+    let mut shell = Command::new("/bin/sh");
+    // With `-m`, the shell continues when its command is stopped.
+    shell.args(["-mc", r#""$0" "$@"; echo stopped; read line; fg >/dev/null; echo over"#]);
+    shell
+        .arg(review.get_program())
+        .args(review.get_args())
+        .current_dir(review.get_current_dir().unwrap())
+        .env_clear();
+    shell.envs(review.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    for stop in ["\x1a", "TSTP", "STOP"] {
+        let mut tty = Tty::start(&shell, (80, 24), "xterm-256color");
+        tty.see("q quit");
+        match stop {
+            "\x1a" => tty.press(stop),
+            signal => {
+                let shell = tty.child.process_id().unwrap();
+                let children =
+                    std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+                let kill = Command::new("kill").args([&format!("-{signal}"), children.trim()]).status();
+                assert!(kill.unwrap().success());
+            }
+        }
+        tty.see("stopped");
+        // Nothing gives the terminal back before a stop that cannot be caught.
+        if stop != "STOP" {
+            tty.assert_left();
+        }
+        tty.press("\n");
+        tty.see("q quit");
+        tty.press("q");
+        tty.see("over");
+        tty.assert_left();
+    }
+}
+
+#[test]
+fn a_checkpoint_is_answered_by_its_number() {
+    let site = Site::script(
+        r#"[ -n "${BRIGADE_TOOL_RESUME_CHECKPOINT_ID:-}" ] && exit 0
+echo '{"id":"gate","prompt":"Go on?","choices":["yes","no"]}' > "$BRIGADE_TOOL_CHECKPOINT_DIR/one.json"
+"#,
+    );
+    let call = site.approved("tool", "{}");
+    site.run_call(&call).expect(0);
+    let mut tty = Tty::review(&site, (100, 30));
+    let screen = tty.see("1-9 choose");
+    assert!(screen.contains("Go on?") && screen.contains("2 no"), "{screen}");
+    tty.press("3");
+    tty.see("there is no such choice");
+    tty.press("2");
+    tty.see("Answer this with no?");
+    tty.press("y");
+    tty.see("answered");
+    assert_eq!(site.status(&call), "resume-pending");
+}
+
+#[test]
+fn a_terminal_without_sequences_asks_in_turn() {
+    let site = site();
+    let (low, high) = (queue(&site, "tool", "a"), queue(&site, "send", "b"));
+    let mut tty = Tty::start(&site.brigade.command(["review"]), (80, 40), "dumb");
+    tty.see("[1/2] Approve send?");
+    tty.press("n \u{200b}\n");
+    tty.see("a rejection needs a reason");
+    tty.press("n too broad\n");
+    tty.see("[2/2] Approve tool?");
+    tty.press("q\n");
+    assert_eq!(tty.end(), 0);
+    assert_eq!((site.status(&low).as_str(), site.status(&high).as_str()), ("pending", "rejected"));
 }
 
 #[test]

@@ -8,15 +8,50 @@ use ratatui::text::{Line, Span};
 
 use super::layout::{MIN_SIZE, is_large_enough, wrapped};
 use super::lines;
-use super::model::{Focus, Mode, Model, Pane};
+use super::model::{Focus, Mode, Model, Pane, takes_no, takes_text};
 use crate::render::text::{Colour, Text, Tone};
 
-/// The keys on the status line, by the columns that they need.
-const HINTS: [&str; 3] = [
-    "a approve  r reject  h hold  A always  x run  Enter details  Space mark  / filter  ? keys  q quit",
-    "a approve  r reject  h hold  x run  Enter details  / filter  ? keys  q quit",
-    "a approve  r reject  h hold  Enter details  ? keys  q quit",
+/// A key on the status line, and from which width class on it is there: 0 is always there, 2 only on wide windows.
+type Hint = (&'static str, u8);
+
+/// The keys for a call.
+const CALL_HINTS: &[Hint] = &[
+    ("a approve", 0),
+    ("r reject", 0),
+    ("h hold", 0),
+    ("A always", 2),
+    ("x run", 1),
+    ("Enter details", 0),
+    ("Space mark", 2),
+    ("/ filter", 1),
+    ("? keys", 0),
+    ("q quit", 0),
 ];
+
+/// The keys after those that answer what is not a call.
+const OTHER_HINTS: &[Hint] =
+    &[("Enter details", 1), ("l output", 2), ("/ filter", 1), ("? keys", 0), ("q quit", 0)];
+
+/// Returns the keys for the selected thing, as many as fit.
+fn hints(model: &Model) -> String {
+    let hints: Vec<Hint> = match model.selected_row().map(|row| &row.item).filter(|item| !item.is_call()) {
+        None => CALL_HINTS.to_vec(),
+        Some(item) => {
+            let answers = [
+                (!item.row.choices.is_empty()).then_some(("1-9 choose", 0)),
+                takes_text(item).then_some(("a answer with a text", 0)),
+                takes_no(item).then_some(("r reject", 0)),
+            ];
+            answers.into_iter().flatten().chain(OTHER_HINTS.iter().copied()).collect()
+        }
+    };
+    let up_to = |most: u8| {
+        let words: Vec<&str> = hints.iter().filter(|hint| hint.1 <= most).map(|hint| hint.0).collect();
+        words.join("  ")
+    };
+    let fits = |text: &String| text.len() <= usize::from(model.size.0);
+    [2, 1].into_iter().map(up_to).find(fits).unwrap_or_else(|| up_to(0))
+}
 
 /// Draws the whole screen.
 pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
@@ -81,10 +116,7 @@ fn status(model: &Model) -> Text {
             None if matches!(model.mode, Mode::Pane(_)) => {
                 Text::new(Tone::Faint, "Esc back  PgUp PgDn scroll  q quit")
             }
-            None => {
-                let fitting = HINTS.iter().find(|hints| hints.len() <= usize::from(model.size.0));
-                Text::new(Tone::Faint, fitting.unwrap_or(&HINTS[2]))
-            }
+            None => Text::new(Tone::Faint, &hints(model)),
         },
     }
 }

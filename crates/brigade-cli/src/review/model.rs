@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use brigade::{ReviewCall, ReviewQuestion, WaitingItem, WaitingReport};
+use brigade::core::text::shows_nothing;
+use brigade::{CallStatus, PendingRow, ReviewCall, ReviewQuestion, WaitingItem, WaitingKind, WaitingReport};
 
 use super::input::{Input, Key};
 use super::layout::{Areas, is_large_enough, wrapped};
@@ -141,7 +142,7 @@ A             approve, and add the narrowest rule that covers the call to policy
 x             run an approved call
 l             output of the last run
 w             why: the life of the call
-/             filter the list
+/             filter the list by words, such as held, high or the name of a tool
 g             history
 b             board of the PRD
 ?             this list
@@ -187,7 +188,7 @@ impl Model {
         self.visible().iter().position(|row| row.item.id() == selected)
     }
 
-    fn selected_row(&self) -> Option<&Row> {
+    pub(crate) fn selected_row(&self) -> Option<&Row> {
         let place = self.place()?;
         self.visible().get(place).copied()
     }
@@ -222,10 +223,27 @@ impl Model {
     }
 }
 
+/// Returns whether a question can be answered with a text.
+pub(crate) fn takes_text(item: &WaitingItem) -> bool {
+    item.row.choices.is_empty() || item.row.kind == WaitingKind::Question
+}
+
+/// Returns whether a question can be rejected.
+pub(crate) fn takes_no(item: &WaitingItem) -> bool {
+    item.row.kind != WaitingKind::Decision
+}
+
 fn fits(row: &Row, filter: &str) -> bool {
     let filter = filter.to_lowercase();
     let item = &row.item;
-    let texts = [item.row.who.as_str(), &item.row.subject, &item.row.text, item.id(), item.row.kind.as_str()];
+    let status = match (row.is_approved, item.is_call(), item.row.held) {
+        (true, ..) => CallStatus::Approved,
+        (false, true, true) => CallStatus::Held,
+        (false, true, false) => CallStatus::Pending,
+        (false, false, _) => CallStatus::Waiting,
+    };
+    let PendingRow { who, subject, text, kind, .. } = &item.row;
+    let texts = [who, subject, text, item.id(), kind.as_str(), status.as_str(), item.risk.as_str()];
     filter.is_empty() || texts.iter().any(|text| text.to_lowercase().contains(&filter))
 }
 
@@ -497,6 +515,10 @@ impl Model {
             self.say(Tone::Warning, "this is not a call: choose an answer with 1-9");
             return None;
         }
+        if purpose == Purpose::Reject && !is_call && !takes_no(&row.item) {
+            self.say(Tone::Warning, "a decision of the kitchen cannot be rejected: choose with 1-9");
+            return None;
+        }
         Some(Action::Ask(purpose, vec![self.selected.clone()?]))
     }
 
@@ -509,7 +531,7 @@ impl Model {
                 self.say(Tone::Warning, "it is approved; x runs it");
                 return None;
             }
-            if !row.item.is_call() && row.item.row.choices.is_empty() {
+            if !row.item.is_call() && takes_text(&row.item) {
                 return self.ask_about_one(Purpose::Answer);
             }
         }
@@ -586,7 +608,7 @@ impl Model {
         let (Mode::Text(_, _, line), Input::Key(key)) = (&mut self.mode, input) else { return None };
         match key {
             Key::Escape => self.leave(),
-            Key::Enter if line.as_str().trim().is_empty() => {
+            Key::Enter if shows_nothing(line.as_str()) => {
                 self.say(Tone::Bad, "an empty text is not taken");
                 None
             }
@@ -606,6 +628,7 @@ impl Model {
 
     fn question(&mut self, input: Input) -> Option<Action> {
         let size = self.size;
+        self.note = None;
         let Mode::Question(question) = &mut self.mode else { return None };
         match input {
             Input::Key(Key::Char('y')) => {

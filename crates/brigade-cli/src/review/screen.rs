@@ -79,3 +79,66 @@ impl Drop for Screen<'_> {
         self.leave();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use brigade::core::{Clock as _, Timestamp};
+    use brigade_tests::until;
+    use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+
+    use super::*;
+    use crate::render::text::Colour;
+
+    /// Says to the same test in another process that it is the screen.
+    const INSIDE: &str = "BRIGADE_TEST_OF_A_PANIC";
+
+    /// A clock that always shows the same time.
+    struct FixedClock;
+
+    impl brigade::core::Clock for FixedClock {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_unix_micros(1_800_000_000_000_000)
+        }
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "the test runs itself in a pseudo-terminal")]
+    fn a_panic_gives_the_terminal_back() {
+        if std::env::var_os(INSIDE).is_some() {
+            let mut output = io::stdout();
+            let mut screen = Screen::enter(&mut output, (80, 24)).unwrap();
+            screen.draw(&Model::new((80, 24), FixedClock.now().into(), Colour::On, "/work")).unwrap();
+            panic!("a bug");
+        }
+        let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
+        command.args(["review::screen::tests::a_panic_gives_the_terminal_back", "--exact", "--nocapture"]);
+        command.env(INSIDE, "1");
+        let mut child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let mut output = pair.master.try_clone_reader().unwrap();
+        let reader = std::thread::spawn(move || {
+            let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
+            while let Ok(count @ 1..) = output.read(&mut part) {
+                bytes.extend_from_slice(&part[..count]);
+            }
+            bytes
+        });
+        assert!(!child.wait().unwrap().success());
+        until("the terminal in its usual mode", || {
+            let modes = pair.master.get_termios()?.local_flags;
+            format!("{modes:?}").contains("ICANON").then_some(())
+        });
+        drop(pair.master);
+        let written = reader.join().unwrap();
+        let mut parser = vt100::Parser::new(24, 80, 0);
+        parser.process(&written);
+        let screen = parser.screen();
+        assert!(String::from_utf8_lossy(&written).contains("\u{1b}[?1049h"), "the screen was entered");
+        assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste());
+        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+    }
+}

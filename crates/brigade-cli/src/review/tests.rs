@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use brigade::core::text::shows_nothing;
 use brigade::core::{Clock, IdPrefix, Timestamp};
 use brigade::{Env, NewFile, Request, ReviewCall, WaitingReport, Workspace};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::style::{Color, Modifier};
 
 use super::draw::draw;
 use super::input::{Input, Key};
@@ -40,9 +42,14 @@ struct Office {
 
 impl Office {
     fn new() -> Office {
+        let long = "long ".repeat(120);
+        Office::with(CATALOG, &[("look", "a"), ("look", "b\u{202e}"), ("write", &long), ("write", "d")])
+    }
+
+    fn with(catalog: &str, calls: &[(&str, &str)]) -> Office {
         let folder = tempfile::tempdir().unwrap();
         let files = [
-            (".brigade/tools.toml", CATALOG),
+            (".brigade/tools.toml", catalog),
             (".brigade/tools/policy.toml", POLICY),
             ("a.json", SCHEMA),
             ("a.sh", "echo"),
@@ -50,9 +57,8 @@ impl Office {
         let files = files.map(|(path, text)| NewFile::new(path, text));
         let env = Env::of_process().clock(Arc::new(FixedClock));
         let workspace = Workspace::with_files(folder.path(), &files, env).unwrap();
-        let long = "long ".repeat(120);
-        for (tool, name) in [("look", "a"), ("look", "b\u{202e}"), ("write", &long), ("write", "d")] {
-            workspace.calls().queue(Request::new(tool).arg("name", name)).unwrap();
+        for (tool, name) in calls {
+            workspace.calls().queue(Request::new(*tool).arg("name", *name)).unwrap();
         }
         let report = workspace.daily().waiting().unwrap();
         let ids = report.items().into_iter().map(|item| IdPrefix::new(item.id()));
@@ -216,7 +222,57 @@ fn colours_can_be_left_out() {
     let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
     terminal.draw(|frame| draw(&model, frame)).unwrap();
     let cells = terminal.backend().buffer().content().iter();
-    assert!(cells.into_iter().all(|cell| cell.fg == ratatui::style::Color::Reset));
+    assert!(cells.into_iter().all(|cell| cell.fg == Color::Reset));
+}
+
+/// Writes the screen with the colours of a terminal.
+fn coloured(model: &Model) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(model.size.0, model.size.1)).unwrap();
+    terminal.draw(|frame| draw(model, frame)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let mut text = String::new();
+    for row in buffer.content().chunks(usize::from(model.size.0)) {
+        let blanks = row
+            .iter()
+            .rev()
+            .take_while(|cell| cell.symbol() == " " && !cell.modifier.contains(Modifier::REVERSED))
+            .count();
+        for part in row[..row.len() - blanks].chunk_by(|left, right| left.style() == right.style()) {
+            let codes = [(Modifier::BOLD, "1"), (Modifier::DIM, "2"), (Modifier::REVERSED, "7")];
+            let codes =
+                codes.iter().filter(|(code, _)| part[0].modifier.contains(*code)).map(|(_, code)| *code);
+            let colour = match part[0].fg {
+                Color::Red => Some("31"),
+                Color::Green => Some("32"),
+                Color::Yellow => Some("33"),
+                Color::Cyan => Some("36"),
+                _ => None,
+            };
+            let codes: Vec<&str> = codes.chain(colour).collect();
+            let symbols: String = part.iter().map(|cell| cell.symbol()).collect();
+            text.push_str(&match codes.is_empty() {
+                true => symbols,
+                false => format!("\u{1b}[{}m{symbols}\u{1b}[0m", codes.join(";")),
+            });
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// `cargo xtask pictures` draws it in docs/pictures.
+#[test]
+fn the_picture_of_the_documentation_is_this_screen() {
+    let catalog = CATALOG.replace("'look'", "'count-words'").replace("'write'", "'save-note'");
+    let catalog = catalog.replace("sh a.sh", "echo");
+    let office = Office::with(
+        &catalog,
+        &[("count-words", "README.md"), ("save-note", "buy\u{200b} milk"), ("count-words", "docs/review.md")],
+    );
+    let mut model = office.model((104, 16));
+    drawn(&mut model);
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/tests/binary/snapshots/review");
+    brigade_testkit::assert_snapshot(format!("{folder}/picture.txt"), &coloured(&model));
 }
 
 /// A small generator of numbers, so that a failure can be repeated.
@@ -264,7 +320,7 @@ fn random_keys_decide_only_what_was_shown() {
         let is_yes = matches!(event, Event::Input(Input::Key(Key::Char('y'))));
         let is_enter = matches!(event, Event::Input(Input::Key(Key::Enter)));
         let was_read = matches!(&model.mode, Mode::Question(question) if question.was_read());
-        let has_text = matches!(&model.mode, Mode::Text(_, _, line) if !line.as_str().trim().is_empty());
+        let has_text = matches!(&model.mode, Mode::Text(_, _, line) if !shows_nothing(line.as_str()));
         let action = office.act(&mut model, event);
         if let Some(Action::Decide(decision)) = action {
             assert!(is_yes && was_read || is_enter && has_text, "step {step}");

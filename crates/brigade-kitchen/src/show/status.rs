@@ -12,7 +12,7 @@ use crate::life::{
     TaskOutcome, Workplace, adopt::rows, is_reviewed, progress, unreachable,
 };
 use crate::names::{PrdName, TaskId, Tier};
-use crate::prd::{Complexity, Task, ValidPrd};
+use crate::prd::{Complexity, Task, ValidPrd, waves};
 use crate::route::route;
 use crate::service::Outcome;
 
@@ -229,6 +229,9 @@ pub struct TaskRow {
     pub title: String,
     /// Its complexity, as written in the file.
     pub complexity: Option<Complexity>,
+    /// Its wave, from 1. A wave depends only on the waves before it.
+    #[serde(default)]
+    pub wave: usize,
     /// Whether it is done.
     pub completed: bool,
     /// Whether it runs or waits.
@@ -449,7 +452,7 @@ fn marker(status: TaskStatus, own: &TaskLife, needs_review: bool) -> Marker {
     }
 }
 
-fn task_row(view: &View<'_>, task: &Task, is_unreachable: bool) -> TaskRow {
+fn task_row(view: &View<'_>, task: &Task, wave: usize, is_unreachable: bool) -> TaskRow {
     let nothing = TaskLife::default();
     let own = view.life.tasks.get(&task.id).unwrap_or(&nothing);
     let decision = view.life.decision_of(&task.id).map(|decision| decision.id.clone());
@@ -468,6 +471,7 @@ fn task_row(view: &View<'_>, task: &Task, is_unreachable: bool) -> TaskRow {
         id: task.id.clone(),
         title: task.title.clone(),
         complexity: task.complexity,
+        wave,
         completed,
         is_current: status == TaskStatus::Running
             || status == TaskStatus::Waiting && (view.running || is_held || decision.is_some()),
@@ -493,7 +497,11 @@ fn task_row(view: &View<'_>, task: &Task, is_unreachable: bool) -> TaskRow {
 pub fn status(view: &View<'_>) -> StatusReport {
     let life = view.life;
     let unreachable = unreachable(view.prd, life);
-    let row = |(at, task): (usize, &Task)| task_row(view, task, unreachable[at]);
+    let mut wave_of = vec![0; view.prd.tasks.len()];
+    for (number, wave) in waves(view.prd.graph(), |_| true).into_iter().enumerate() {
+        wave.into_iter().for_each(|at| wave_of[at] = number + 1);
+    }
+    let row = |(at, task): (usize, &Task)| task_row(view, task, wave_of[at], unreachable[at]);
     let tasks: Vec<TaskRow> = view.prd.tasks.iter().enumerate().map(row).collect();
     let done = tasks.iter().filter(|task| task.completed).count() as u64;
     let total = tasks.len() as u64;

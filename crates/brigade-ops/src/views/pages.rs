@@ -3,10 +3,9 @@
 use std::ops::ControlFlow;
 
 use brigade_call::CallStatus;
-use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorCode, ErrorKind, IdPrefix, Report as _, Timestamp};
+use brigade_core::{IdPrefix, Report as _, Timestamp};
 use brigade_policy::Failure;
-use brigade_queue::{Calls, check_status};
+use brigade_queue::{Calls, StoredCall, check_status};
 use brigade_workspace::{WorkspaceContext, load};
 
 use super::who;
@@ -16,6 +15,9 @@ use crate::report::CallListReport;
 /// The number of calls of a page, and the largest number.
 const CALLS: usize = 50;
 const MAX_CALLS: usize = 500;
+
+/// At most this many calls are searched for one page. The next page continues there.
+const MAX_SEARCHED: usize = 2_000;
 
 /// Which calls a page lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub struct CallPage {
     pub limit: Option<usize>,
 }
 
-/// Lists a page of calls, oldest first. Reads little more than it lists, and the calls after `before`.
+/// Lists a page of calls, oldest first. Reads at most [`MAX_SEARCHED`] calls.
 pub(crate) fn page(context: &WorkspaceContext, page: &CallPage) -> Result<CallListReport, Failure> {
     let tool = page.tool.as_ref().map(|tool| load::id_of(context, tool)).transpose()?;
     let view = context.queue().read()?;
@@ -44,33 +46,28 @@ pub(crate) fn page(context: &WorkspaceContext, page: &CallPage) -> Result<CallLi
         check_status(status.as_str(), CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))?;
     }
     let limit = page.limit.unwrap_or(CALLS).clamp(1, MAX_CALLS);
-    let before = page.before.as_ref().map(IdPrefix::as_str);
-    let (mut is_reached, mut calls, mut next_before) = (before.is_none(), Vec::new(), None);
-    let which = page.status.clone().map_or(Calls::All, Calls::Of);
-    view.for_each_newest(&which, &mut |stored| {
+    let (mut searched, mut last, mut calls, mut next_before) = (0, None, Vec::new(), None);
+    let mut take = |stored: StoredCall| {
         let call = stored.call;
-        if !is_reached {
-            is_reached = before.is_some_and(|before| call.id.as_str().starts_with(before));
-            return ControlFlow::Continue(());
-        }
         if page.since.is_some_and(|since| call.created_at.is_some_and(|created| created < since)) {
             return ControlFlow::Break(());
         }
-        let fits = tool.as_ref().is_none_or(|tool| call.tool_id == *tool)
-            && page.agent.as_ref().is_none_or(|agent| who(&call.caller) == *agent);
-        if !fits {
-            return ControlFlow::Continue(());
-        }
-        if limit <= calls.len() {
-            next_before = calls.last().map(|oldest: &brigade_call::Call| oldest.id.to_string());
+        if MAX_SEARCHED <= searched || limit <= calls.len() {
+            next_before = last.take();
             return ControlFlow::Break(());
         }
-        calls.push(call.shown(context));
+        (searched, last) = (searched + 1, Some(call.id.to_string()));
+        let fits = tool.as_ref().is_none_or(|tool| call.tool_id == *tool)
+            && page.agent.as_ref().is_none_or(|agent| who(&call.caller) == *agent);
+        if fits {
+            calls.push(call.shown(context));
+        }
         ControlFlow::Continue(())
-    })?;
-    if let Some(before) = before.filter(|_| !is_reached) {
-        let message = format!("no call has the id `{}`", escape_terminal(before));
-        return Err(Failure::new(ErrorKind::NotFound, message).coded(ErrorCode::CallMissing));
+    };
+    let which = page.status.clone().map_or(Calls::All, Calls::Of);
+    match &page.before {
+        Some(before) => view.for_each_before(&which, view.the_call(before, None)?.sequence, &mut take)?,
+        None => view.for_each_newest(&which, &mut take)?,
     }
     calls.reverse();
     Ok(CallListReport {

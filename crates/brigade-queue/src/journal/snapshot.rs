@@ -204,6 +204,7 @@ fn list(
     state: &State,
     status: Option<&CallStatus>,
     order: Order,
+    before: Option<u64>,
     found: &mut FoundRecord<'_>,
 ) -> Result<(), QueueError> {
     if order == Order::Newest {
@@ -213,6 +214,7 @@ fn list(
         return in_order(state, found);
     }
     let mut listed = candidates(state, status)?;
+    listed.retain(|(_, item)| before.is_none_or(|before| item.sequence < before));
     // The sorts are stable and the journal's lines come first, so the newer of two copies is found first.
     match order {
         Order::Queued => listed.sort_by_key(|(_, item)| item.sequence),
@@ -257,7 +259,7 @@ fn similar(state: &State, call: &Call) -> Result<Vec<StoredCall>, QueueError> {
 impl Snapshot for State {
     fn calls(&self, query: &CallQuery<'_>, found: &mut FoundRecord<'_>) -> Result<(), QueueError> {
         match *query {
-            CallQuery::List { status, order } => list(self, status, order, found),
+            CallQuery::List { status, order, before } => list(self, status, order, before, found),
             CallQuery::Shown => shown(self, found),
             CallQuery::Id(id) => {
                 if let Some(stored) = stored(self, id)? {

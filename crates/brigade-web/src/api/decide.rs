@@ -3,19 +3,36 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::Response;
 use axum::routing::post;
 use brigade::core::IdPrefix;
+use brigade::core::text::shows_nothing;
 use brigade::{CallDecision, ChosenCall, WorkAnswer, Workspace};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::Here;
 use crate::answer::{document, refused};
-use crate::page::Page;
+use crate::page::{Page, Reviews};
+
+/// The page of a handler that decides. A page that only shows has none.
+struct Deciding(Arc<Page>);
+
+impl FromRequestParts<Arc<Page>> for Deciding {
+    type Rejection = Response;
+
+    async fn from_request_parts(_: &mut Parts, page: &Arc<Page>) -> Result<Deciding, Response> {
+        match page.reviews {
+            Reviews::Allowed => Ok(Deciding(page.clone())),
+            Reviews::LookOnly => {
+                Err(refused(page, StatusCode::FORBIDDEN, "this page only shows, and takes no decisions"))
+            }
+        }
+    }
+}
 
 pub(super) fn router() -> Router<Arc<Page>> {
     Router::new()
@@ -62,7 +79,7 @@ fn body<T: DeserializeOwned>(page: &Page, bytes: &Bytes, members: &str) -> Resul
     })
 }
 
-async fn approve(State(page): Here, Path(id): Path<String>, bytes: Bytes) -> Response {
+async fn approve(Deciding(page): Deciding, Path(id): Path<String>, bytes: Bytes) -> Response {
     let fingerprint = match body::<Approval>(&page, &bytes, "`review_fingerprint`") {
         Ok(approval) => approval.review_fingerprint,
         Err(refused) => return *refused,
@@ -70,9 +87,9 @@ async fn approve(State(page): Here, Path(id): Path<String>, bytes: Bytes) -> Res
     decide(page, ChosenCall::Reviewed { id, fingerprint }, CallDecision::Approve).await
 }
 
-async fn reject(State(page): Here, Path(id): Path<String>, bytes: Bytes) -> Response {
+async fn reject(Deciding(page): Deciding, Path(id): Path<String>, bytes: Bytes) -> Response {
     match body::<Refusal>(&page, &bytes, "`reason`") {
-        Ok(refusal) if refusal.reason.trim().is_empty() => {
+        Ok(refusal) if shows_nothing(&refusal.reason) => {
             refused(&page, StatusCode::UNPROCESSABLE_ENTITY, "a rejection needs a reason")
         }
         Ok(refusal) => decide(page, chosen(id, &refusal), CallDecision::Reject(refusal.reason)).await,
@@ -80,13 +97,13 @@ async fn reject(State(page): Here, Path(id): Path<String>, bytes: Bytes) -> Resp
     }
 }
 
-async fn hold(State(page): Here, Path(id): Path<String>, bytes: Bytes) -> Response {
+async fn hold(Deciding(page): Deciding, Path(id): Path<String>, bytes: Bytes) -> Response {
     match body::<Refusal>(&page, &bytes, "`reason`") {
         Ok(refusal) => {
             let chosen = chosen(id, &refusal);
-            let reason = match refusal.reason.trim() {
-                "" => CallDecision::HELD.to_owned(),
-                _ => refusal.reason,
+            let reason = match shows_nothing(&refusal.reason) {
+                true => CallDecision::HELD.to_owned(),
+                false => refusal.reason,
             };
             decide(page, chosen, CallDecision::Hold(reason)).await
         }
@@ -106,14 +123,14 @@ async fn decide(page: Arc<Page>, chosen: ChosenCall, decision: CallDecision) -> 
     page.work(decide, |report| document(&report)).await
 }
 
-async fn answer(State(page): Here, Path(id): Path<String>, bytes: Bytes) -> Response {
+async fn answer(Deciding(page): Deciding, Path(id): Path<String>, bytes: Bytes) -> Response {
     let given = match body::<GivenAnswer>(&page, &bytes, "`review_fingerprint`, and `choice` or `text`") {
         Ok(given) => given,
         Err(refused) => return *refused,
     };
     let answer = WorkAnswer {
         choices: given.choice.into_iter().collect(),
-        text: given.text.filter(|text| !text.trim().is_empty()),
+        text: given.text.filter(|text| !shows_nothing(text)),
         is_declined: false,
     };
     if answer.choices.is_empty() && answer.text.is_none() {
@@ -122,9 +139,9 @@ async fn answer(State(page): Here, Path(id): Path<String>, bytes: Bytes) -> Resp
     answer_as(page, id, Some(given.review_fingerprint), answer).await
 }
 
-async fn decline(State(page): Here, Path(id): Path<String>, bytes: Bytes) -> Response {
+async fn decline(Deciding(page): Deciding, Path(id): Path<String>, bytes: Bytes) -> Response {
     match body::<Refusal>(&page, &bytes, "`reason`") {
-        Ok(refusal) if refusal.reason.trim().is_empty() => {
+        Ok(refusal) if shows_nothing(&refusal.reason) => {
             refused(&page, StatusCode::UNPROCESSABLE_ENTITY, "a rejection needs a reason")
         }
         Ok(Refusal { reason, review_fingerprint }) => {

@@ -8,7 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::get;
-use brigade::core::{ErrorCode, IdPrefix, InvalidTimestamp};
+use brigade::core::{ErrorCode, IdPrefix, Timestamp};
 use brigade::kitchen::PrdNames;
 use brigade::{
     CallPage, CallStatus, DoctorRequest, Error, ErrorKind, KitchenCostReport, KitchenReceiptsReport,
@@ -18,12 +18,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Here;
-use crate::answer::{document, refused};
+use crate::answer::{document, failed, refused, refused_as};
 use crate::page::Page;
 
 /// The number of runs of a page, and the largest number.
 const RUNS: usize = 50;
 const MAX_RUNS: usize = 500;
+
+/// At most this many runs are searched for one page. The next page continues there.
+const MAX_SEARCHED: usize = 2_000;
 
 /// The number of days of charts.
 const DAYS: u32 = 30;
@@ -59,6 +62,22 @@ async fn show<T: Serialize + Send + 'static>(
     page.work(read, |value| document(&value)).await
 }
 
+/// Answers with a list. What its query names and is not there makes the query wrong, not the path.
+async fn list<T: Serialize + Send + 'static>(
+    page: Arc<Page>,
+    read: impl FnOnce(&Workspace) -> Result<T, Error> + Send + 'static,
+) -> Response {
+    let asked = page.clone();
+    let answer = move |found: Result<T, Error>| match found {
+        Ok(list) => document(&list),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Ambiguous) => {
+            refused_as(&asked, StatusCode::UNPROCESSABLE_ENTITY, &error)
+        }
+        Err(error) => failed(&asked, &error),
+    };
+    page.work(move |workspace| Ok(read(workspace)), answer).await
+}
+
 /// Reads the query of a path.
 fn query<T: DeserializeOwned>(page: &Page, uri: &Uri) -> Result<T, Box<Response>> {
     let read = Query::<T>::try_from_uri(uri);
@@ -88,8 +107,9 @@ fn named(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-fn not_a_time(_: InvalidTimestamp) -> Error {
-    Error::new(ErrorKind::Usage, "`since` is not a time such as 2026-01-31T10:00:00Z")
+fn since(text: Option<String>) -> Result<Option<Timestamp>, Error> {
+    let wrong = |_| Error::new(ErrorKind::Usage, "`since` is not a time such as 2026-01-31T10:00:00Z");
+    named(text).map(|text| text.parse().map_err(wrong)).transpose()
 }
 
 async fn calls(State(page): Here, uri: Uri) -> Response {
@@ -97,17 +117,17 @@ async fn calls(State(page): Here, uri: Uri) -> Response {
         Ok(query) => query,
         Err(refused) => return *refused,
     };
-    let list = move |workspace: &Workspace| {
+    let read = move |workspace: &Workspace| {
         workspace.daily().calls(&CallPage {
             status: named(query.status).map(|word| CallStatus::from_word(&word)),
             tool: named(query.tool),
             agent: named(query.agent),
-            since: named(query.since).map(|since| since.parse().map_err(not_a_time)).transpose()?,
+            since: since(query.since)?,
             before: named(query.before).map(|id| IdPrefix::new(&id)),
             limit: query.limit,
         })
     };
-    show(page, list).await
+    list(page, read).await
 }
 
 async fn call(State(page): Here, Path(id): Path<String>) -> Response {
@@ -123,15 +143,18 @@ async fn runs(State(page): Here, uri: Uri) -> Response {
         Ok(query) => query,
         Err(refused) => return *refused,
     };
-    let list = move |workspace: &Workspace| {
+    let read = move |workspace: &Workspace| {
         workspace.runs().list(&RunFilter {
             status: named(query.status).map(|word| RunStatus::from_word(&word)),
             tool: named(query.tool),
+            agent: named(query.agent),
+            since: since(query.since)?,
             limit: Some(query.limit.unwrap_or(RUNS).clamp(1, MAX_RUNS)),
+            searched: Some(MAX_SEARCHED),
             before: named(query.before).map(|id| IdPrefix::new(&id)),
         })
     };
-    show(page, list).await
+    list(page, read).await
 }
 
 async fn run(State(page): Here, Path(id): Path<String>) -> Response {

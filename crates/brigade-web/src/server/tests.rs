@@ -191,6 +191,14 @@ fn each_answer_has_the_headers_of_a_closed_page() {
         }
     }
     assert_eq!(site.get("/api/login", &[&browser.cookie]).header("allow"), Some("POST"));
+    // Heads that cannot be read reach no handler.
+    let long = format!("GET / HTTP/1.1\r\n{}\r\nX: {}\r\n\r\n", site.host(), "x".repeat(64 << 10));
+    for (head, status) in [("no head at all\r\n\r\n", 400), (&*long, 431)] {
+        let answer = site.send(head);
+        assert_eq!(answer.status(), status, "{}", answer.0);
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{}", answer.0);
+        assert!(answer.header("content-security-policy").unwrap().contains("frame-ancestors 'none'"));
+    }
 }
 
 #[test]
@@ -292,17 +300,17 @@ fn a_token_works_once_and_for_five_minutes() {
     assert_eq!(log_in(&site.served.login_token), 401, "it was used");
     assert!(Duration::from_millis(250) <= began.elapsed());
     let logins = site.workspace.web_logins();
-    let (url, token) = logins.another().unwrap();
-    assert_eq!(url, site.served.url);
-    assert_eq!(log_in(token.expose()), 204);
-    let (_, old) = logins.another().unwrap();
+    let login = logins.another().unwrap();
+    assert_eq!((&login.url, login.pid), (&site.served.url, std::process::id()));
+    assert_eq!(log_in(login.token.expose()), 204);
+    let old = logins.another().unwrap().token;
     site.clock.advance(Duration::from_secs(301));
     assert_eq!(log_in(old.expose()), 401, "it is too old");
     let text = site.files.read_text(".brigade/tools/web.json");
     assert!(!text.contains("brigade_"), "tokens are not stored");
     // A foreign file adds no token.
     let hash = old.sha256().to_hex();
-    let (_, last) = logins.another().unwrap();
+    let last = logins.another().unwrap().token;
     site.files.replace(".brigade/tools/web.json", &last.sha256().to_hex(), &hash);
     assert_eq!(log_in(old.expose()), 401);
     assert_eq!(site.post("/api/login", &[JSON], "{}").status(), 403, "a login needs our origin too");
@@ -315,6 +323,16 @@ fn a_page_that_only_shows_takes_no_decision() {
     let id = site.queue("ann");
     assert_eq!(site.get("/api/session", &[&browser.cookie]).json()["may"], serde_json::json!([]));
     assert_eq!(site.change(&browser, &format!("/api/calls/{id}/hold"), r#"{"reason": ""}"#).status(), 403);
+    for (path, status) in [
+        ("/api/calls/none/approve", 403),
+        ("/api/checkpoints/none/reject", 403),
+        ("/api/decisions/none/answer", 403),
+        ("/api/none", 404),
+        ("/api/calls", 405),
+    ] {
+        assert_eq!(site.change(&browser, path, "{}").status(), status, "{path}");
+    }
+    assert_eq!(site.get(&format!("/api/calls/{id}/hold"), &[&browser.cookie]).status(), 405);
     assert_eq!(site.get("/api/waiting", &[&browser.cookie]).json()["waiting_count"], 1);
 }
 
@@ -351,7 +369,9 @@ fn decisions_are_guarded_by_what_was_shown() {
     let reject =
         |id: &str, body: &str| site.change(&browser, &format!("/api/calls/{id}/reject"), body).status();
     let other = site.queue("ben");
-    assert_eq!(reject(&other, r#"{"reason": " "}"#), 422);
+    for blank in ["", " ", r"\u200b", r"\u2800\u00a0 \u00ad", r"\n\u3164"] {
+        assert_eq!(reject(&other, &format!(r#"{{"reason": "{blank}"}}"#)), 422, "{blank}");
+    }
     assert_eq!(reject(&other, r#"{"reason": "not now"}"#), 200);
     assert_eq!(reject(&other, r#"{"reason": "again"}"#), 409);
     assert_eq!(reject("call-none", r#"{"reason": "x"}"#), 404);
@@ -366,7 +386,7 @@ fn every_view_has_its_document() {
         ("/api/waiting", "calls"),
         ("/api/calls?status=pending&tool=greet&agent=you&limit=1", "calls"),
         (&*format!("/api/calls?before={id}"), "counts"),
-        ("/api/runs?limit=3", "runs"),
+        ("/api/runs?limit=3&agent=you&tool=greet&since=2026-01-01T00:00:00Z", "runs"),
         ("/api/kitchen", "prds"),
         ("/api/agents", "agents"),
         ("/api/servers", "servers"),
@@ -383,6 +403,13 @@ fn every_view_has_its_document() {
         ("/api/calls?limit=x", 422),
         ("/api/calls?none=1", 422),
         ("/api/calls?since=yesterday", 422),
+        ("/api/calls?status=none", 422),
+        ("/api/calls?before=call-none", 422),
+        ("/api/runs?before=run-none", 422),
+        ("/api/runs?since=yesterday", 422),
+        ("/api/runs?status=none", 422),
+        ("/api/runs?limit=-1", 422),
+        ("/api/runs?none=1", 422),
         ("/api/runs/none", 404),
         ("/api/calls/none", 404),
         ("/api/kitchen/none", 404),

@@ -138,7 +138,7 @@ fn decide(
     };
     if choice.is_empty() {
         return match output.may_ask(session.surroundings) {
-            true => walk::run(&workspace, output),
+            true => walk::run(&workspace, walk::Manner::Brief, output),
             false => output.fail(&unchosen()),
         };
     }

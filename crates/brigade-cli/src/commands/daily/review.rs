@@ -40,7 +40,7 @@ fn in_turn(session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
     let opened =
         session.workspace().and_then(|workspace| workspace.require_outside_run().map(|()| workspace));
     match opened {
-        Ok(workspace) => walk::run(&workspace, output),
+        Ok(workspace) => walk::run(&workspace, walk::Manner::Review, output),
         Err(error) => output.fail(&error),
     }
 }

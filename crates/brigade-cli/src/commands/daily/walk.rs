@@ -1,9 +1,10 @@
 //! Goes through everything that waits, one question each.
 
 use brigade::core::IdPrefix;
+use brigade::core::text::shows_nothing;
 use brigade::{
-    CallDecision, CallStatus, ChosenCall, Error, Exit, PendingRow, ShownThing, WaitingGroup, WaitingKind,
-    WorkAnswer, Workspace,
+    CallDecision, CallStatus, ChosenCall, Error, Exit, PendingRow, ShownThing, WaitingGroup, WaitingItem,
+    WaitingKind, WorkAnswer, Workspace,
 };
 
 use super::decide::{DECLINED, outcome_line};
@@ -30,22 +31,32 @@ struct Count {
 }
 
 const HELP: &str = "\
-y  approve it               n  reject it; a reason may follow: n too broad
+y  approve it               n  reject it, with a reason: n too broad
 h  put it on hold           a  approve this and all other waiting calls of the tool
 A  approve it, and add the narrowest rule that covers it to policy.toml
 d  show every detail        s  leave it, and go to the next
 q  end                      ?  show this";
 
-/// Asks about each thing that waits, oldest first.
-pub(super) fn run(workspace: &Workspace, output: &mut Output<'_, '_>) -> Exit {
-    let groups = match workspace.daily().groups() {
+/// How a walk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Oldest first; a rejection needs no reason.
+    Brief,
+    /// As on the screen: riskiest first; a rejection needs a reason.
+    Review,
+}
+
+/// Asks about each thing that waits.
+pub(super) fn run(workspace: &Workspace, manner: Manner, output: &mut Output<'_, '_>) -> Exit {
+    let groups = match groups(workspace, manner) {
         Ok(groups) => groups,
         Err(error) => return output.fail(&error),
     };
     if groups.is_empty() {
         return output.text("nothing waits\n");
     }
-    let mut walk = Walk { workspace, output, count: Count::default(), exit: Exit::Done, all_of: Vec::new() };
+    let (count, exit, all_of) = (Count::default(), Exit::Done, Vec::new());
+    let mut walk = Walk { workspace, output, manner, count, exit, all_of };
     for (place, group) in groups.iter().enumerate() {
         let row = &group.row;
         if walk.all_of.contains(&row.subject) && is_call(row) {
@@ -67,6 +78,16 @@ pub(super) fn run(workspace: &Workspace, output: &mut Output<'_, '_>) -> Exit {
     exit
 }
 
+fn groups(workspace: &Workspace, manner: Manner) -> Result<Vec<WaitingGroup>, Error> {
+    let mut groups = workspace.daily().groups()?;
+    if manner == Manner::Review {
+        let report = workspace.daily().waiting()?;
+        let ids: Vec<&str> = report.items().into_iter().map(WaitingItem::id).collect();
+        groups.sort_by_key(|group| ids.iter().position(|id| group.row.ids.iter().any(|own| own == id)));
+    }
+    Ok(groups)
+}
+
 fn is_call(row: &PendingRow) -> bool {
     matches!(row.kind, WaitingKind::Approval | WaitingKind::Plan)
 }
@@ -74,6 +95,7 @@ fn is_call(row: &PendingRow) -> bool {
 struct Walk<'a, 'o, 's> {
     workspace: &'a Workspace,
     output: &'a mut Output<'o, 's>,
+    manner: Manner,
     count: Count,
     exit: Exit,
     /// The tools whose remaining calls are approved.
@@ -127,12 +149,17 @@ impl Walk<'_, '_, '_> {
         loop {
             let Some(answer) = self.output.ask_inline(question) else { return Step::End };
             let (word, rest) = answer.split_once(' ').unwrap_or((&answer, ""));
-            let reason = |usual: &str| match rest.trim() {
-                "" => usual.to_owned(),
-                reason => reason.to_owned(),
+            let reason = |usual: &str| match shows_nothing(rest) {
+                true => usual.to_owned(),
+                false => rest.trim().to_owned(),
             };
             match word {
                 "y" | "yes" => return self.decide(shown, &CallDecision::Approve),
+                "n" | "no" if self.manner == Manner::Review && shows_nothing(rest) => {
+                    let mut page = self.output.new_page();
+                    page.notes.line("a rejection needs a reason, such as: n too broad");
+                    self.output.aside(&page.notes);
+                }
                 "n" | "no" => return self.decide(shown, &CallDecision::Reject(reason(DECLINED))),
                 "h" => return self.decide(shown, &CallDecision::Hold(reason(CallDecision::HELD))),
                 "a" => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use brigade::core::json::write_document;
-use brigade::{CancelToken, Error, ErrorKind, ServeReport, ServedPage, Workspace};
+use brigade::{CancelToken, Error, ErrorCode, ErrorKind, ServeReport, ServedPage, Workspace};
 use brigade_web::{PublicOrigin, Reviews, WebOptions, WebServer, check_address};
 use clap::Args;
 
@@ -21,6 +21,10 @@ const PORT: u16 = 7717;
 const TUNNEL: &str = "from another machine, use a tunnel: `ssh -L 7717:127.0.0.1:7717 HOST`";
 const PROXY: &str =
     "or a reverse proxy with TLS on this machine, and `--public-origin https://NAME` with its address";
+
+/// What to do if the address is taken.
+const FREE_PORT: &str = "to take a free port: `brigade serve --web --listen 127.0.0.1:0`";
+const NEW_LINK: &str = "if it serves this page: `brigade serve --web --new-token` makes another link";
 
 #[derive(Args, Debug)]
 pub(super) struct PageArgs {
@@ -87,7 +91,11 @@ pub(super) fn bind(
         String::from_utf8(text).expect("documents are UTF-8")
     };
     let options = WebOptions { address, public_origin, reviews };
-    WebServer::bind(workspace.clone(), options, Arc::new(describe)).map(Some)
+    let server = WebServer::bind(workspace.clone(), options, Arc::new(describe));
+    server.map(Some).map_err(|error| match error.code() == ErrorCode::AddressTaken {
+        true => error.hint(FREE_PORT).hint(NEW_LINK),
+        false => error,
+    })
 }
 
 /// Gives the person the link to the page: on standard error, and in the browser if that is wanted.
@@ -107,12 +115,13 @@ pub(super) fn tell(arguments: &PageArgs, served: &ServedPage, is_shown: bool, wo
 /// Makes another login token for the page that is served.
 pub(super) fn another(workspace: &Workspace) -> Result<ServeReport, Error> {
     let another = workspace.web_logins().another();
-    let (url, token) = another.map_err(|error| match error.kind() {
+    let login = another.map_err(|error| match error.kind() {
         ErrorKind::NotFound => error.hint("brigade serve --web"),
         _ => error,
     })?;
     let mut report = ServeReport::new(None, None, 0);
-    report.web = Some(ServedPage::new(url, token.expose().to_owned()));
+    report.pid = login.pid;
+    report.web = Some(ServedPage::new(login.url, login.token.expose().to_owned()));
     Ok(report)
 }
 

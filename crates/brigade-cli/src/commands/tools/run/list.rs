@@ -48,6 +48,7 @@ pub(crate) fn run(
         tool: arguments.tool.clone(),
         limit,
         before: arguments.before.as_deref().map(IdPrefix::new),
+        ..RunFilter::default()
     };
     session.workspace()?.runs().list(&filter)
 }

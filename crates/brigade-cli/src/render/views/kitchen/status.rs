@@ -113,7 +113,9 @@ fn tasks(report: &StatusReport) -> Table {
         ("task", Fit::Whole),
         ("state", Fit::Whole),
         ("tier", Fit::Whole),
+        ("wave", Fit::Whole),
         ("attempts", Fit::Whole),
+        ("cost", Fit::Whole),
         ("time", Fit::Whole),
         ("title", Fit::Cut),
         ("last error", Fit::Cut),
@@ -129,13 +131,24 @@ fn tasks(report: &StatusReport) -> Table {
             Text::new(Tone::Strong, &format!("{}/{}", report.prefix, task.id)),
             Text::new(tone, &task.status.as_str().replace('_', " ")),
             task.tier.as_str().into(),
+            task.wave.to_string().into(),
             task.attempts.to_string().into(),
+            dollars(task.cost_usd).into(),
             task.elapsed.map(duration).unwrap_or_default().into(),
             (&task.title).into(),
             Text::new(Tone::Faint, task.last_error.as_deref().unwrap_or_default()),
         ]);
     }
     table
+}
+
+/// Formats what a task cost; nothing if it cost nothing.
+fn dollars(cost: f64) -> String {
+    match cost {
+        cost if cost <= 0.0 => String::new(),
+        cost if cost < 0.1 => format!("${cost:.4}"),
+        cost => format!("${cost:.2}"),
+    }
 }
 
 /// Returns a line for each task, in the order of the file. If they do not fit, tasks that need attention are kept.
