@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use brigade_call::Checkpoint;
+use brigade_call::{Checkpoint, StoreKind};
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::{Exit, Hint};
 use brigade_policy::{Blocker, Failure, FailureReport};
@@ -93,7 +93,8 @@ impl Error {
     pub fn refusing(mut self, context: &WorkspaceContext, refusal: Refusal) -> Error {
         // A file error is not a refusal.
         if self.kind() != ErrorKind::Environment && self.refused.is_none() {
-            self.refused = Some(Box::new(WorkspaceRefusal { target: context.target(), refusal }));
+            let (target, calls_path, store) = (context.target(), context.calls_path(), context.store_kind());
+            self.refused = Some(Box::new(WorkspaceRefusal { target, calls_path, store, refusal }));
         }
         self
     }
@@ -146,6 +147,11 @@ impl Error {
     /// Returns the workspace path of a refusal.
     pub fn target(&self) -> Option<&str> {
         self.refused.as_ref().map(|refused| refused.target.as_str())
+    }
+
+    /// Returns where the calls of a refusal are stored, and in what.
+    pub fn calls_path(&self) -> Option<(&str, StoreKind)> {
+        self.refused.as_ref().map(|refused| (refused.calls_path.as_str(), refused.store))
     }
 
     /// Returns the exit code.

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{CallId, ErrorKind, Hint, OperationError, RunId};
+use brigade_core::{CallId, ErrorKind, Hint, NextStep, OperationError, RunId};
 use brigade_fs::FsError;
 use brigade_queue::QueueError;
 use postgres::error::SqlState;
@@ -34,8 +34,13 @@ pub enum TeamError {
         known: i32,
     },
     /// There are no tables, or older ones.
-    #[error("the database has no tables of a team in the schema `{0}`, or older ones")]
-    SchemaOlder(String),
+    #[error("{}", older(.schema, *.found))]
+    SchemaOlder {
+        /// The schema.
+        schema: String,
+        /// The version of the tables; 0 if there are none.
+        found: i32,
+    },
     /// The member may not do this.
     #[error("{0}")]
     Role(String),
@@ -120,7 +125,7 @@ impl OperationError for TeamError {
             | TeamError::Tls(_)
             | TeamError::Login(_)
             | TeamError::SchemaNewer { .. }
-            | TeamError::SchemaOlder(_)
+            | TeamError::SchemaOlder { .. }
             | TeamError::Locked
             | TeamError::Database(_) => ErrorKind::Environment,
             TeamError::Role(_)
@@ -140,7 +145,7 @@ impl OperationError for TeamError {
             TeamError::Tls(_) => codes::TEAM_TLS,
             TeamError::Login(_) => codes::TEAM_AUTH,
             TeamError::SchemaNewer { .. } => codes::TEAM_SCHEMA_NEWER,
-            TeamError::SchemaOlder(_) => codes::TEAM_SCHEMA_OLDER,
+            TeamError::SchemaOlder { .. } => codes::TEAM_SCHEMA_OLDER,
             TeamError::Role(_) => codes::TEAM_ROLE,
             TeamError::OwnCall(_) => codes::TEAM_OWN_CALL,
             TeamError::UntrustedKey(_) => codes::TEAM_UNTRUSTED_KEY,
@@ -156,8 +161,20 @@ impl OperationError for TeamError {
     fn hints(&self) -> Vec<Hint> {
         match self {
             TeamError::Fs(error) => error.hints(),
+            TeamError::SchemaOlder { found: 0, .. } => vec![Hint::to("make them", NextStep::InitTeam)],
+            TeamError::SchemaOlder { .. } => vec![Hint::to("update them", NextStep::MigrateTeam)],
             _ => Vec::new(),
         }
+    }
+}
+
+/// Returns the message for tables that are missing or of an older version.
+fn older(schema: &str, found: i32) -> String {
+    match found {
+        0 => format!("the database has no tables of a team in the schema `{schema}`"),
+        _ => format!(
+            "the team's tables in the schema `{schema}` have version {found}, and this version needs newer ones"
+        ),
     }
 }
 
