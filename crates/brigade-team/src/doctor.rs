@@ -235,15 +235,6 @@ fn roles(doctor: &mut Doctor<'_>) -> Outcome {
                  OR pg_has_role(r.oid, n.nspowner, 'MEMBER'))
          ORDER BY 1",
     )?);
-    found.extend(doctor.texts(
-        "SELECT format('`%s` has the role `%s`, and is not such a member', holder.rolname, held.rolname)
-         FROM pg_auth_members a JOIN pg_roles held ON held.oid = a.roleid JOIN pg_roles holder ON holder.oid = a.member
-         WHERE held.rolname ~ '^@schema@_(queuer|reviewer|runner|auditor)$'
-             AND holder.oid <> (SELECT nspowner FROM pg_namespace WHERE nspname = '@schema@')
-             AND NOT EXISTS (SELECT FROM @schema@.members m WHERE m.name = holder.rolname AND m.removed_at IS NULL
-                 AND substr(held.rolname, length('@schema@_') + 1) = ANY (m.roles))
-         ORDER BY 1",
-    )?);
     let shipped = shipped::functions(doctor.connection.schema(), doctor.version);
     let granted = doctor.lease.rows(
         "SELECT p.proname::text, CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(g.grantee)::text END
@@ -431,7 +422,8 @@ fn approvals(doctor: &mut Doctor<'_>) -> Outcome {
 fn synchronous_commit(doctor: &mut Doctor<'_>) -> Outcome {
     let mut found = doctor.texts(
         "SELECT coalesce((SELECT rolname FROM pg_roles WHERE oid = setrole), 'all roles')::text
-         FROM pg_db_role_setting WHERE 'synchronous_commit=off' = ANY (setconfig) ORDER BY 1",
+         FROM pg_db_role_setting WHERE 'synchronous_commit=off' = ANY (setconfig)
+             AND setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) ORDER BY 1",
     )?;
     let here = doctor.text("SELECT current_setting('synchronous_commit')")?;
     if here == "off" && found.is_empty() {

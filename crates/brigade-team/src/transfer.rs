@@ -40,12 +40,14 @@ pub enum Presence {
 
 /// Returns a call as the team starts with it. An approval in files is not signed, so it does not count.
 fn brought(stored: &StoredCall) -> StoredCall {
-    match stored.call.status {
-        CallStatus::Approved | CallStatus::Waiting | CallStatus::ResumePending => {
-            stored.clone().not_approved_here()
-        }
-        _ => stored.clone(),
+    let mut brought = stored.clone();
+    if matches!(brought.call.status, CallStatus::Approved | CallStatus::Waiting | CallStatus::ResumePending) {
+        brought = brought.not_approved_here();
+        // Calls of v0.30 wait without an approval.
+        brought.call.status = CallStatus::Pending;
+        brought.call.checkpoint_ids.clear();
     }
+    brought
 }
 
 fn taken() -> Presence {
@@ -154,9 +156,9 @@ impl TeamStore {
             let done = lease.run("SAVEPOINT one").and_then(|()| step(&mut lease, place));
             match done {
                 Ok(_) => lease.run("RELEASE one")?,
-                Err(TeamError::Step { message, .. } | TeamError::Database(message)) => {
+                Err(error @ (TeamError::Step { .. } | TeamError::Database(_))) => {
                     lease.run("ROLLBACK TO one")?;
-                    *presence = Presence::Refused(message);
+                    *presence = Presence::Refused(error.to_string());
                 }
                 Err(error) => {
                     let _ = lease.run("ROLLBACK");

@@ -7,7 +7,7 @@ use brigade_core::{Fingerprint, Timestamp};
 use brigade_fs::in_directory;
 use brigade_journal::{Ledger, NewEntry};
 
-use super::receipts::{RECEIPT_LIMIT, receipt_path};
+use super::receipts::{OWN_PREFIX, RECEIPT_LIMIT, files, receipt_path};
 use super::{JournalStore, JournalTransaction, layout};
 use crate::error::QueueError;
 use crate::store::{Durability, StoredCall, StoredReceipt, Transaction as _};
@@ -31,7 +31,7 @@ pub struct ChainedReceipt {
 
 impl JournalStore {
     /// Passes on the receipts of the ledger in its order, those of which the file has the recorded bytes. Others are
-    /// findings of a verification.
+    /// findings of a verification. State of v0.30 has no ledger, so its receipts come by name.
     ///
     /// # Errors
     /// Fails on a disk error, and with the first error of `found`.
@@ -40,8 +40,26 @@ impl JournalStore {
         found: &mut dyn FnMut(ChainedReceipt) -> Result<(), E>,
     ) -> Result<(), E> {
         let fs = self.journal.fs();
-        let lines = self.journal.ledger().lines().map_err(QueueError::from)?;
-        for entry in lines.unwrap_or_default().into_iter().filter_map(|line| line.entry) {
+        let Some(lines) = self.journal.ledger().lines().map_err(QueueError::from)? else {
+            for path in files(&**fs).map_err(QueueError::from)? {
+                let bytes = fs.read(&path, RECEIPT_LIMIT).map_err(QueueError::from)?;
+                let Ok(StoredReceipt { receipt, stored_id, sha256 }) =
+                    StoredReceipt::from_bytes(&layout::stored_id(&path), &bytes)
+                else {
+                    continue;
+                };
+                found(ChainedReceipt {
+                    run_id: stored_id,
+                    call_id: receipt.call_id().to_owned(),
+                    status: receipt.status().as_str().to_owned(),
+                    sort_key: receipt.sort_key(),
+                    sha256,
+                    bytes,
+                })?;
+            }
+            return Ok(());
+        };
+        for entry in lines.into_iter().filter_map(|line| line.entry) {
             let bytes = receipt_path(&entry.run_id).and_then(|path| fs.read(&path, RECEIPT_LIMIT).ok());
             let Some(bytes) = bytes.filter(|bytes| Fingerprint::of_bytes(bytes) == entry.sha256) else {
                 continue;
@@ -131,7 +149,8 @@ fn write(
             sha256: receipt.sha256,
             started_at: receipt.sort_key.clone(),
             status: receipt.status.clone(),
-            is_adopted: false,
+            // Of v0.30, whose calls may not name it.
+            is_adopted: memchr::memmem::find(&receipt.bytes, OWN_PREFIX.as_bytes()).is_none(),
         });
     }
     let (mut end, now) = (transaction.ledger.take(), transaction.now);
