@@ -98,7 +98,7 @@ pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion};
 pub use report::{BatchLine, BatchRow, PassedOver};
 pub use seen::SeenPart;
 pub use session::CallSession;
-pub use shown::{Paths, shown_policy, shown_projections};
+pub use shown::{Paths, StoreKind, shown_policy, shown_projections};
 pub use start::{
     CrewStart, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, no_home, plan_crew_start,
     plan_start,

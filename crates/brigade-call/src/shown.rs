@@ -1,8 +1,10 @@
 //! Converts calls, receipts and runtimes to their form in reports, with absolute paths.
 
+use brigade_core::words;
 use brigade_policy::PolicyDecision;
 use brigade_projection::ProjectionSummary;
 
+use crate::CALLS;
 use crate::call::{Call, ReceiptLink};
 use crate::checkpoint::Checkpoint;
 use crate::receipt::{Receipt, RuntimeStatus};
@@ -14,6 +16,26 @@ pub trait Paths {
 
     /// Makes a path absolute. Absolute paths stay as they are.
     fn absolute(&self, path: &str) -> String;
+
+    /// Returns where calls are stored: the file of the queue, or the address of the team's database.
+    fn calls_path(&self) -> String {
+        self.absolute(CALLS)
+    }
+
+    /// Returns what calls are stored in.
+    fn store(&self) -> StoreKind {
+        StoreKind::Files
+    }
+}
+
+words! {
+    /// What calls are stored in.
+    StoreKind {
+        /// The files of the workspace.
+        Files = "files",
+        /// The database of a team.
+        Team = "team",
+    }
 }
 
 impl Call {

@@ -220,6 +220,12 @@ documents! {
     SummaryReport,
     SyncPlanReport,
     #[cfg(feature = "team")]
+    TeamDoctorReport,
+    #[cfg(feature = "team")]
+    TeamExportReport,
+    #[cfg(feature = "team")]
+    TeamImportReport,
+    #[cfg(feature = "team")]
     TeamInitReport,
     #[cfg(feature = "team")]
     TeamJoinReport,
@@ -227,6 +233,12 @@ documents! {
     TeamLeaveReport,
     #[cfg(feature = "team")]
     TeamMemberReport,
+    #[cfg(feature = "team")]
+    TeamMigrateReport,
+    #[cfg(feature = "team")]
+    TeamPruneReport,
+    #[cfg(feature = "team")]
+    TeamRosterReport,
     #[cfg(feature = "team")]
     TeamRuleReport,
     #[cfg(feature = "team")]

@@ -55,8 +55,19 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         // Only what concerns the workspace needs one.
         #[cfg(feature = "team")]
         Command::Team(command) => match &command.0 {
-            Team::Join(_) | Team::Leave(_) | Team::Status(_) | Team::Verify(_) => O::Fails,
-            Team::Init(_) | Team::Member(_) | Team::Rule(_) => O::Works,
+            Team::Join(_)
+            | Team::Leave(_)
+            | Team::Status(_)
+            | Team::Verify(_)
+            | Team::Import(_)
+            | Team::Export(_)
+            | Team::Roster(_) => O::Fails,
+            Team::Init(_)
+            | Team::Member(_)
+            | Team::Rule(_)
+            | Team::Migrate(_)
+            | Team::Prune(_)
+            | Team::Doctor(_) => O::Works,
         },
         #[cfg(feature = "serve")]
         Command::Serve(_) => O::Fails,

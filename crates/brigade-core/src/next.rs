@@ -228,6 +228,14 @@ next_steps! {
     CompactState = "compact-state";
     /// Accept approvals of another host.
     AdoptState = "adopt-state";
+    /// Make the tables of a team.
+    InitTeam = "init-team";
+    /// Update the tables of a team.
+    MigrateTeam = "migrate-team";
+    /// Accept the reviewers of a team and their keys.
+    AcceptRoster = "accept-roster";
+    /// Check the database of a team.
+    CheckTeam = "check-team";
     /// Create the configuration of the kitchen.
     InitKitchen = "init-kitchen";
     /// Show the tiers of the kitchen and their workers.
@@ -386,6 +394,10 @@ impl NextStep {
             | N::CheckState
             | N::CompactState
             | N::AdoptState
+            | N::InitTeam
+            | N::MigrateTeam
+            | N::AcceptRoster
+            | N::CheckTeam
             | N::InitKitchen
             | N::ListWorkers
             | N::ListDecisions

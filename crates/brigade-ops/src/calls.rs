@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::{InstallReport, InstallRequest};
 use brigade_call::{
-    ApprovedBy, Binding, BoundCode, CALLS, Call, CallStatus, Caller, Plan, Preview, Step, shown_policy,
+    ApprovedBy, Binding, BoundCode, Call, CallStatus, Caller, Plan, Preview, Step, StoreKind, shown_policy,
     shown_projections,
 };
 use brigade_catalog::Reads;
@@ -70,6 +70,8 @@ pub struct CallList {
     pub target: String,
     /// The queue file.
     pub calls_path: String,
+    /// What calls are stored in.
+    pub store: StoreKind,
     /// Number of calls by status, listed or not.
     pub counts: BTreeMap<String, u64>,
     filter: CallFilter,
@@ -149,8 +151,9 @@ impl Calls {
             let found = counts.keys().map(String::as_str);
             check_status(status.as_str(), CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))?;
         }
-        let (target, calls_path) = (self.context.target(), calls_path(&self.context));
-        Ok(CallList { target, calls_path, counts, filter, view, context: self.context.clone() })
+        let (target, calls_path) = (self.context.target(), self.context.calls_path());
+        let store = self.context.store_kind();
+        Ok(CallList { target, calls_path, store, counts, filter, view, context: self.context.clone() })
     }
 
     /// Shows one call.
@@ -325,11 +328,6 @@ pub fn invalid_policy(config: &Config) -> Option<Error> {
     Some(Error::new(ErrorKind::Refused, first).because(errors))
 }
 
-/// Returns the path of the queue file for reports, or the address of the team's database.
-pub fn calls_path(context: &WorkspaceContext) -> String {
-    context.shared_name().unwrap_or_else(|| context.absolute(CALLS))
-}
-
 /// Shows what a call would run now, beside the last approved call of its tool.
 fn preview(context: &WorkspaceContext, config: &Config, call: &Call, plan: &Plan) -> Result<Preview, Error> {
     let earlier = context.queue().read()?.last_approved(&call.tool_id, &call.id)?;
@@ -431,7 +429,8 @@ pub(crate) fn show_stored(
     let report = CallReport {
         schema: CallReport::SCHEMA,
         target: context.target(),
-        calls_path: calls_path(context),
+        calls_path: context.calls_path(),
+        store: context.store_kind(),
         pin: pins::pin_beside(context, &call)?.map(|pin| pins::pin_summary(context, &pin)),
         changed: call.changes_since_approved(plan, now),
         next: next_of(context, &call, plan)?,
@@ -503,7 +502,8 @@ pub fn record_review(
         Ok(stored) => Ok(ReviewReport {
             schema: ReviewReport::SCHEMA,
             target: context.target(),
-            calls_path: calls_path(context),
+            calls_path: context.calls_path(),
+            store: context.store_kind(),
             pin: pins::pin_beside(context, &stored.call)?.map(|pin| pins::pin_summary(context, &pin)),
             call: stored.call.shown(context),
             preview: None,
@@ -637,7 +637,8 @@ pub(crate) fn queue_report(
     QueueReport {
         schema: QueueReport::SCHEMA,
         target: context.target(),
-        calls_path: calls_path(context),
+        calls_path: context.calls_path(),
+        store: context.store_kind(),
         created: u8::from(reason.is_none()),
         skipped: u8::from(reason.is_some()),
         blocked: u8::from(!plan.blockers().is_empty()),

@@ -148,7 +148,8 @@ impl Checkpoints {
         Ok(ResumeReport {
             schema: ResumeReport::SCHEMA,
             target: context.target(),
-            calls_path: calls::calls_path(context),
+            calls_path: context.calls_path(),
+            store: context.store_kind(),
             checkpoints_path: context.absolute(CHECKPOINTS),
             runs_path: context.absolute(RUNS),
             checkpoint: checkpoint_now(context, &stored)?,

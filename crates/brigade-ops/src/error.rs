@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use brigade_call::Checkpoint;
+use brigade_call::{Checkpoint, StoreKind};
 use brigade_core::{ErrorCode, Exit, Hint};
 use brigade_policy::{Blocker, Failure, FailureReport};
 use brigade_redact::Redactor;
@@ -113,7 +113,8 @@ impl Error {
     pub fn refusing(mut self, context: &WorkspaceContext, refusal: Refusal) -> Error {
         // A file error is not a refusal.
         if self.kind() != ErrorKind::Environment && self.refused.is_none() {
-            self.refused = Some(Box::new(WorkspaceRefusal { target: context.target(), refusal }));
+            let (target, calls_path, store) = (context.target(), context.calls_path(), context.store_kind());
+            self.refused = Some(Box::new(WorkspaceRefusal { target, calls_path, store, refusal }));
         }
         self
     }
@@ -166,6 +167,11 @@ impl Error {
     /// Returns the workspace path of a refusal.
     pub fn target(&self) -> Option<&str> {
         self.refused.as_ref().map(|refused| refused.target.as_str())
+    }
+
+    /// Returns where the calls of a refusal are stored, and in what.
+    pub fn calls_path(&self) -> Option<(&str, StoreKind)> {
+        self.refused.as_ref().map(|refused| (refused.calls_path.as_str(), refused.store))
     }
 
     /// Returns the exit code.

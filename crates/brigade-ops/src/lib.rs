@@ -74,8 +74,8 @@ pub use calls::running::{Attempt, ReadyCall, RunTarget, Runner, refusal_error, r
 pub use calls::waiting::waiting;
 pub use calls::watching::{remember_observed, watch};
 pub use calls::{
-    CallFilter, CallList, Calls, calls_path, find_call_to_change, give_up, invalid_policy, plan_again,
-    record_approval, record_interrupted, record_review,
+    CallFilter, CallList, Calls, find_call_to_change, give_up, invalid_policy, plan_again, record_approval,
+    record_interrupted, record_review,
 };
 pub use checkpoints::Checkpoints;
 pub use clients::agents::{agent_config, agent_profiles, find_agent};
@@ -117,7 +117,7 @@ pub use receipts::envelope::{PrivateKey, PublicKey, envelope, key_id, verify};
 pub use receipts::keys::{HostKeys, KeyError, public_key};
 pub use refusal::{Refusal, RunRefusal};
 pub use report::*;
-pub use runs::logs::{LogReach, open_log};
+pub use runs::logs::{LogReach, OpenLog, open_log};
 pub use runs::observe::{Declare, observe};
 pub use runs::observed::{ObservedRun, SeenRuns, seen_run, seen_runs};
 pub use runs::{RunFilter, Runs};

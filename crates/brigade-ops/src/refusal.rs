@@ -2,7 +2,7 @@
 
 use crate::{ApplyReport, DefaultsReport, ProjectionPlanReport, SyncPlanReport};
 use crate::{PackImportReport, RegisterReport};
-use brigade_call::{Call, Checkpoint, RuntimeStatus};
+use brigade_call::{Call, Checkpoint, RuntimeStatus, StoreKind};
 use brigade_doctor::InboxItem;
 use brigade_policy::ErrorLine;
 
@@ -14,6 +14,8 @@ use crate::report::{
 #[derive(Debug)]
 pub(crate) struct WorkspaceRefusal {
     pub(crate) target: String,
+    pub(crate) calls_path: String,
+    pub(crate) store: StoreKind,
     pub(crate) refusal: Refusal,
 }
 

@@ -8,9 +8,7 @@ pub(crate) mod observing;
 use std::sync::Arc;
 
 use crate::{ObservedRun, seen_run};
-use brigade_call::{
-    CALLS, Caller, Plan, RUNS, Receipt, ReplayOf, RunInputs, RunStatus, SeenRun, group_inputs,
-};
+use brigade_call::{Caller, Plan, RUNS, Receipt, ReplayOf, RunInputs, RunStatus, SeenRun, group_inputs};
 use brigade_core::{ErrorCode, Glob, IdPrefix, NextStep};
 use brigade_queue::{
     EnqueueOutcome, FoundReceipt, ListedRun, LocalHost, OnDuplicate, OpenRun, ResolvedRun, RunPage,
@@ -211,7 +209,8 @@ impl Runs {
             schema: ReplayReport::SCHEMA,
             target: context.target(),
             runs_path: context.absolute(RUNS),
-            calls_path: context.absolute(CALLS),
+            calls_path: context.calls_path(),
+            store: context.store_kind(),
             run,
             plan: plan_report,
             blockers: RefusalMember::default(),

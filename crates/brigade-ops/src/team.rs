@@ -1,16 +1,19 @@
 //! Teams: making one, joining it, its members and rules, and the store of a workspace that has joined.
 
+mod transfer;
+mod upkeep;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use brigade_core::{ErrorCode, Number, Timestamp};
+use brigade_core::{CallId, ErrorCode, Hint, NextStep, Number, RunId, Timestamp};
 use brigade_exec::HostEnvironment;
-use brigade_fs::{DiskFs, Fs, FsError, RelPath, WorkspaceKey};
+use brigade_fs::{DiskFs, Fs, FsError, ReadFile, RelPath, WorkspaceKey};
 use brigade_process::CancelToken;
-use brigade_queue::{Durability, QueueError, Snapshot, Store, Transaction};
+use brigade_queue::{Durability, KeptLog, QueueError, Snapshot, Store, Transaction};
 use brigade_team::{
     ApprovalRule, Connection, Credentials, JoinedTeam, LeaseLost, Member, NewMember, Owner, Role, Schema,
     TEAM_FILE, TeamError, TeamStore, TeamStoreOptions, TeamUrl, password_for,
@@ -30,6 +33,14 @@ pub const TEAM_URL_VARIABLE: &str = "BRIGADE_TEAM_URL";
 
 /// The role of a team's member.
 pub use brigade_team::Role as TeamRole;
+
+/// Where the raw logs of a team's runs are.
+pub use brigade_team::LogPlace;
+
+/// The result of a check of a team's database.
+pub use brigade_team::CheckState;
+
+pub use transfer::ImportStep;
 
 /// Who interrupts a run whose claim could not be renewed.
 const LEASE: &str = "the team, because its lease was lost";
@@ -109,13 +120,30 @@ impl Team {
         Ok(Owner::new(connection))
     }
 
-    /// Makes roles, tables and functions, in the name of the owner. Again, it changes nothing.
+    /// Returns what the workspace has joined, and the store of its queue.
+    fn joined(&self) -> Result<(JoinedTeam, TeamStore), Error> {
+        let not_joined = || {
+            Error::new(ErrorKind::Refused, "the workspace has not joined a team")
+                .coded(ErrorCode::TeamNotJoined)
+        };
+        let context = &self.context;
+        let joined = JoinedTeam::read(&*context.fs, &context.key)?.ok_or_else(not_joined)?;
+        let store = open(&*context.fs, &context.environment, joined.clone(), context.timeout, None)?;
+        Ok((joined, store))
+    }
+
+    /// Makes roles, tables and functions, in the name of the owner. Again, it changes nothing but where logs are, if
+    /// that is said.
     ///
     /// # Errors
     /// Fails inside a run, without a valid address, and if the database refuses.
-    pub fn init(&self, place: TeamPlace<'_>) -> Result<TeamInitReport, Error> {
+    pub fn init(&self, place: TeamPlace<'_>, logs: Option<LogPlace>) -> Result<TeamInitReport, Error> {
         self.context.require_outside_run()?;
-        let made = self.owner(place)?.init()?;
+        let owner = self.owner(place)?;
+        let made = owner.init()?;
+        if let Some(logs) = logs {
+            owner.set_logs(logs)?;
+        }
         Ok(TeamInitReport {
             schema: TeamInitReport::SCHEMA,
             created: made.created,
@@ -258,14 +286,7 @@ impl Team {
     /// # Errors
     /// Fails if the workspace has not joined, and if the database cannot be reached.
     pub fn verify(&self) -> Result<TeamVerifyReport, Error> {
-        let joined = JoinedTeam::read(&*self.context.fs, &self.context.key)?;
-        let not_joined = || {
-            Error::new(ErrorKind::Refused, "the workspace has not joined a team")
-                .coded(ErrorCode::TeamNotJoined)
-        };
-        let joined = joined.ok_or_else(not_joined)?;
-        let store = open(&*self.context.fs, &self.context.environment, joined, self.context.timeout, None)?;
-        let found = store.verify()?;
+        let found = self.joined()?.1.verify()?;
         let problem = |finding: brigade_team::TeamFinding| TeamProblem {
             problem: finding.problem.to_owned(),
             host: finding.host,
@@ -320,8 +341,8 @@ impl Team {
             report.issues.push("the database has another team than the one that was joined".to_owned());
         }
         if now_trusted != joined.keys {
-            let issue = "the reviewers or their keys have changed since the workspace joined; join again";
-            report.issues.push(issue.to_owned());
+            let issue = Hint::from("the reviewers or their keys have changed since they were accepted: ");
+            report.issues.push(self.context.spelled(issue.then(NextStep::AcceptRoster)).to_string());
         }
         if 5_000 < status.clock_skew_ms.abs() {
             report
@@ -486,6 +507,20 @@ impl Store for JoinedStore {
 
     fn shared_name(&self) -> Option<String> {
         Some(self.store().ok().and_then(Store::shared_name).unwrap_or_else(|| TEAM_FILE.to_owned()))
+    }
+
+    fn keep_log(
+        &self,
+        call: &CallId,
+        run: &RunId,
+        stream: &str,
+        log: &dyn ReadFile,
+    ) -> Result<(), QueueError> {
+        self.store()?.keep_log(call, run, stream, log)
+    }
+
+    fn kept_log(&self, run: &str, stream: &str) -> Result<Option<KeptLog>, QueueError> {
+        self.store()?.kept_log(run, stream)
     }
 }
 

@@ -181,6 +181,9 @@ impl OperationError for QueueError {
         match self {
             QueueError::Fs(error) => error.hints(),
             QueueError::Blocked(_) => vec![Hint::to("move it aside", NextStep::CompactState)],
+            QueueError::Shared { code, .. } if *code == ErrorCode::TeamSchemaOlder => {
+                vec![Hint::to("update them", NextStep::MigrateTeam)]
+            }
             _ => Vec::new(),
         }
     }

@@ -12,6 +12,7 @@ mod receipts;
 mod recent;
 mod reconcile;
 mod snapshot;
+mod transfer;
 mod verify;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -27,6 +28,7 @@ pub use layout::TOOLS;
 pub(crate) use line::write_shown;
 pub use outcomes::{OutcomeReservation, left_outcomes};
 pub(crate) use outcomes::{forget_outcome, kept_outcome};
+pub use transfer::ChainedReceipt;
 
 use crate::error::QueueError;
 use crate::store::{

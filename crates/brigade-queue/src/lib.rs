@@ -48,7 +48,9 @@ pub use error::QueueError;
 pub use find::check_status;
 pub use finish::unrecorded_receipt;
 pub use host::{Host, LocalHost, SharedHost};
-pub use journal::{Check, Compaction, JournalStore, OutcomeReservation, TOOLS, left_outcomes};
+pub use journal::{
+    ChainedReceipt, Check, Compaction, JournalStore, OutcomeReservation, TOOLS, left_outcomes,
+};
 pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
 pub use meant::{OpenRun, ResolvedRun};
 pub use memory::MemoryStore;
@@ -59,7 +61,7 @@ pub use report::{Answer, BrokenReceipt, LedgerFinding};
 pub use running::this_runner;
 pub use store::{
     BadCheckpoint, BadReceipt, CallQuery, CallRecord, Chain, ChainEnd, CheckpointList, Checkpoints, Detail,
-    Durability, ExaminedReceipt, ExaminedRun, Finding, FoundCall, FoundReceipt, FoundRecord, NewReceipt,
-    OnRunTaken, Order, ReceiptQuery, RecordedReceipt, Records, RunList, Snapshot, Store, StoredCall,
-    StoredCheckpoint, StoredReceipt, Tampering, Transaction, Verification, receipt_name,
+    Durability, ExaminedReceipt, ExaminedRun, Finding, FoundCall, FoundReceipt, FoundRecord, KeptLog,
+    NewReceipt, OnRunTaken, Order, ReceiptQuery, RecordedReceipt, Records, RunList, Snapshot, Store,
+    StoredCall, StoredCheckpoint, StoredReceipt, Tampering, Transaction, Verification, receipt_name,
 };

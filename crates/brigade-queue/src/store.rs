@@ -12,7 +12,8 @@ use std::sync::Arc;
 use brigade_call::{
     CHECKPOINTS, Call, CallStatus, Checkpoint, LedgerLink, Paths, RUNS, Receipt, RecordVersion, RunSummary,
 };
-use brigade_core::{CallId, CheckpointId, Fingerprint, Json, Object, Timestamp, words};
+use brigade_core::{CallId, CheckpointId, Fingerprint, Json, Object, RunId, Timestamp, words};
+use brigade_fs::ReadFile;
 
 use crate::error::QueueError;
 use crate::recent::RecentCalls;
@@ -372,6 +373,37 @@ pub trait Store: Send + Sync {
     fn shared_name(&self) -> Option<String> {
         None
     }
+
+    /// Keeps the log of a run of this host for the other hosts, if the store does that.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read or stored.
+    fn keep_log(
+        &self,
+        _call: &CallId,
+        _run: &RunId,
+        _stream: &str,
+        _log: &dyn ReadFile,
+    ) -> Result<(), QueueError> {
+        Ok(())
+    }
+
+    /// Returns the log of a run that another host kept here, if there is one.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be reached.
+    fn kept_log(&self, _run: &str, _stream: &str) -> Result<Option<KeptLog>, QueueError> {
+        Ok(None)
+    }
+}
+
+/// The end of a log that another host kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptLog {
+    /// How many bytes of the log came before.
+    pub start: u64,
+    /// The rest of it.
+    pub bytes: Vec<u8>,
 }
 
 /// The stored records at one moment. Methods fail if the store cannot be read.

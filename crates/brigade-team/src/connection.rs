@@ -20,6 +20,9 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 /// The maximum number of connections that wait for the next statement.
 const MAX_IDLE: usize = 4;
 
+/// How long the version of the tables is not asked for again on a connection.
+const VERSION_INTERVAL: Duration = Duration::from_secs(10);
+
 /// What a member logs in with, in addition to the address.
 pub struct Credentials<'a> {
     /// The password, if there is one.
@@ -35,7 +38,8 @@ pub struct Connection {
     password: Option<String>,
     tls: Tls,
     timeout: Duration,
-    idle: Mutex<Vec<Client>>,
+    /// With the time at which the version of the tables was the current one.
+    idle: Mutex<Vec<(Client, Option<Instant>)>>,
 }
 
 /// Whether the tables must be of the version that this program knows.
@@ -78,14 +82,15 @@ impl Connection {
     /// Returns a connection, which is given back when the result is dropped.
     pub(crate) fn take(self: &Arc<Connection>, tables: Tables) -> Result<Lease, TeamError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        if let Some(client) = idle.filter(|client| !client.is_closed()) {
-            return Ok(Lease { client: Some(client), of: self.clone() });
-        }
-        let mut client = self.connect()?;
-        if tables == Tables::Current {
+        let (mut client, mut checked) = match idle.filter(|(client, _)| !client.is_closed()) {
+            Some(idle) => idle,
+            None => (self.connect()?, None),
+        };
+        if tables == Tables::Current && checked.is_none_or(|at| VERSION_INTERVAL <= at.elapsed()) {
             self.check_tables(&mut client)?;
+            checked = Some(Instant::now());
         }
-        Ok(Lease { client: Some(client), of: self.clone() })
+        Ok(Lease { client: Some(client), checked, of: self.clone() })
     }
 
     fn connect(&self) -> Result<Client, TeamError> {
@@ -121,7 +126,9 @@ impl Connection {
         match found {
             Some(found) if known < found => Err(TeamError::SchemaNewer { found, known }),
             Some(found) if found == known => Ok(()),
-            _ => Err(TeamError::SchemaOlder(self.schema.to_string())),
+            found => {
+                Err(TeamError::SchemaOlder { schema: self.schema.to_string(), found: found.unwrap_or(0) })
+            }
         }
     }
 }
@@ -136,6 +143,7 @@ fn pause(time: Duration) {
 /// A connection in use.
 pub(crate) struct Lease {
     client: Option<Client>,
+    checked: Option<Instant>,
     of: Arc<Connection>,
 }
 
@@ -172,7 +180,7 @@ impl Drop for Lease {
         if let Some(client) = self.client.take().filter(|client| !client.is_closed()) {
             let mut idle = self.of.idle.lock().unwrap_or_else(PoisonError::into_inner);
             if idle.len() < MAX_IDLE {
-                idle.push(client);
+                idle.push((client, self.checked));
             }
         }
     }

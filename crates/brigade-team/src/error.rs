@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use brigade_core::{CallId, ErrorCode, ErrorKind, Hint, OperationError, RunId};
+use brigade_core::{CallId, ErrorCode, ErrorKind, Hint, NextStep, OperationError, RunId};
 use brigade_fs::FsError;
 use brigade_queue::QueueError;
 use postgres::error::SqlState;
@@ -33,8 +33,13 @@ pub enum TeamError {
         known: i32,
     },
     /// There are no tables, or older ones.
-    #[error("the database has no tables of a team in the schema `{0}`, or older ones")]
-    SchemaOlder(String),
+    #[error("{}", older(.schema, *.found))]
+    SchemaOlder {
+        /// The schema.
+        schema: String,
+        /// The version of the tables; 0 if there are none.
+        found: i32,
+    },
     /// The member may not do this.
     #[error("{0}")]
     Role(String),
@@ -119,7 +124,7 @@ impl OperationError for TeamError {
             | TeamError::Tls(_)
             | TeamError::Login(_)
             | TeamError::SchemaNewer { .. }
-            | TeamError::SchemaOlder(_)
+            | TeamError::SchemaOlder { .. }
             | TeamError::Locked
             | TeamError::Database(_) => ErrorKind::Environment,
             TeamError::Role(_)
@@ -139,7 +144,7 @@ impl OperationError for TeamError {
             TeamError::Tls(_) => ErrorCode::TeamTls,
             TeamError::Login(_) => ErrorCode::TeamAuth,
             TeamError::SchemaNewer { .. } => ErrorCode::TeamSchemaNewer,
-            TeamError::SchemaOlder(_) => ErrorCode::TeamSchemaOlder,
+            TeamError::SchemaOlder { .. } => ErrorCode::TeamSchemaOlder,
             TeamError::Role(_) => ErrorCode::TeamRole,
             TeamError::OwnCall(_) => ErrorCode::TeamOwnCall,
             TeamError::UntrustedKey(_) => ErrorCode::TeamUntrustedKey,
@@ -155,8 +160,20 @@ impl OperationError for TeamError {
     fn hints(&self) -> Vec<Hint> {
         match self {
             TeamError::Fs(error) => error.hints(),
+            TeamError::SchemaOlder { found: 0, .. } => vec![Hint::to("make them", NextStep::InitTeam)],
+            TeamError::SchemaOlder { .. } => vec![Hint::to("update them", NextStep::MigrateTeam)],
             _ => Vec::new(),
         }
+    }
+}
+
+/// Returns the message for tables that are missing or of an older version.
+fn older(schema: &str, found: i32) -> String {
+    match found {
+        0 => format!("the database has no tables of a team in the schema `{schema}`"),
+        _ => format!(
+            "the team's tables in the schema `{schema}` have version {found}, and this version needs newer ones"
+        ),
     }
 }
 

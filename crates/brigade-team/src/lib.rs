@@ -22,24 +22,30 @@
 #![warn(missing_docs)]
 
 mod connection;
+mod doctor;
 mod error;
 mod joined;
+mod logs;
 mod migrate;
 mod password;
 mod renewal;
 mod roster;
+mod shipped;
 mod signature;
 mod snapshot;
 mod status;
 mod store;
 mod tls;
 mod transaction;
+mod transfer;
 mod url;
 mod verify;
 
 pub use connection::{Connection, Credentials};
+pub use doctor::{Check, CheckState};
 pub use error::TeamError;
 pub use joined::{JoinedTeam, TEAM_FILE};
+pub use logs::{LogPlace, PrunedLogs};
 pub use migrate::{MIGRATIONS, Schema, TeamTables};
 pub use password::password_for;
 pub use renewal::LeaseLost;
@@ -47,5 +53,6 @@ pub use roster::{ApprovalRule, Member, NewMember, Owner, Role};
 pub use signature::{Approval, Signer, fingerprint_of_key};
 pub use status::{RunnerHost, TeamStatus};
 pub use store::{TeamStore, TeamStoreOptions};
+pub use transfer::{FileCall, FileReceipt, Presence, TeamDump};
 pub use url::{SslMode, TeamUrl};
 pub use verify::{TeamFinding, TeamVerification};

@@ -10,7 +10,10 @@ use crate::connection::{Connection, Lease, Tables};
 use crate::error::TeamError;
 
 /// Every version of the tables. A released one never changes.
-pub const MIGRATIONS: [(&str, &str); 1] = [("0001_queue", include_str!("migrations/0001_queue.sql"))];
+pub const MIGRATIONS: [(&str, &str); 2] = [
+    ("0001_queue", include_str!("migrations/0001_queue.sql")),
+    ("0002_administration", include_str!("migrations/0002_administration.sql")),
+];
 
 /// The longest name of a schema, so that the names of its roles fit.
 const MAX_SCHEMA_LEN: usize = 40;
@@ -73,21 +76,35 @@ pub struct TeamTables {
     pub applied: usize,
 }
 
+/// What to do with the tables of a team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Migration {
+    /// Make them. Those of a team stay as they are.
+    Create,
+    /// Update those of a team.
+    Update,
+}
+
 /// The group roles, without the name of the schema.
 pub(crate) const GROUPS: [&str; 4] = ["queuer", "reviewer", "runner", "auditor"];
 
 /// Makes what is missing: roles, schema, tables, functions and the id of the team. Each version is one transaction, and
 /// other programs that migrate wait.
-pub(crate) fn migrate(connection: &Arc<Connection>) -> Result<TeamTables, TeamError> {
+pub(crate) fn migrate(connection: &Arc<Connection>, migration: Migration) -> Result<TeamTables, TeamError> {
     let mut lease = connection.take(Tables::Any)?;
     lease.run("SELECT pg_advisory_lock(hashtextextended('@schema@', 1))")?;
-    let made = migrate_locked(&mut lease, connection.schema());
+    let made = migrate_locked(&mut lease, connection.schema(), migration);
     // The lock ends with the connection, too.
     let _ = lease.run("SELECT pg_advisory_unlock(hashtextextended('@schema@', 1))");
     made
 }
 
-fn migrate_locked(lease: &mut Lease, schema: &Schema) -> Result<TeamTables, TeamError> {
+fn migrate_locked(lease: &mut Lease, schema: &Schema, migration: Migration) -> Result<TeamTables, TeamError> {
+    let has_team = lease.rows("SELECT WHERE to_regclass('@schema@.team') IS NOT NULL", &[])?;
+    let has_team = !has_team.is_empty() && !lease.rows("SELECT FROM @schema@.team", &[])?.is_empty();
+    if migration == Migration::Update && !has_team {
+        return Err(TeamError::SchemaOlder { schema: schema.to_string(), found: 0 });
+    }
     for group in GROUPS {
         lease.run(&format!(
             "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '@schema@_{group}') THEN \
@@ -106,6 +123,9 @@ fn migrate_locked(lease: &mut Lease, schema: &Schema) -> Result<TeamTables, Team
     let known = i32::try_from(MIGRATIONS.len()).expect("there are few");
     if let Some(found) = last.filter(|last| known < *last) {
         return Err(TeamError::SchemaNewer { found, known });
+    }
+    if migration == Migration::Create && has_team && last != Some(known) {
+        return Err(TeamError::SchemaOlder { schema: schema.to_string(), found: last.unwrap_or(0) });
     }
     let missing = MIGRATIONS.iter().zip(1i32..).skip(usize::try_from(count).unwrap_or(0));
     let mut applied = 0;

@@ -1,13 +1,16 @@
 //! The members and rules of a team, and the owner of the database, who changes them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use brigade_core::words;
+use brigade_core::{Timestamp, words};
 use ed25519_dalek::VerifyingKey;
 
 use crate::connection::{Connection, Lease, Tables};
+use crate::doctor::{Check, doctor};
 use crate::error::TeamError;
-use crate::migrate::{GROUPS, TeamTables, migrate};
+use crate::logs::{LogPlace, PrunedLogs, prune};
+use crate::migrate::{GROUPS, Migration, TeamTables, migrate};
 use crate::signature::{fingerprint_of_key, hex};
 
 words! {
@@ -81,15 +84,45 @@ impl Owner {
         Owner { connection: Arc::new(connection) }
     }
 
-    /// Makes roles, tables and functions that are missing. Changes nothing if all exist.
+    /// Makes roles, tables and functions. Changes nothing if the team exists.
     ///
     /// # Errors
-    /// Fails if the login may not, or the tables are of a newer version.
+    /// Fails if the login may not, or the tables are of another version.
     pub fn init(&self) -> Result<TeamTables, TeamError> {
-        migrate(&self.connection)
+        migrate(&self.connection, Migration::Create)
     }
 
-    fn lease(&self) -> Result<Lease, TeamError> {
+    /// Updates the tables and functions of a team.
+    ///
+    /// # Errors
+    /// Fails without a team, if the login may not, or the tables are of a newer version.
+    pub fn migrate(&self) -> Result<TeamTables, TeamError> {
+        migrate(&self.connection, Migration::Update)
+    }
+
+    /// Checks the database; see [`TeamStore::doctor`](crate::TeamStore::doctor).
+    pub fn doctor(&self, now: &dyn Fn() -> Timestamp) -> Vec<Check> {
+        doctor(&self.connection, None, now)
+    }
+
+    /// Says whether raw logs are stored in the database, from now on.
+    ///
+    /// # Errors
+    /// Fails if the login may not.
+    pub fn set_logs(&self, place: LogPlace) -> Result<(), TeamError> {
+        let sql = "UPDATE @schema@.team SET logs = $1 WHERE logs <> $1";
+        self.lease()?.rows(sql, &[&place.as_str()]).map(|_| ())
+    }
+
+    /// Deletes raw logs that were stored longer ago than this. Receipts stay.
+    ///
+    /// # Errors
+    /// Fails if the login may not.
+    pub fn prune_logs(&self, age: Duration) -> Result<PrunedLogs, TeamError> {
+        prune(&mut self.lease()?, age)
+    }
+
+    pub(crate) fn lease(&self) -> Result<Lease, TeamError> {
         self.connection.take(Tables::Current)
     }
 

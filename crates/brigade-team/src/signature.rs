@@ -71,10 +71,7 @@ impl Approval {
         let host = binding.host_part().to_hex();
         self.shared == binding.shared_part().to_hex()
             && self.hosts.contains(&host)
-            && parse_key(&self.public_key).is_some_and(|key| {
-                Signature::from_slice(&self.signature)
-                    .is_ok_and(|signature| key.verify_strict(&self.statement(subject), &signature).is_ok())
-            })
+            && is_valid(&self.public_key, &self.statement(subject), &self.signature)
     }
 
     /// Returns the signed bytes.
@@ -93,6 +90,48 @@ impl Approval {
             .to_hex()
             .into_bytes()
     }
+}
+
+/// What a reviewer signs of a call from the files of a workspace: its record, and its receipts by their sha256.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ImportedCall<'a> {
+    pub(crate) subject: Subject<'a>,
+    pub(crate) member: &'a str,
+    pub(crate) record: &'a str,
+    pub(crate) receipts: &'a [String],
+    pub(crate) signed_at: &'a str,
+}
+
+impl ImportedCall<'_> {
+    pub(crate) fn sign(&self, key: &SigningKey) -> Vec<u8> {
+        key.sign(&self.statement()).to_bytes().to_vec()
+    }
+
+    pub(crate) fn is_signed(&self, public_key: &str, signature: &[u8]) -> bool {
+        is_valid(public_key, &self.statement(), signature)
+    }
+
+    fn statement(&self) -> Vec<u8> {
+        Fingerprint::builder("brigade.team-import.v1")
+            .text("team", self.subject.team)
+            .text("workspace", self.subject.workspace)
+            .text("call", self.subject.call)
+            .text("record", self.record)
+            .list("receipts", self.receipts)
+            .text("member", self.member)
+            .text("signed_at", self.signed_at)
+            .finish()
+            .to_hex()
+            .into_bytes()
+    }
+}
+
+/// Returns whether this key made the signature.
+fn is_valid(public_key: &str, statement: &[u8], signature: &[u8]) -> bool {
+    parse_key(public_key).is_some_and(|key| {
+        Signature::from_slice(signature)
+            .is_ok_and(|signature| key.verify_strict(statement, &signature).is_ok())
+    })
 }
 
 /// Writes bytes as hex digits.

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use brigade_core::Timestamp;
-use brigade_queue::{Durability, QueueError, Snapshot, Store, Transaction};
+use brigade_core::{CallId, RunId, Timestamp};
+use brigade_fs::ReadFile;
+use brigade_queue::{Durability, KeptLog, QueueError, Snapshot, Store, Transaction};
 
 use crate::connection::{Connection, Lease, Tables};
+use crate::doctor::{Check, doctor};
 use crate::error::TeamError;
+use crate::logs;
 use crate::renewal::{LeaseLost, Renewals};
 use crate::roster::{Member, members};
 use crate::signature::Signer;
@@ -82,7 +85,11 @@ impl TeamStore {
         }))
     }
 
-    fn lease(&self) -> Result<Lease, TeamError> {
+    pub(crate) fn core(&self) -> &Core {
+        &self.0
+    }
+
+    pub(crate) fn lease(&self) -> Result<Lease, TeamError> {
         self.0.connection.take(Tables::Current)
     }
 
@@ -112,6 +119,11 @@ impl TeamStore {
         verify(&TeamSnapshot { core: self.0.clone(), source: Source::Any })
     }
 
+    /// Checks the database, and whether this host can work with it. Never fails: each problem is a row.
+    pub fn doctor(&self, now: &dyn Fn() -> Timestamp) -> Vec<Check> {
+        doctor(&self.0.connection, Some(&self.0), now)
+    }
+
     /// Reports how the team is.
     ///
     /// # Errors
@@ -133,5 +145,19 @@ impl Store for TeamStore {
 
     fn shared_name(&self) -> Option<String> {
         Some(self.0.connection.url().without_user())
+    }
+
+    fn keep_log(
+        &self,
+        call: &CallId,
+        run: &RunId,
+        stream: &str,
+        log: &dyn ReadFile,
+    ) -> Result<(), QueueError> {
+        logs::keep(&mut self.lease()?, &self.0, (call, run), stream, log)
+    }
+
+    fn kept_log(&self, run: &str, stream: &str) -> Result<Option<KeptLog>, QueueError> {
+        Ok(logs::kept(&mut self.lease()?, &self.0, run, stream)?)
     }
 }

@@ -145,6 +145,11 @@ impl TeamUrl {
         self.mode
     }
 
+    /// Returns whether every host is this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        is_local(&self.config)
+    }
+
     /// Returns the member that the address names.
     pub fn user(&self) -> Option<&str> {
         self.config.get_user()

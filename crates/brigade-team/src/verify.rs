@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use brigade_core::Fingerprint;
 use brigade_queue::{Finding, StoredCall, Tampering, Verification};
+use postgres::Row;
 
 use crate::error::TeamError;
-use crate::signature::Subject;
+use crate::signature::{ImportedCall, Subject};
 use crate::snapshot::{PAGE, TeamSnapshot};
+use crate::store::Core;
 
 /// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -162,6 +164,27 @@ pub(crate) fn verify(snapshot: &TeamSnapshot) -> Result<TeamVerification, TeamEr
     Ok(found)
 }
 
+/// Checks that a reviewer signed a call that ran before it was brought from files.
+fn check_import(core: &Core, row: &Row, id: &str, member: &str) -> Result<Option<TeamFinding>, TeamError> {
+    let (key, receipts, signed_at): (&str, Vec<String>, &str) =
+        (row.try_get(8)?, row.try_get(9)?, row.try_get(10)?);
+    let (signature, is_same): (&[u8], bool) = (row.try_get(11)?, row.try_get(12)?);
+    let subject = Subject { team: &core.team_id, workspace: &core.workspace, call: id, revision: 0 };
+    let (record, receipts) = (row.try_get(1)?, receipts.as_slice());
+    let import = ImportedCall { subject, member, record, receipts, signed_at };
+    let (problem, message) = match () {
+        () if !is_same || !import.is_signed(key, signature) => {
+            ("not-approved", "it was brought from files, and no signature is valid for what it is now")
+        }
+        () if core.keys.get(member).map(String::as_str) != Some(key) => {
+            ("untrusted", "it was brought from files by a person whose key this host does not trust")
+        }
+        () => return Ok(None),
+    };
+    let (host, run_id, call_id) = (row.try_get(5)?, row.try_get(4)?, Some(id.to_owned()));
+    Ok(Some(TeamFinding { problem, host, run_id, call_id, message }))
+}
+
 /// Checks that each call that ran had enough valid approvals. Rules that were added later do not count.
 fn check_approvals(snapshot: &TeamSnapshot, found: &mut TeamVerification) -> Result<(), TeamError> {
     let core = &snapshot.core;
@@ -170,8 +193,14 @@ fn check_approvals(snapshot: &TeamSnapshot, found: &mut TeamVerification) -> Res
             (SELECT coalesce(max(r.approvals), 1) FROM @schema@.rules r \
              WHERE r.added_at <= (c.record::json ->> 'started_at')::timestamptz \
                 AND (r.effect IS NULL OR r.effect = ANY (c.effects)) \
-                AND (r.tool IS NULL OR r.tool = c.tool_id) AND (r.family IS NULL OR r.family = c.family)) \
-         FROM @schema@.calls c WHERE c.workspace = $1 AND c.run_id IS NOT NULL AND $2 < c.sequence \
+                AND (r.tool IS NULL OR r.tool = c.tool_id) AND (r.family IS NULL OR r.family = c.family)), \
+            i.member, i.public_key, i.receipts, i.signed_at, i.signature, \
+            coalesce(i.record = c.record AND f.sha256 = ANY (i.receipts), false) \
+         FROM @schema@.calls c \
+         LEFT JOIN @schema@.imports i ON i.workspace = c.workspace AND i.call_id = c.id AND c.claimed_by IS NULL \
+         LEFT JOIN @schema@.receipts f ON f.workspace = c.workspace AND f.run_id = c.run_id \
+            AND NOT f.is_late AND NOT f.is_aside \
+         WHERE c.workspace = $1 AND c.run_id IS NOT NULL AND $2 < c.sequence \
          ORDER BY c.sequence LIMIT {PAGE}"
     );
     let mut after = 0i64;
@@ -189,6 +218,11 @@ fn check_approvals(snapshot: &TeamSnapshot, found: &mut TeamVerification) -> Res
             let id = call.id.as_str();
             let revision = revision.unwrap_or(0);
             let given = approvals.get(&(id.to_owned(), revision)).map_or(&[][..], Vec::as_slice);
+            if let Some(member) = row.try_get::<_, Option<&str>>(7)? {
+                found.approvals += 1;
+                found.findings.extend(check_import(core, row, id, member)?);
+                continue;
+            }
             found.approvals += given.len() as u64;
             let subject = Subject { team: &core.team_id, workspace: &core.workspace, call: id, revision };
             let covering = given.iter().filter(|approval| {

@@ -5,6 +5,7 @@
 #[macro_use]
 #[path = "../../brigade-queue/tests/suite/mod.rs"]
 mod suite;
+mod administration;
 mod approvals;
 mod claims;
 mod roles;

@@ -1,7 +1,7 @@
 //! A PostgreSQL server of a test program, in a temporary directory.
 
 use std::env;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -28,9 +28,15 @@ rm -rf "$dir"
 /// A running server. Its superuser is `owner`, and every login is trusted.
 #[derive(Debug)]
 pub struct Postgres {
-    directory: String,
-    /// Its standard input keeps the server alive.
-    _keeper: Child,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// A server of this program, which is alive as long as the standard input of the shell.
+    Own { directory: String, _keeper: Child },
+    /// One that the environment names by its address, with the name of an empty database in it.
+    Named { url: String, database: String },
 }
 
 impl Postgres {
@@ -39,23 +45,50 @@ impl Postgres {
     ///
     /// # Panics
     /// Panics if the server cannot be started.
-    #[allow(clippy::print_stdout, reason = "the output of a test says what it skipped")]
     pub fn get(test: &str) -> Option<&'static Postgres> {
         static SERVER: OnceLock<Option<Postgres>> = OnceLock::new();
-        let server = SERVER.get_or_init(|| Some(start(&programs()?)));
+        let server = SERVER.get_or_init(|| Some(Postgres { place: find()? }));
         if server.is_none() {
             let is_required = env::var("BRIGADE_REQUIRE")
                 .is_ok_and(|names| names.split(',').any(|name| name == "postgres"));
             assert!(!is_required, "{test} needs postgresql");
-            println!("SKIPPED: {test} needs postgresql");
+            // Not by a macro, whose output the harness keeps for itself.
+            let _ = writeln!(std::io::stdout(), "SKIPPED: {test} needs postgresql");
         }
         server.as_ref()
     }
 
     /// Returns the address of a database for a login.
     pub fn url(&self, database: &str, user: &str) -> String {
-        format!("postgresql:///{database}?host={}&user={user}", self.directory)
+        match &self.place {
+            Place::Own { directory, .. } => format!("postgresql:///{database}?host={directory}&user={user}"),
+            Place::Named { url, database } => at(url, Some(user), database),
+        }
     }
+}
+
+/// Returns the address of a server with another user and database.
+fn at(url: &str, user: Option<&str>, database: &str) -> String {
+    let (scheme, rest) = url.split_once("://").expect("it is an address");
+    let (place, parameters) = rest
+        .split_once('?')
+        .map_or((rest, String::new()), |(place, parameters)| (place, format!("?{parameters}")));
+    let host = place.split_once('/').map_or(place, |(host, _)| host);
+    let (own, host) = host.rsplit_once('@').map_or((None, host), |(user, host)| (Some(user), host));
+    let user = user.or(own).map(|user| format!("{user}@")).unwrap_or_default();
+    format!("{scheme}://{user}{host}/{database}{parameters}")
+}
+
+/// Starts a server, or prepares the one that `BRIGADE_TEST_POSTGRES` names, such as `postgresql://owner@localhost`. Its
+/// user is a superuser, and every login is trusted there.
+fn find() -> Option<Place> {
+    let named = env::var("BRIGADE_TEST_POSTGRES").ok().filter(|named| named.contains("://"));
+    let Some(url) = named else { return Some(start(&programs()?)) };
+    let database = format!("brigade_test_{}", std::process::id());
+    let create = format!("CREATE DATABASE {database}");
+    let made = Command::new("psql").args(["-q", "-d", &at(&url, None, "postgres"), "-c", &create]).status();
+    assert!(made.is_ok_and(|status| status.success()), "psql cannot make a database there");
+    Some(Place::Named { url, database })
 }
 
 /// Returns the directory of the programs of PostgreSQL.
@@ -71,7 +104,7 @@ fn programs() -> Option<PathBuf> {
     found.pop().or_else(|| env::split_paths(&path).find(has_server))
 }
 
-fn start(programs: &PathBuf) -> Postgres {
+fn start(programs: &PathBuf) -> Place {
     // The server refuses to run as root.
     let is_root = rustix::process::geteuid().is_root();
     let mut command = Command::new(if is_root { "setpriv" } else { "sh" });
@@ -89,5 +122,24 @@ fn start(programs: &PathBuf) -> Postgres {
     BufReader::new(output).read_line(&mut directory).expect("the shell prints a line");
     let directory = directory.trim().to_owned();
     assert!(!directory.is_empty(), "the server did not start");
-    Postgres { directory, _keeper: keeper }
+    Place::Own { directory, _keeper: keeper }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_get_another_user() {
+        for (url, expect) in [
+            ("postgresql://owner@localhost", "postgresql://a@localhost/x"),
+            (
+                "postgresql://localhost:5433/postgres?sslmode=disable",
+                "postgresql://a@localhost:5433/x?sslmode=disable",
+            ),
+            ("postgresql:///?host=/tmp/s", "postgresql://a@/x?host=/tmp/s"),
+        ] {
+            assert_eq!(at(url, Some("a"), "x"), expect);
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::{Digests, Host, Memory, Names, SourceFiles, TrustStore};
 use brigade_access::LiveSession;
-use brigade_call::{Caller, Paths};
+use brigade_call::{CALLS, Caller, Paths, StoreKind};
 use brigade_catalog::edit::OnExisting;
 use brigade_core::{Clock, ErrorCode, ErrorKind, NeutralWords, StepFormatter, SystemClock, Timestamp};
 use brigade_exec::HostEnvironment;
@@ -151,6 +151,16 @@ impl WorkspaceContext {
         self.store.as_ref()?.shared_name()
     }
 
+    /// Returns where calls are stored, for reports: the file of the queue, or the address of the team's database.
+    pub fn calls_path(&self) -> String {
+        self.shared_name().unwrap_or_else(|| self.absolute(CALLS))
+    }
+
+    /// Returns what calls are stored in, for reports.
+    pub fn store_kind(&self) -> StoreKind {
+        if self.shared_name().is_some() { StoreKind::Team } else { StoreKind::Files }
+    }
+
     /// Returns the journal of calls; `None` if the host uses another store.
     pub fn journal(&self) -> Option<&JournalStore> {
         self.store.is_none().then_some(&*self.files_of_calls)
@@ -261,6 +271,14 @@ impl Paths for WorkspaceContext {
 
     fn absolute(&self, path: &str) -> String {
         WorkspaceContext::absolute(self, path)
+    }
+
+    fn calls_path(&self) -> String {
+        WorkspaceContext::calls_path(self)
+    }
+
+    fn store(&self) -> StoreKind {
+        self.store_kind()
     }
 }
 

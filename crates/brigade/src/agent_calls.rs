@@ -13,7 +13,7 @@ use brigade_catalog::Reads;
 use brigade_core::{CallId, Dialect, ErrorCode, IdPrefix, Json, RunId, Timestamp};
 use brigade_exec::log_text;
 use brigade_mcp::{answer_in_log, answer_lines, shown_stored};
-use brigade_ops::{Error, ErrorKind};
+use brigade_ops::{Error, ErrorKind, OpenLog};
 use brigade_policy::Blocker;
 use brigade_policy::approval::ApprovalNeed;
 use brigade_queue::{Calls as Which, FoundReceipt, Review, StoredCall, View};
@@ -432,7 +432,7 @@ impl AgentCalls {
     ) -> Result<Option<Output>, Error> {
         let Some(receipt) = self.own_receipt(run)? else { return Ok(None) };
         let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
-        let (_, file) = brigade_ops::open_log(&*self.room.fs, &meant, stream)?;
+        let OpenLog { file, .. } = brigade_ops::open_log(&self.room, &meant, stream)?;
         let mut text = log_text(&*file, &Redactor::new(&gather::secrets(&self.room)))?;
         if receipt.mcp_server_id.is_some() && stream == LogStream::Stdout {
             text = answer_lines(&text, receipt.mcp_request_id.as_ref());
@@ -468,7 +468,7 @@ impl AgentCalls {
             return Ok(None);
         }
         let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
-        let (_, file) = brigade_ops::open_log(&*self.room.fs, &meant, LogStream::Stdout)?;
+        let OpenLog { file, .. } = brigade_ops::open_log(&self.room, &meant, LogStream::Stdout)?;
         let log = file.read_range(0, usize::try_from(file.len()?).unwrap_or(usize::MAX))?;
         let redactor = Redactor::new(&gather::secrets(&self.room));
         Ok(match request {

@@ -127,7 +127,7 @@ pub use brigade_call::{
     CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse, MayLoad,
     NoteCode, ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Race, Receipt,
     RunInput, RunStatus, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed,
-    UnboundFile, is_of_execution, typed_value,
+    StoreKind, UnboundFile, is_of_execution, typed_value,
 };
 pub use brigade_catalog::{
     ApprovalMode, Availability, CONNECT, Family, FindQuery, Level, MatchKind, OrBuiltin, Quantity, Reads,

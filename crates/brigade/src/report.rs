@@ -51,8 +51,10 @@ pub use brigade_ops::{
 };
 #[cfg(feature = "team")]
 pub use brigade_ops::{
-    TeamChecked, TeamDatabase, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMember, TeamMemberReport,
-    TeamProblem, TeamReviewer, TeamRule, TeamRuleReport, TeamRunner, TeamStatusReport, TeamVerifyReport,
+    RosterChange, TeamCheck, TeamChecked, TeamCounts, TeamDatabase, TeamDoctorReport, TeamExportReport,
+    TeamImportReport, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamLeftOut, TeamMember,
+    TeamMemberReport, TeamMigrateReport, TeamProblem, TeamPruneReport, TeamReviewer, TeamRosterReport,
+    TeamRosterRow, TeamRule, TeamRuleReport, TeamRunner, TeamStatusReport, TeamVerifyReport,
 };
 pub use brigade_projection::{
     AdviceCode, AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brigade_access::LANES;
+use brigade_call::StoreKind;
 use brigade_core::ErrorCode;
 use brigade_core::text::escape_terminal;
 #[cfg(feature = "builtin")]
@@ -295,6 +296,11 @@ impl Workspace {
     /// Returns the operations on calls.
     pub fn calls(&self) -> Calls {
         self.room.calls()
+    }
+
+    /// Returns where calls are stored, and in what: the file of the queue, or the address of the team's database.
+    pub fn calls_path(&self) -> (String, StoreKind) {
+        (self.room.calls_path(), self.room.store_kind())
     }
 
     /// Returns the operations on the team of the workspace.

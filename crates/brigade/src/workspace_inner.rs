@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use brigade_call::Paths;
+use brigade_call::{Paths, StoreKind};
 use brigade_fs::Fs;
 use brigade_ops::{Calls, Checkpoints, joined_store};
 use brigade_queue::JournalStore;
@@ -142,5 +142,13 @@ impl Paths for WorkspaceInner {
 
     fn absolute(&self, path: &str) -> String {
         self.context.absolute(path)
+    }
+
+    fn calls_path(&self) -> String {
+        self.context.calls_path()
+    }
+
+    fn store(&self) -> StoreKind {
+        self.context.store_kind()
     }
 }

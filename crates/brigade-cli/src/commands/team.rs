@@ -1,9 +1,15 @@
 //! `brigade team`
 
+mod doctor;
+mod export;
+mod import;
 mod init;
 mod join;
 mod leave;
 mod member;
+mod migrate;
+mod prune;
+mod roster;
 mod rule;
 mod status;
 mod verify;
@@ -18,12 +24,18 @@ use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Team {
+    Doctor(doctor::DoctorArgs),
+    Export(export::ExportArgs),
+    Import(import::ImportArgs),
     Init(init::InitArgs),
     Join(join::JoinArgs),
     Leave(leave::LeaveArgs),
     /// Add, remove and list the members of the team
     #[command(subcommand)]
     Member(Lazy<member::Member>),
+    Migrate(migrate::MigrateArgs),
+    Prune(prune::PruneArgs),
+    Roster(roster::RosterArgs),
     /// Add, remove and list the rules about how many people approve
     #[command(subcommand)]
     Rule(Lazy<rule::Rule>),
@@ -33,10 +45,16 @@ pub(crate) enum Team {
 
 pub(crate) fn run(command: &Team, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
     match command {
+        Team::Doctor(arguments) => output.finish(doctor::run(session, arguments)),
+        Team::Export(arguments) => output.finish(export::run(session, arguments)),
+        Team::Import(arguments) => output.finish(import::run(session, arguments)),
         Team::Init(arguments) => output.finish(init::run(session, arguments)),
         Team::Join(arguments) => join::run(session, arguments, output),
         Team::Leave(arguments) => output.finish(leave::run(session, arguments)),
         Team::Member(command) => member::run(&command.0, session, output),
+        Team::Migrate(arguments) => output.finish(migrate::run(session, arguments)),
+        Team::Prune(arguments) => output.finish(prune::run(session, arguments)),
+        Team::Roster(arguments) => roster::run(session, arguments, output),
         Team::Rule(command) => output.finish(rule::run(&command.0, session)),
         Team::Status(arguments) => output.finish(status::run(session, arguments)),
         Team::Verify(arguments) => output.finish(verify::run(session, arguments)),

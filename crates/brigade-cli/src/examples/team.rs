@@ -3,7 +3,14 @@
 use super::Examples;
 
 pub(super) const ROWS: &[Examples] = &[
-    ("team", "init", &[("brigade team init", "Make the tables of the database in BRIGADE_TEAM_URL")]),
+    (
+        "team",
+        "init",
+        &[
+            ("brigade team init", "Make the tables of the database in BRIGADE_TEAM_URL"),
+            ("brigade team init --logs database", "Also store raw logs there"),
+        ],
+    ),
     (
         "team",
         "join",
@@ -12,6 +19,20 @@ pub(super) const ROWS: &[Examples] = &[
             "Join as rev-1",
         )],
     ),
+    (
+        "team",
+        "import",
+        &[
+            ("brigade team import --dry-run", "Show what the files have and the team has not"),
+            ("brigade team import", "Bring it into the team"),
+        ],
+    ),
+    ("team", "export", &[("brigade team export ../copy", "Write the team's records as files")]),
+    ("team", "migrate", &[("brigade team migrate", "Update the tables for this version")]),
+    ("team", "prune", &[("brigade team prune --logs-older-than 30d", "Delete old raw logs")]),
+    ("team", "doctor", &[("brigade team doctor", "Check the database and the connection")]),
+    ("team", "roster", &[("brigade team roster", "Compare the keys of the reviewers")]),
+    ("roster", "accept", &[("brigade team roster accept", "Accept the present keys")]),
     ("team", "verify", &[("brigade team verify", "Check receipts, signatures and approvals")]),
     ("team", "leave", &[("brigade team leave", "Use the files again")]),
     ("team", "status", &[("brigade team status", "Show database, runners and calls")]),

@@ -3,8 +3,7 @@
 use std::io::{self, BufRead, Write};
 
 use brigade::core::json::DocumentWriter;
-use brigade::paths::CALLS;
-use brigade::{BatchReport, BatchRow, Error, ErrorLine, OnBlocked, Report, SchemaId, Workspace};
+use brigade::{BatchReport, BatchRow, Error, ErrorLine, OnBlocked, Report, SchemaId, StoreKind, Workspace};
 use serde::{Deserialize, Serialize};
 
 use super::text::{Colour, Text, Tone};
@@ -30,7 +29,9 @@ impl<'a> Batch<'a> {
         let mut document = DocumentWriter::new(out);
         document.member("schema", BatchReport::SCHEMA)?;
         document.member("target", &self.workspace.root().display().to_string())?;
-        document.member("calls_path", &self.workspace.root().join(CALLS).display().to_string())?;
+        let (calls_path, store) = self.workspace.calls_path();
+        document.member("calls_path", &calls_path)?;
+        document.member("store", &store)?;
         let queued = document.list("rows", |rows| self.for_each(|row| rows.element(row)))?;
         match &queued {
             Ok(report) => {
@@ -101,6 +102,8 @@ pub(crate) struct BatchDocument {
     target: String,
     /// The queue's file.
     calls_path: String,
+    /// What calls are stored in.
+    store: StoreKind,
     /// The lines that are not empty, in order.
     rows: Vec<BatchRow>,
     /// Calls that were stored.

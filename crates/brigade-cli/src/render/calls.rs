@@ -18,6 +18,7 @@ use super::words;
 pub(crate) fn write_list(list: &CallList, out: &mut dyn Write) -> io::Result<Option<Error>> {
     let mut document = DocumentWriter::new(out);
     document.member("calls_path", &list.calls_path)?;
+    document.member("store", &list.store)?;
     document.member("counts", &list.counts)?;
     document.member("schema", CallListReport::SCHEMA)?;
     document.member("target", &list.target)?;

@@ -5,7 +5,7 @@ pub(crate) mod forms;
 use std::path::Path;
 
 use brigade::core::{Json, NextStep};
-use brigade::paths::{CALLS, CATALOG, CHECKPOINTS, INBOX, PINS, RUNS};
+use brigade::paths::{CATALOG, CHECKPOINTS, INBOX, PINS, RUNS};
 use brigade::{BlockerDetail, Call, Diagnosis, Error, PlanReport, Refusal, RuntimesSummary};
 
 use self::forms::*;
@@ -48,7 +48,9 @@ impl Parts<'_> {
     #[allow(clippy::too_many_lines, reason = "one arm for each document, and nothing else")]
     fn document(&self, refusal: &Refusal) -> Option<RefusalDocument> {
         let path = |file: &str| Path::new(&self.target).join(file).display().to_string();
-        let [calls_path, runs_path, checkpoints_path] = [CALLS, RUNS, CHECKPOINTS].map(path);
+        let [runs_path, checkpoints_path] = [RUNS, CHECKPOINTS].map(path);
+        let (calls_path, store) = self.error.calls_path()?;
+        let calls_path = calls_path.to_owned();
         let (message, candidates) = (self.error.to_string(), self.error.failure().could_be().to_vec());
         let Parts { error, target, text, blockers, blocker_details, diagnosis } = self.clone();
         Some(match refusal {
@@ -60,6 +62,7 @@ impl Parts<'_> {
                 schema: Id::default(),
                 target,
                 calls_path,
+                store,
                 created: 0,
                 skipped: 0,
                 blocked: u8::from(!blockers.is_empty()),
@@ -73,6 +76,7 @@ impl Parts<'_> {
                 schema: Id::default(),
                 target,
                 calls_path,
+                store,
                 call: owned(call),
                 preview: None,
                 blocker_details,
@@ -86,6 +90,7 @@ impl Parts<'_> {
                 schema: Id::default(),
                 target,
                 calls_path,
+                store,
                 call: owned(call),
                 preview: None,
                 pin: pin.clone(),
@@ -100,6 +105,7 @@ impl Parts<'_> {
                 schema: Id::default(),
                 target,
                 calls_path,
+                store,
                 runs_path,
                 call: owned(&run.call),
                 receipt: None,
@@ -126,6 +132,7 @@ impl Parts<'_> {
                 target,
                 runs_path,
                 calls_path,
+                store,
                 run: owned(run),
                 plan: owned(plan),
                 blockers,
@@ -163,6 +170,7 @@ impl Parts<'_> {
                     schema: Id::default(),
                     target,
                     calls_path,
+                    store,
                     checkpoints_path,
                     runs_path,
                     checkpoint: owned(checkpoint),

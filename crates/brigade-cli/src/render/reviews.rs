@@ -1,8 +1,7 @@
 //! Decisions about several calls.
 
 use brigade::core::IdPrefix;
-use brigade::paths::CALLS;
-use brigade::{Call, Diagnosis, Error, Report, SchemaId, Workspace};
+use brigade::{Call, Diagnosis, Error, Report, SchemaId, StoreKind, Workspace};
 use serde::{Deserialize, Serialize};
 
 use super::CommandWords;
@@ -16,6 +15,7 @@ pub(crate) struct ReviewsReport {
     schema: SchemaId,
     target: String,
     calls_path: String,
+    store: StoreKind,
     /// The result for each call, in the order of the command line.
     calls: Vec<ReviewOutcome>,
 }
@@ -26,12 +26,9 @@ impl Report for ReviewsReport {
 
 impl ReviewsReport {
     pub(crate) fn new(workspace: &Workspace, calls: Vec<ReviewOutcome>) -> ReviewsReport {
-        ReviewsReport {
-            schema: ReviewsReport::SCHEMA,
-            target: workspace.root().display().to_string(),
-            calls_path: workspace.root().join(CALLS).display().to_string(),
-            calls,
-        }
+        let (calls_path, store) = workspace.calls_path();
+        let target = workspace.root().display().to_string();
+        ReviewsReport { schema: ReviewsReport::SCHEMA, target, calls_path, store, calls }
     }
 }
 

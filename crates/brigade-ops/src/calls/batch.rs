@@ -10,7 +10,6 @@ use brigade_catalog::Reads;
 use brigade_queue::OnDuplicate;
 use brigade_workspace::{Config, FactReader, WorkspaceContext, gather, load};
 
-use crate::calls;
 use crate::calls::Calls;
 use crate::calls::request::OnBlocked;
 use crate::error::{Error, ErrorKind};
@@ -40,7 +39,8 @@ impl Calls {
         let mut report = BatchReport {
             schema: BatchReport::SCHEMA,
             target: self.context.target(),
-            calls_path: calls::calls_path(&self.context),
+            calls_path: self.context.calls_path(),
+            store: self.context.store_kind(),
             created: 0,
             skipped: 0,
             refused: 0,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::{CALLS, CHECKPOINTS, Checkpoint, Paths, RUNS, RunSummary};
+use brigade_call::{CHECKPOINTS, Checkpoint, Paths, RUNS, RunSummary, StoreKind};
 use brigade_core::NextStep;
 use brigade_doctor::{Area, Closeout, Issue, IssueReport, top_issue};
 use brigade_runtime::StateCounts;
@@ -36,6 +36,8 @@ pub struct ParitySection {
 pub struct CallSection {
     /// The queue file.
     pub calls_path: String,
+    /// What calls are stored in.
+    pub store: StoreKind,
     /// Number of calls by status.
     pub counts: BTreeMap<String, u64>,
     /// Number of calls that wait for a decision.
@@ -167,7 +169,8 @@ impl Sections {
         let (queue, policy) = (&survey.history, &survey.config.policy);
         Sections {
             call_queue: CallSection {
-                calls_path: paths.absolute(CALLS),
+                calls_path: paths.calls_path(),
+                store: paths.store(),
                 counts: queue.call_counts.clone(),
                 pending_count: queue.call_counts.get("pending").copied().unwrap_or(0),
                 issue_count: count(Area::Call),

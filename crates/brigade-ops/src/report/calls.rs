@@ -1,6 +1,6 @@
 //! Documents about calls.
 
-use brigade_call::{BoundCode, CALLS, Call, PlanSummary, Preview, RUNS, Receipt};
+use brigade_call::{BoundCode, Call, PlanSummary, Preview, RUNS, Receipt, StoreKind};
 use brigade_core::json::sorted;
 use brigade_core::{Exit, NextStep};
 use brigade_policy::{BlockerDetail, PolicyDecision};
@@ -80,6 +80,8 @@ pub struct QueueReport {
     pub target: String,
     /// The queue file.
     pub calls_path: String,
+    /// What calls are stored in.
+    pub store: StoreKind,
     /// 1 if the call was stored.
     pub created: u8,
     /// 1 if an equal call existed.
@@ -112,6 +114,8 @@ pub struct CallReport {
     pub target: String,
     /// The queue file.
     pub calls_path: String,
+    /// What calls are stored in.
+    pub store: StoreKind,
     /// The call; `null` if no call matches.
     pub call: Call,
     /// The preview of the call now; `null` if it is decided, its tool does not exist, or the policy is invalid.
@@ -147,6 +151,8 @@ pub struct ReviewReport {
     pub target: String,
     /// The queue file.
     pub calls_path: String,
+    /// What calls are stored in.
+    pub store: StoreKind,
     /// The current call; `null` if no call matches.
     pub call: Call,
     /// The approved preview; `null` for other decisions.
@@ -179,6 +185,8 @@ pub struct RunReport {
     pub target: String,
     /// The queue file.
     pub calls_path: String,
+    /// What calls are stored in.
+    pub store: StoreKind,
     /// The directory of receipts and logs.
     pub runs_path: String,
     /// The current call; `null` if no call matches.
@@ -211,7 +219,8 @@ impl RunReport {
         RunReport {
             schema: RunReport::SCHEMA,
             target: context.target(),
-            calls_path: context.absolute(CALLS),
+            calls_path: context.calls_path(),
+            store: context.store_kind(),
             runs_path: context.absolute(RUNS),
             call: call.shown(context),
             receipt: Box::new(receipt.shown(context)),
@@ -247,6 +256,8 @@ pub struct BatchReport {
     pub target: String,
     /// The queue file.
     pub calls_path: String,
+    /// What calls are stored in.
+    pub store: StoreKind,
     /// Number of stored calls.
     pub created: usize,
     /// Number of calls that existed or were rejected before.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::{Call, Checkpoint, Receipt};
+use brigade_call::{Call, Checkpoint, Receipt, StoreKind};
 use brigade_core::{Exit, NextStep};
 use brigade_policy::BlockerDetail;
 use serde::{Deserialize, Serialize};
@@ -111,6 +111,8 @@ pub struct ResumeReport {
     pub target: String,
     /// The queue file.
     pub calls_path: String,
+    /// What calls are stored in.
+    pub store: StoreKind,
     /// The directory of checkpoints.
     pub checkpoints_path: String,
     /// The directory of receipts and logs.

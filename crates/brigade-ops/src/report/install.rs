@@ -1,5 +1,6 @@
 //! `tools install`.
 
+use brigade_call::StoreKind;
 use brigade_catalog::ToolState;
 use brigade_core::{Exit, Report, SchemaId};
 use brigade_core::{NextStep, words};
@@ -18,6 +19,8 @@ pub struct InstallReport {
     pub target: String,
     /// The queue file.
     pub calls_path: String,
+    /// What calls are stored in.
+    pub store: StoreKind,
     /// Whether this is a dry run, which stores nothing.
     pub dry_run: bool,
     /// The queued installations.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::Call;
+use brigade_call::{Call, StoreKind};
 use brigade_core::{Report, SchemaId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 pub struct CallListReport {
     /// The queue's file.
     pub calls_path: String,
+    /// What calls are stored in.
+    pub store: StoreKind,
     /// How many calls of each status the queue has, listed or not.
     pub counts: BTreeMap<String, u64>,
     /// The schema id.

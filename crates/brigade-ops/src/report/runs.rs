@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::{Call, EffectUse, ObservedAddress, ObservedDenial, Receipt, RunInput, UnboundFile};
+use brigade_call::{
+    Call, EffectUse, ObservedAddress, ObservedDenial, Receipt, RunInput, StoreKind, UnboundFile,
+};
 use brigade_core::json::sorted;
 use brigade_core::{Exit, Hint, NextStep};
 use brigade_policy::{BlockerDetail, ErrorLine};
@@ -204,6 +206,8 @@ pub struct ReplayReport {
     pub runs_path: String,
     /// The queue file.
     pub calls_path: String,
+    /// What calls are stored in.
+    pub store: StoreKind,
     /// The replayed run; `null` if no run matches.
     pub run: RunSummary,
     /// The plan of the new call; `null` if no call was planned.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Exit, Number};
+use brigade_core::{Exit, Number, words};
+use brigade_team::CheckState;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
@@ -297,5 +298,218 @@ impl Report for TeamVerifyReport {
 
     fn exit(&self) -> Exit {
         if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `team migrate`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamMigrateReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamMigrateReport::read_schema")]
+    pub schema: SchemaId,
+    /// The id of the team.
+    pub team_id: String,
+    /// The version of the tables.
+    pub version: u64,
+    /// How many versions were applied.
+    pub applied: u64,
+}
+
+impl Report for TeamMigrateReport {
+    const SCHEMA: &'static str = "brigade.team-migrate.v1";
+}
+
+/// `team prune`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamPruneReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamPruneReport::read_schema")]
+    pub schema: SchemaId,
+    /// The number of runs whose logs were deleted.
+    pub runs: u64,
+    /// The number of deleted chunks.
+    pub chunks: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+}
+
+impl Report for TeamPruneReport {
+    const SCHEMA: &'static str = "brigade.team-prune.v1";
+}
+
+/// Numbers of records.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamCounts {
+    /// Calls.
+    pub calls: u64,
+    /// Receipts.
+    pub receipts: u64,
+    /// Checkpoints.
+    pub checkpoints: u64,
+}
+
+/// A record that was not brought into the team.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamLeftOut {
+    /// The call or the run.
+    pub id: String,
+    /// Why, as a sentence.
+    pub reason: String,
+}
+
+/// `team import`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamImportReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamImportReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The id of the team.
+    pub team_id: String,
+    /// The name of the workspace in the team.
+    pub workspace: String,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+    /// What was brought into the team, or would be.
+    pub added: TeamCounts,
+    /// What the team had before.
+    pub present: TeamCounts,
+    /// What was left out.
+    pub left_out: Vec<TeamLeftOut>,
+}
+
+impl Report for TeamImportReport {
+    const SCHEMA: &'static str = "brigade.team-import.v1";
+
+    fn exit(&self) -> Exit {
+        if self.left_out.is_empty() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `team export`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamExportReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamExportReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The id of the team.
+    pub team_id: String,
+    /// The name of the workspace in the team.
+    pub workspace: String,
+    /// The directory.
+    pub directory: String,
+    /// What was written.
+    pub written: TeamCounts,
+    /// Receipts that came late or were replaced, which are not written.
+    pub late: u64,
+}
+
+impl Report for TeamExportReport {
+    const SCHEMA: &'static str = "brigade.team-export.v1";
+}
+
+words! {
+    /// How a reviewer differs from what was accepted.
+    RosterChange {
+        /// Not at all.
+        Same = "same",
+        /// The reviewer is new.
+        Added = "added",
+        /// The reviewer has another key.
+        Changed = "changed",
+        /// The reviewer is gone.
+        Removed = "removed",
+    }
+}
+
+/// A reviewer, in the team and as accepted here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamRosterRow {
+    /// The member.
+    pub name: String,
+    /// The difference.
+    pub change: RosterChange,
+    /// The sha256 of the public key in the team.
+    pub key_id: Option<String>,
+    /// The sha256 of the public key that was accepted here.
+    pub accepted_key_id: Option<String>,
+}
+
+/// `team roster` and `team roster accept`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamRosterReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamRosterReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The id of the team.
+    pub team_id: String,
+    /// The name of the workspace in the team.
+    pub workspace: String,
+    /// Whether these keys count here.
+    pub accepted: bool,
+    /// The reviewers.
+    pub reviewers: Vec<TeamRosterRow>,
+}
+
+impl Report for TeamRosterReport {
+    const SCHEMA: &'static str = "brigade.team-roster.v1";
+}
+
+/// A check of a team's database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamCheck {
+    /// Its name.
+    pub name: String,
+    /// The result.
+    pub state: CheckState,
+    /// What was found.
+    pub message: String,
+    /// How to mend it.
+    pub fix: Option<String>,
+}
+
+/// `team doctor`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamDoctorReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamDoctorReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The checks.
+    pub checks: Vec<TeamCheck>,
+}
+
+impl Report for TeamDoctorReport {
+    const SCHEMA: &'static str = "brigade.team-doctor.v1";
+
+    fn exit(&self) -> Exit {
+        let is_bad = |check: &TeamCheck| check.state == CheckState::Failed;
+        if self.checks.iter().any(is_bad) { Exit::Refused } else { Exit::Done }
     }
 }

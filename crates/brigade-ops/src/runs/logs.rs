@@ -9,9 +9,9 @@ use brigade_call::RUNS;
 use brigade_core::IdPrefix;
 use brigade_core::text::escape_terminal;
 use brigade_exec::{LOG_SHOWN, follow_log, log_end, pass_log};
-use brigade_fs::{Fs, ReadFile, RelPath};
+use brigade_fs::{FileMode, Fs as _, MemoryFs, ReadFile, RelPath};
 use brigade_policy::Failure;
-use brigade_queue::ResolvedRun;
+use brigade_queue::{KeptLog, ResolvedRun};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 use brigade_workspace::{WorkspaceContext, gather};
@@ -37,7 +37,7 @@ impl Runs {
     /// Fails if the prefix does not match exactly one run, the log is missing, or on a file error.
     pub fn log(&self, prefix: &IdPrefix, stream: LogStream) -> Result<RunLogReport, Error> {
         let run = meant_run(&self.context, prefix)?;
-        let (path, file) = open_log(&*self.context.fs, &run, stream)?;
+        let OpenLog { path, start, file } = open_log(&self.context, &run, stream)?;
         let bytes = file.len()?;
         Ok(RunLogReport {
             schema: RunLogReport::SCHEMA,
@@ -45,10 +45,10 @@ impl Runs {
             run_id: run.id().to_owned(),
             running: matches!(run, ResolvedRun::Running(_)),
             stream,
-            path: self.context.absolute(path.as_str()),
-            bytes,
+            path,
+            bytes: start + bytes,
             text: log_end(&*file, bytes, Redactor::new(&gather::secrets(&self.context)).for_output())?,
-            omitted_bytes: bytes.saturating_sub(LOG_SHOWN),
+            omitted_bytes: start + bytes.saturating_sub(LOG_SHOWN),
         })
     }
 
@@ -68,7 +68,7 @@ impl Runs {
     ) -> Result<ControlFlow<io::Error>, Error> {
         let cancel = self.context.cancel.as_ref();
         let run = meant_run(&self.context, prefix)?;
-        let (_, file) = open_log(&*self.context.fs, &run, stream)?;
+        let OpenLog { file, .. } = open_log(&self.context, &run, stream)?;
         match (reach, cancel, &run) {
             (LogReach::Now, _, _)
             | (LogReach::EndOfRun, _, ResolvedRun::Over(_) | ResolvedRun::Abandoned(_)) => {
@@ -85,21 +85,38 @@ impl Runs {
     }
 }
 
-/// Opens the log of a stream of a run, and returns its path.
+/// A log that is read.
+pub struct OpenLog {
+    /// Its path for reports, or the address of the team's database.
+    pub path: String,
+    /// How many bytes of it come before, and are not kept.
+    pub start: u64,
+    /// Its bytes.
+    pub file: Box<dyn ReadFile>,
+}
+
+/// Opens the log of a stream of a run: the file, or what another host kept in the store that both share.
 ///
 /// # Errors
-/// Fails if the log no longer exists, or on a disk error.
+/// Fails if the log does not exist, or on a disk error.
 pub fn open_log(
-    fs: &dyn Fs,
+    context: &WorkspaceContext,
     run: &ResolvedRun,
     stream: LogStream,
-) -> Result<(RelPath, Box<dyn ReadFile>), Failure> {
+) -> Result<OpenLog, Failure> {
     let path: RelPath = format!("{RUNS}/{}.{}.log", run.stored_id(), stream.as_str())
         .parse()
         .map_err(|_| Failure::new(ErrorKind::Refused, "the receipt of this run has an invalid log path"))?;
-    match fs.open(&path) {
-        Ok(file) => Ok((path, file)),
+    match context.fs.open(&path) {
+        Ok(file) => Ok(OpenLog { path: context.absolute(path.as_str()), start: 0, file }),
         Err(error) if error.is_not_found() => {
+            let kept = context.store.as_ref().map(|store| store.kept_log(run.stored_id(), stream.as_str()));
+            if let Some(KeptLog { start, bytes }) = kept.transpose()?.flatten() {
+                let memory = MemoryFs::new();
+                memory.create_dir_all(&path.parent())?;
+                memory.write_atomic(&path, &bytes, FileMode::Private)?;
+                return Ok(OpenLog { path: context.calls_path(), start, file: memory.open(&path)? });
+            }
             let message = format!("the log of run {} no longer exists", escape_terminal(run.id()));
             Err(Failure::new(ErrorKind::NotFound, message))
         }

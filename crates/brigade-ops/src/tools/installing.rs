@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use brigade_call::{
-    CALLS, Call, CallStatus, DeniedUse, InstallRun, OnBlocked, PYTHON_CACHE, Plan, RunStatus, entry_blocker,
+    Call, CallStatus, DeniedUse, InstallRun, OnBlocked, PYTHON_CACHE, Plan, RunStatus, entry_blocker,
 };
 use brigade_catalog::{Presence, Tool, ToolState, docs};
 use brigade_cmdline::{Argv, risk};
@@ -86,7 +86,8 @@ pub fn install(context: &WorkspaceContext, request: &InstallRequest) -> Result<I
     let mut report = InstallReport {
         schema: InstallReport::SCHEMA,
         target: context.target(),
-        calls_path: context.absolute(CALLS),
+        calls_path: context.calls_path(),
+        store: context.store_kind(),
         dry_run: request.dry_run,
         queued: Vec::new(),
         skipped: Vec::new(),

@@ -9,7 +9,6 @@ use brigade_queue::{Calls, StoredCall, check_status};
 use brigade_workspace::{WorkspaceContext, load};
 
 use super::who;
-use crate::calls::calls_path;
 use crate::report::CallListReport;
 
 /// The number of calls of a page, and the largest number.
@@ -71,7 +70,8 @@ pub(crate) fn page(context: &WorkspaceContext, page: &CallPage) -> Result<CallLi
     }
     calls.reverse();
     Ok(CallListReport {
-        calls_path: calls_path(context),
+        calls_path: context.calls_path(),
+        store: context.store_kind(),
         counts,
         schema: CallListReport::SCHEMA,
         target: context.target(),

@@ -361,7 +361,7 @@ pub(crate) enum Hashes {
 }
 
 /// The start of a receipt in our own format.
-const OWN_PREFIX: &str = "\"schema\": \"brigade.receipt.v";
+pub(super) const OWN_PREFIX: &str = "\"schema\": \"brigade.receipt.v";
 
 /// Returns whether there is a receipt in our own format.
 pub(crate) fn has_own(fs: &dyn Fs, paths: &[RelPath]) -> bool {

@@ -118,6 +118,24 @@ fn signatures_are_not_replayed() {
     };
     forge(1);
     assert_eq!(status_for(&world, &["rev-1"]), CallStatus::Pending, "a signature of another call");
+    let status_of_b = |store| stored(&queue_on(store).read().unwrap(), "call-b").call.status;
+    assert_eq!(status_of_b(world.store("rev-1", "shop")), CallStatus::Approved);
+    assert_eq!(
+        status_of_b(world.store_of_team("rev-1", "shop", "another")),
+        CallStatus::Pending,
+        "a signature of another team"
+    );
+    world.as_owner(
+        "WITH moved AS (INSERT INTO @schema@.calls SELECT (jsonb_populate_record(c, '{\"workspace\": \"bank\"}')).* \
+         FROM @schema@.calls c WHERE c.id = 'call-b' RETURNING 1) \
+         INSERT INTO @schema@.approvals SELECT 'bank', call_id, revision, member, decision, public_key, shared, hosts, \
+         signed_at, signature FROM @schema@.approvals WHERE call_id = 'call-b' AND (SELECT count(*) FROM moved) = 1",
+    );
+    assert_eq!(
+        status_of_b(world.store("rev-1", "bank")),
+        CallStatus::Pending,
+        "a signature of another workspace"
+    );
     // An approval that a reviewer withdrew does not come back with the revision that it was of.
     world.as_owner("DELETE FROM @schema@.approvals WHERE call_id = 'call-a'");
     world.as_owner("UPDATE @schema@.approvals SET revision = 7 WHERE call_id = 'call-b'");
@@ -131,7 +149,7 @@ fn reviews_at_the_same_instant_have_one_result() {
     let members = [("asker", ALL), ("rev-1", ALL), ("rev-2", ALL), ("rev-3", ALL)];
     let Some(world) = World::new("race", &members) else { return };
     world.owner.add_rule(&rule(2)).unwrap();
-    let rounds = 100;
+    let rounds = std::env::var("BRIGADE_RACES").map_or(100, |rounds| rounds.parse().unwrap());
     let asker = world.queue("asker");
     for number in 0..rounds {
         let id = format!("call-{number:03}");

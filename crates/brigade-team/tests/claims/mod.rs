@@ -132,13 +132,15 @@ fn the_tables_are_made_once_and_have_a_version() {
     let Some(world) = World::new("versions", &[("all", ALL)]) else { return };
     let again = world.owner.init().unwrap();
     assert_eq!((world.made.created, again.created, again.applied), (true, false, 0));
-    assert_eq!((again.team_id, again.version), (world.made.team_id.clone(), 1));
+    assert_eq!((again.team_id, again.version), (world.made.team_id.clone(), 2));
     let code = |store: &brigade_team::TeamStore| {
         store.read().unwrap().counts(brigade_queue::Records::Calls).err().unwrap().code()
     };
     world.as_owner("INSERT INTO @schema@.migrations (number, name, sha256) VALUES (99, 'later', '')");
     assert_eq!(code(&world.store("all", "shop")), Some(ErrorCode::TeamSchemaNewer));
-    world.as_owner("DELETE FROM @schema@.migrations");
+    world.as_owner("DELETE FROM @schema@.migrations WHERE 1 < number");
+    let older = world.owner.init().unwrap_err();
+    assert_eq!(older.code(), Some(ErrorCode::TeamSchemaOlder), "{older}");
     assert_eq!(code(&world.store("all", "shop")), Some(ErrorCode::TeamSchemaOlder));
     let missing = connection("postgresql:///postgres?host=/nonexistent&user=a", &Schema::default()).unwrap();
     let unreachable = brigade_team::Owner::new(missing).init().unwrap_err();

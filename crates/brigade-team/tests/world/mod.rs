@@ -84,17 +84,51 @@ impl World {
         self.store_on(member, workspace, "host", &self.members)
     }
 
+    /// Returns the store of a host that has joined a team with another id in the same database.
+    pub fn store_of_team(&self, member: &str, workspace: &str, team_id: &str) -> TeamStore {
+        let keys = self.members.iter().map(|member| (self.login(member), hex_key(member))).collect();
+        self.store_as(member, workspace, "host", (team_id, keys))
+    }
+
     pub fn store_on(&self, member: &str, workspace: &str, host: &str, trusted: &[String]) -> TeamStore {
-        let keys: BTreeMap<String, String> =
-            trusted.iter().map(|member| (self.login(member), hex_key(member))).collect();
-        let member = member.to_owned();
+        let keys = trusted.iter().map(|member| (self.login(member), hex_key(member))).collect();
+        self.store_as(member, workspace, host, (&self.made.team_id, keys))
+    }
+
+    fn store_as(
+        &self,
+        member: &str,
+        workspace: &str,
+        host: &str,
+        (team_id, keys): (&str, BTreeMap<String, String>),
+    ) -> TeamStore {
+        let (url, key) = (self.server.url("postgres", &self.login(member)), key(member));
         TeamStore::new(TeamStoreOptions {
-            connection: connection(&self.server.url("postgres", &self.login(&member)), &self.schema).unwrap(),
+            connection: connection(&url, &self.schema).unwrap(),
             workspace: workspace.to_owned(),
-            team_id: self.made.team_id.clone(),
+            team_id: team_id.to_owned(),
             keys,
-            signer: Arc::new(move || Ok(Some(key(&member)))),
+            signer: Arc::new(move || Ok(Some(key.clone()))),
             host: host.to_owned(),
+            lease_seconds: 60,
+            lease_lost: None,
+        })
+    }
+
+    /// Returns the store of a login in a team that no world made.
+    pub fn store_of(
+        server: &'static Postgres,
+        login: &str,
+        schema: &Schema,
+        (team_id, keys): (&str, BTreeMap<String, String>),
+    ) -> TeamStore {
+        TeamStore::new(TeamStoreOptions {
+            connection: connection(&server.url("postgres", login), schema).unwrap(),
+            workspace: "shop".to_owned(),
+            team_id: team_id.to_owned(),
+            keys,
+            signer: Arc::new(|| Ok(None)),
+            host: "host".to_owned(),
             lease_seconds: 60,
             lease_lost: None,
         })

@@ -2,10 +2,13 @@
 
 use brigade_call::RunStatus;
 use brigade_core::{Hint, Json, NextStep};
+use brigade_exec::RunPaths;
+use brigade_fs::RelPath;
 use brigade_ops::{Attempt, Error, RunReport};
-use brigade_queue::Outcome;
+use brigade_queue::{FinishedRun, Outcome, QueueError, Store};
 
 use super::executed::ExecutedRun;
+use crate::workspace_inner::WorkspaceInner;
 
 /// A run that is recorded.
 pub(super) struct RecordedRun {
@@ -22,13 +25,15 @@ impl ExecutedRun<'_> {
         let locked = prepared.lock(&queue);
         let outcome = Outcome { receipt: result.receipt, checkpoints: result.checkpoints };
         let recorded = reservation.record(locked, outcome, result.completed_at)?;
+        let unkept = room.store.as_ref().and_then(|store| keep_logs(room, &**store, &recorded).err());
         // If this fails, the next run tries again.
         let _ = room.fs.remove_tree(&dropped);
         let changed_pin = changed_pin?;
         let succeeded = matches!(result.status, RunStatus::Completed | RunStatus::Waiting);
         let mut report = RunReport::new(room, recorded.call.call, recorded.receipt.receipt, succeeded);
         let warning = recorded.chain.warning().map(|warning| room.spelled(warning).to_string());
-        report.warnings = result.warnings.into_iter().chain(warning).collect();
+        let unkept = unkept.map(|error| format!("the logs are only on this host: {error}"));
+        report.warnings = result.warnings.into_iter().chain(warning).chain(unkept).collect();
         let server = report.call.contract.runtime_id.clone().unwrap_or_default();
         report.failure = result.failure.map(|failure| match changed_pin {
             Some(pin) => {
@@ -45,6 +50,18 @@ impl ExecutedRun<'_> {
         });
         Ok(RecordedRun { report, answer })
     }
+}
+
+/// Passes the logs of a run to a store that keeps them for other hosts.
+fn keep_logs(room: &WorkspaceInner, store: &dyn Store, recorded: &FinishedRun) -> Result<(), QueueError> {
+    let call = &recorded.call.call;
+    let Some(claim) = &call.claim else { return Ok(()) };
+    let paths = RunPaths::new(&claim.run_id);
+    for (stream, path) in [("stdout", &paths.stdout_log), ("stderr", &paths.stderr_log)] {
+        let log = room.fs.open(&RelPath::composed(path))?;
+        store.keep_log(&call.id, &claim.run_id, stream, &*log)?;
+    }
+    Ok(())
 }
 
 impl RecordedRun {

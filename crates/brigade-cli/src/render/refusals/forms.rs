@@ -11,7 +11,7 @@ use brigade::{
     PlanReport, Preview, ProjectionPlanReport, QueueReport, Receipt, RegisterReport, ReplayReport, Report,
     ResumeReport, ReviewReport, RunReport, RunShowReport, RunSummary, RuntimeHealth, RuntimeReport,
     RuntimeRestartReport, RuntimeStartReport, RuntimeStatus, RuntimeStopReport, RuntimesSummary,
-    ServerSummary, ShowReport, ShownTool, SyncPlanReport,
+    ServerSummary, ShowReport, ShownTool, StoreKind, SyncPlanReport,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -121,6 +121,7 @@ pub(crate) enum StopResult {
 forms! {
     Queue: QueueRefused = QueueReport {
         calls_path: String,
+        store: StoreKind,
         created: u8,
         skipped: u8,
         blocked: u8,
@@ -132,6 +133,7 @@ forms! {
 
     Call: CallRefused = CallReport {
         calls_path: String,
+        store: StoreKind,
         call: Option<Call>,
         preview: Option<Preview>,
         blocker_details: Vec<BlockerDetail>,
@@ -143,6 +145,7 @@ forms! {
 
     Review: ReviewRefused = ReviewReport {
         calls_path: String,
+        store: StoreKind,
         call: Option<Call>,
         preview: Option<Preview>,
         pin: Option<PinSummary>,
@@ -156,6 +159,7 @@ forms! {
 
     Run: RunRefused = RunReport {
         calls_path: String,
+        store: StoreKind,
         runs_path: String,
         call: Option<Call>,
         receipt: Option<Receipt>,
@@ -178,6 +182,7 @@ forms! {
     Replay: ReplayRefused = ReplayReport {
         runs_path: String,
         calls_path: String,
+        store: StoreKind,
         run: Option<RunSummary>,
         #[serde(serialize_with = "sorted::serialize")]
         plan: Option<PlanReport>,
@@ -207,6 +212,7 @@ forms! {
 
     Resume: ResumeRefused = ResumeReport {
         calls_path: String,
+        store: StoreKind,
         checkpoints_path: String,
         runs_path: String,
         checkpoint: Option<Checkpoint>,

@@ -1,8 +1,11 @@
 //! Teams, their members and rules.
 
+use brigade::core::NextStep;
+use brigade::team::CheckState;
 use brigade::{
-    TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMemberReport, TeamRuleReport, TeamStatusReport,
-    TeamVerifyReport,
+    RosterChange, TeamCounts, TeamDoctorReport, TeamExportReport, TeamImportReport, TeamInitReport,
+    TeamJoinReport, TeamLeaveReport, TeamMemberReport, TeamMigrateReport, TeamPruneReport, TeamRosterReport,
+    TeamRuleReport, TeamStatusReport, TeamVerifyReport,
 };
 
 use crate::render::View;
@@ -136,6 +139,88 @@ impl View for TeamVerifyReport {
             let host = finding.host.as_ref().map(|host| format!(" on {host}")).unwrap_or_default();
             let text = format!(" {}{host}: {}", finding.run_id, finding.message);
             page.data.line(Text::new(Tone::Warning, &finding.problem).then(Tone::Plain, &text));
+        }
+    }
+}
+
+fn counted(counts: &TeamCounts) -> String {
+    format!("{} calls, {} receipts, {} checkpoints", counts.calls, counts.receipts, counts.checkpoints)
+}
+
+impl View for TeamImportReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("workspace", &self.workspace);
+        page.data.field(if self.dry_run { "would add" } else { "added" }, counted(&self.added));
+        page.data.field("present", counted(&self.present));
+        for left_out in &self.left_out {
+            let text = format!(": {}", left_out.reason);
+            page.data.field("left out", Text::new(Tone::Warning, &left_out.id).then(Tone::Plain, &text));
+        }
+    }
+}
+
+impl View for TeamExportReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("directory", &self.directory);
+        page.data.field("written", counted(&self.written));
+        if 0 < self.late {
+            page.data.field("not written", format!("{} receipts that end no run", self.late));
+        }
+    }
+}
+
+impl View for TeamMigrateReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("team", Text::new(Tone::Accent, &self.team_id));
+        page.data.field("tables", format!("version {}, {} applied now", self.version, self.applied));
+    }
+}
+
+impl View for TeamPruneReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("deleted", format!("logs of {} runs, {} bytes", self.runs, self.bytes));
+    }
+}
+
+impl View for TeamRosterReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("team", Text::new(Tone::Accent, &self.team_id));
+        for row in &self.reviewers {
+            let tone = if row.change == RosterChange::Same { Tone::Faint } else { Tone::Warning };
+            let keys = match (&row.accepted_key_id, &row.key_id) {
+                (Some(before), Some(now)) if before != now => format!(" {before} -> {now}"),
+                (key, None) | (_, key) => format!(" {}", key.as_deref().unwrap_or_default()),
+            };
+            let text =
+                Text::new(Tone::Strong, &row.name).then(Tone::Plain, " ").then(tone, row.change.as_str());
+            page.data.field("reviewer", text.then(Tone::Faint, &keys));
+        }
+        if !self.accepted {
+            page.next_step(&NextStep::AcceptRoster);
+        }
+    }
+}
+
+impl View for TeamDoctorReport {
+    fn show(&self, page: &mut Page) {
+        let mut table = Table::new([("check", Fit::Whole), ("state", Fit::Whole), ("found", Fit::Cut)]);
+        for check in &self.checks {
+            let tone = match check.state {
+                CheckState::Ok => Tone::Good,
+                CheckState::Warning => Tone::Warning,
+                CheckState::Failed => Tone::Bad,
+                CheckState::Skipped => Tone::Faint,
+            };
+            table.row([
+                Text::from(check.name.as_str()),
+                Text::new(tone, check.state.as_str()),
+                Text::from(check.message.as_str()),
+            ]);
+        }
+        page.data.table(table);
+        for check in self.checks.iter().filter(|check| check.fix.is_some()) {
+            page.data.field(&check.name, &check.message);
+            page.data.field("fix", check.fix.as_deref().unwrap_or_default());
         }
     }
 }

@@ -1,0 +1,116 @@
+//! Updating, pruning and checking the database of a team, and accepting its reviewers.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use brigade_core::Hint;
+use brigade_team::{Check, JoinedTeam};
+
+use super::{JoinStep, Team, TeamPlace, reviewers, trusted};
+use crate::error::Error;
+use crate::report::{
+    Report as _, RosterChange, TeamCheck, TeamDoctorReport, TeamMigrateReport, TeamPruneReport,
+    TeamRosterReport, TeamRosterRow,
+};
+
+impl Team {
+    /// Updates the tables and functions of a team, in the name of the owner.
+    ///
+    /// # Errors
+    /// Fails inside a run, without a team, if its tables are of a newer version, and if the database refuses.
+    pub fn migrate(&self, place: TeamPlace<'_>) -> Result<TeamMigrateReport, Error> {
+        self.context.require_outside_run()?;
+        let made = self.owner(place)?.migrate()?;
+        Ok(TeamMigrateReport {
+            schema: TeamMigrateReport::SCHEMA,
+            team_id: made.team_id,
+            version: u64::try_from(made.version).unwrap_or(0),
+            applied: made.applied as u64,
+        })
+    }
+
+    /// Deletes raw logs that are older than this from the database, in the name of the owner. Receipts stay.
+    ///
+    /// # Errors
+    /// As [`Team::migrate`].
+    pub fn prune_logs(&self, place: TeamPlace<'_>, age: Duration) -> Result<TeamPruneReport, Error> {
+        self.context.require_outside_run()?;
+        let pruned = self.owner(place)?.prune_logs(age)?;
+        Ok(TeamPruneReport {
+            schema: TeamPruneReport::SCHEMA,
+            runs: pruned.runs,
+            chunks: pruned.parts,
+            bytes: pruned.bytes,
+        })
+    }
+
+    /// Compares the reviewers of the team and their keys with those that were accepted here, and once a person accepts
+    /// them, writes them down.
+    ///
+    /// # Errors
+    /// Fails if the workspace has not joined, inside a run, and if the database cannot be read.
+    pub fn roster(&self, step: JoinStep) -> Result<TeamRosterReport, Error> {
+        if step == JoinStep::Accept {
+            self.context.require_outside_run()?;
+        }
+        let (joined, store) = self.joined()?;
+        let members = store.members()?;
+        let now = trusted(&reviewers(&members).collect::<Vec<_>>());
+        let names: BTreeSet<&String> = now.keys().chain(joined.keys.keys()).collect();
+        let row = |name: &String| {
+            let (before, after) = (joined.keys.get(name), now.get(name));
+            let change = match (before, after) {
+                (None, _) => RosterChange::Added,
+                (Some(_), None) => RosterChange::Removed,
+                (Some(before), Some(after)) if before == after => RosterChange::Same,
+                (Some(_), Some(_)) => RosterChange::Changed,
+            };
+            let id = |key: Option<&String>| key.and_then(|key| brigade_team::fingerprint_of_key(key));
+            TeamRosterRow { name: name.clone(), change, key_id: id(after), accepted_key_id: id(before) }
+        };
+        let reviewers: Vec<TeamRosterRow> = names.into_iter().map(row).collect();
+        let accepted =
+            step == JoinStep::Accept || reviewers.iter().all(|row| row.change == RosterChange::Same);
+        let report = TeamRosterReport {
+            schema: TeamRosterReport::SCHEMA,
+            target: self.context.target(),
+            team_id: joined.team_id.clone(),
+            workspace: joined.workspace.clone(),
+            accepted,
+            reviewers,
+        };
+        if step == JoinStep::Accept {
+            JoinedTeam { keys: now, ..joined }.write(&*self.context.fs, &self.context.key)?;
+        }
+        Ok(report)
+    }
+
+    /// Checks the database of the joined team, or else the one that the owner names. A problem is a row.
+    ///
+    /// # Errors
+    /// Fails without a team and an address, and if a certificate cannot be read.
+    pub fn doctor(&self, place: TeamPlace<'_>) -> Result<TeamDoctorReport, Error> {
+        let context = &self.context;
+        let now = || context.now();
+        let joined = match place.url {
+            None => JoinedTeam::read(&*context.fs, &context.key)?,
+            Some(_) => None,
+        };
+        let checks = match joined {
+            Some(_) => self.joined()?.1.doctor(&now),
+            None => self.owner(place)?.doctor(&now),
+        };
+        let fix = |fix: Hint| context.spelled(fix).to_string();
+        let row = |check: Check| TeamCheck {
+            name: check.name.to_owned(),
+            state: check.state,
+            message: check.message,
+            fix: check.fix.map(fix),
+        };
+        Ok(TeamDoctorReport {
+            schema: TeamDoctorReport::SCHEMA,
+            target: context.target(),
+            checks: checks.into_iter().map(row).collect(),
+        })
+    }
+}
