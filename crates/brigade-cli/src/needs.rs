@@ -55,7 +55,13 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         // Only what concerns the workspace needs one.
         #[cfg(feature = "team")]
         Command::Team(command) => match &command.0 {
-            Team::Join(_) | Team::Leave(_) | Team::Status(_) | Team::Verify(_) => O::Fails,
+            Team::Join(_)
+            | Team::Leave(_)
+            | Team::Roster(_)
+            | Team::Runner(_)
+            | Team::Status(_)
+            | Team::Verify(_)
+            | Team::AcceptFailover(_) => O::Fails,
             Team::Init(_) | Team::Member(_) | Team::Rule(_) => O::Works,
         },
         #[cfg(feature = "serve")]

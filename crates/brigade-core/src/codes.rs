@@ -144,6 +144,7 @@ table! {
     TEAM_ROLE = "team_role": "The member's role in the team does not allow it.";
     TEAM_OWN_CALL = "team_own_call": "The call needs the approvals of other people than the one who queued it.";
     TEAM_UNTRUSTED_KEY = "team_untrusted_key": "An approval of a team is signed with a key that the team knows, and this one is not.";
+    TEAM_FAILOVER = "team_failover": "The team's database was replaced and may have forgotten claims, so nothing is claimed before all hosts have reported theirs.";
     TEAM_NOT_JOINED = "team_not_joined": "The workspace has not joined a team, or its file `team.toml` was not written on this host.";
 
     USAGE = "usage": "The request is not valid.";

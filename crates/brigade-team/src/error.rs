@@ -48,6 +48,9 @@ pub enum TeamError {
     /// The workspace has not joined.
     #[error("{0}")]
     NotJoined(String),
+    /// The database was replaced, and may have forgotten claims.
+    #[error("{0}")]
+    Failover(String),
     /// The database refused a step. The word is the SQLSTATE.
     #[error("{message}")]
     Step {
@@ -101,6 +104,7 @@ impl From<postgres::Error> for TeamError {
             "BR001" => TeamError::Role(message),
             "BR006" => TeamError::OwnCall(message),
             "BR010" => TeamError::UntrustedKey(message),
+            "BR011" => TeamError::Failover(message),
             state if state.starts_with("BR") => TeamError::Step { state: state.to_owned(), message },
             state if state.starts_with("28") => TeamError::Login(message),
             state if state.starts_with("08") || state.starts_with("57P") => TeamError::Unreachable(message),
@@ -127,6 +131,7 @@ impl OperationError for TeamError {
             | TeamError::OwnCall(_)
             | TeamError::UntrustedKey(_)
             | TeamError::NotJoined(_)
+            | TeamError::Failover(_)
             | TeamError::Step { .. } => ErrorKind::Refused,
             TeamError::Fs(error) => error.kind(),
         }
@@ -145,6 +150,7 @@ impl OperationError for TeamError {
             TeamError::OwnCall(_) => codes::TEAM_OWN_CALL,
             TeamError::UntrustedKey(_) => codes::TEAM_UNTRUSTED_KEY,
             TeamError::NotJoined(_) => codes::TEAM_NOT_JOINED,
+            TeamError::Failover(_) => codes::TEAM_FAILOVER,
             TeamError::Step { state, .. } if state == "BR003" => codes::CHANGED_MEANWHILE,
             TeamError::Step { .. } => codes::WRONG_STATE,
             TeamError::Locked => codes::LOCKED,

@@ -10,7 +10,10 @@ use crate::connection::{Connection, Lease, Tables};
 use crate::error::TeamError;
 
 /// Every version of the tables. A released one never changes.
-pub const MIGRATIONS: [(&str, &str); 1] = [("0001_queue", include_str!("migrations/0001_queue.sql"))];
+pub const MIGRATIONS: [(&str, &str); 2] = [
+    ("0001_queue", include_str!("migrations/0001_queue.sql")),
+    ("0002_runners", include_str!("migrations/0002_runners.sql")),
+];
 
 /// The longest name of a schema, so that the names of its roles fit.
 const MAX_SCHEMA_LEN: usize = 40;

@@ -29,7 +29,7 @@ impl Team {
         let init = || owner.document(["team", "init", "--schema", schema]).expect(0);
         let (made, again) = (init(), init());
         assert_eq!((&made["created"], &again["created"]), (&json!(true), &json!(false)));
-        assert_eq!((&made["team_id"], &made["version"]), (&again["team_id"], &json!(1)));
+        assert_eq!((&made["team_id"], &made["version"]), (&again["team_id"], &json!(2)));
         assert_eq!(made["roles"][3], format!("{schema}_auditor"));
         let team = Team { server, schema, sites: vec![checkout(), checkout(), checkout()] };
         for (site, name) in team.sites.iter().zip(["asker", "rev-1", "rev-2"]) {
@@ -105,7 +105,7 @@ fn two_people_approve_a_call_of_a_third() {
         (&json!(true), &json!({"completed": 1, "rejected": 1})),
         "{status:#}"
     );
-    assert_eq!((&status["workspace"], &status["database"]["schema_version"]), (&json!("shop"), &json!(1)));
+    assert_eq!((&status["workspace"], &status["database"]["schema_version"]), (&json!("shop"), &json!(2)));
     assert_eq!(asker.document(["team", "leave"]).expect(0)["left"], json!(true));
     assert_eq!(asker.json(["call", "list"]).expect(0)["calls"], json!([]), "the files are used again");
 }

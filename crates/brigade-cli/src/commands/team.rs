@@ -1,10 +1,13 @@
 //! `brigade team`
 
+mod accept_failover;
 mod init;
 mod join;
 mod leave;
 mod member;
+mod roster;
 mod rule;
+mod runner;
 mod status;
 mod verify;
 
@@ -27,8 +30,13 @@ pub(crate) enum Team {
     /// Add, remove and list the rules about how many people approve
     #[command(subcommand)]
     Rule(Lazy<rule::Rule>),
+    /// Show the reviewers and rules, and accept their changes
+    #[command(subcommand)]
+    Roster(Lazy<roster::Roster>),
+    Runner(runner::RunnerArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
+    AcceptFailover(accept_failover::AcceptFailoverArgs),
 }
 
 pub(crate) fn run(command: &Team, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
@@ -38,8 +46,11 @@ pub(crate) fn run(command: &Team, session: &Session<'_>, output: &mut Output<'_,
         Team::Leave(arguments) => output.finish(leave::run(session, arguments)),
         Team::Member(command) => member::run(&command.0, session, output),
         Team::Rule(command) => output.finish(rule::run(&command.0, session)),
+        Team::Roster(command) => output.finish(roster::run(&command.0, session)),
+        Team::Runner(arguments) => runner::run(session, arguments, output),
         Team::Status(arguments) => output.finish(status::run(session, arguments)),
         Team::Verify(arguments) => output.finish(verify::run(session, arguments)),
+        Team::AcceptFailover(arguments) => output.finish(accept_failover::run(session, arguments)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Exit, Number};
+use brigade_core::{Exit, Number, Timestamp, words};
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
@@ -64,6 +64,8 @@ pub struct TeamJoinReport {
     pub team_path: String,
     /// The reviewers, whose approvals count here from then on.
     pub reviewers: Vec<TeamReviewer>,
+    /// The rules about how many people approve, which hold here from then on. Their ids are 0.
+    pub rules: Vec<TeamRule>,
 }
 
 impl Report for TeamJoinReport {
@@ -198,7 +200,7 @@ pub struct TeamDatabase {
 pub struct TeamRunner {
     /// The member, `@`, and the name of the host.
     pub host: String,
-    /// `running` or `idle`.
+    /// `idle`, `running`, `draining`, `stopped`, or `gone` if it was not seen for a minute.
     pub state: String,
     /// When it last reported.
     pub last_seen_at: String,
@@ -298,4 +300,121 @@ impl Report for TeamVerifyReport {
     fn exit(&self) -> Exit {
         if self.valid { Exit::Done } else { Exit::Refused }
     }
+}
+
+/// `team roster`, and `team roster accept`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamRosterReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamRosterReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// Whether they are accepted now.
+    pub accepted: bool,
+    /// How they differ from what this host had accepted, in sentences.
+    pub changes: Vec<String>,
+    /// The reviewers of the team.
+    pub reviewers: Vec<TeamReviewer>,
+    /// The rules of the team. Their ids are 0.
+    pub rules: Vec<TeamRule>,
+}
+
+impl Report for TeamRosterReport {
+    const SCHEMA: &'static str = "brigade.team-roster.v1";
+
+    fn exit(&self) -> Exit {
+        if self.accepted || self.changes.is_empty() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `team accept-failover`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamAcceptFailoverReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamAcceptFailoverReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// Whether there was a failover to accept.
+    pub accepted: bool,
+    /// The hosts that had not reported their claims. Calls that they run may run again.
+    pub waits_for: Vec<String>,
+}
+
+impl Report for TeamAcceptFailoverReport {
+    const SCHEMA: &'static str = "brigade.team-accept-failover.v1";
+}
+
+words! {
+    /// What happened in a runner.
+    RunnerEventKind {
+        /// It looks for calls.
+        Ready = "ready",
+        /// It said what it would run for a call.
+        Offered = "offered",
+        /// It claimed a call, durably.
+        Claimed = "claimed",
+        /// It may not run an approved call.
+        PassedOver = "passed_over",
+        /// The program of a call starts.
+        Started = "started",
+        /// A run has ended, and is reported.
+        Finished = "finished",
+        /// A claim was not renewed in time, so the run is ended.
+        LeaseLost = "lease_lost",
+        /// A run was reported after its claim had expired.
+        Late = "late",
+        /// The database is there again.
+        Reconnected = "reconnected",
+        /// It claims nothing more.
+        Draining = "draining",
+        /// It ends.
+        Stopped = "stopped",
+    }
+}
+
+/// One line of `team runner --events`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RunnerEvent {
+    /// What happened.
+    pub event: RunnerEventKind,
+    /// When.
+    pub at: Timestamp,
+    /// The call.
+    pub call_id: Option<String>,
+    /// The run.
+    pub run_id: Option<String>,
+    /// The host, as the team knows it.
+    pub host: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// How the run ended.
+    pub status: Option<String>,
+}
+
+/// `team runner`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamRunnerReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamRunnerReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The host, as the team knows it.
+    pub host: String,
+    /// The number of events by kind.
+    pub events: BTreeMap<String, u64>,
+}
+
+impl Report for TeamRunnerReport {
+    const SCHEMA: &'static str = "brigade.team-runner.v1";
 }

@@ -133,7 +133,7 @@ fn the_tables_are_made_once_and_have_a_version() {
     let Some(world) = World::new("versions", &[("all", ALL)]) else { return };
     let again = world.owner.init().unwrap();
     assert_eq!((world.made.created, again.created, again.applied), (true, false, 0));
-    assert_eq!((again.team_id, again.version), (world.made.team_id.clone(), 1));
+    assert_eq!((again.team_id, again.version), (world.made.team_id.clone(), 2));
     let code = |store: &brigade_team::TeamStore| {
         store.read().unwrap().counts(brigade_queue::Records::Calls).err().unwrap().code()
     };

@@ -21,12 +21,21 @@ const FUNCTIONS: [(Role, &[&str]); 4] = [
             "queue_call",
             "readable_workspaces",
             "record_receipt",
+            "server_name",
             "withdraw_call",
         ],
     ),
     (
         Role::Reviewer,
-        &["interrupt_call", "needed_approvals", "readable_workspaces", "record_receipt", "review_call"],
+        &[
+            "accept_failover",
+            "interrupt_call",
+            "needed_approvals",
+            "readable_workspaces",
+            "record_receipt",
+            "review_call",
+            "server_name",
+        ],
     ),
     (
         Role::Runner,
@@ -36,12 +45,17 @@ const FUNCTIONS: [(Role, &[&str]); 4] = [
             "finish_call",
             "interrupt_call",
             "needed_approvals",
+            "offer_calls",
             "readable_workspaces",
             "record_receipt",
             "renew_claim",
+            "report_host",
+            "restore_claim",
+            "runner_work",
+            "server_name",
         ],
     ),
-    (Role::Auditor, &["needed_approvals", "readable_workspaces"]),
+    (Role::Auditor, &["needed_approvals", "readable_workspaces", "server_name"]),
 ];
 
 #[test]
@@ -52,7 +66,7 @@ fn each_role_reads_all_and_calls_only_its_functions() {
     let mut owner = world.psql("owner");
     let tables =
         owner.query("SELECT tablename::text FROM pg_tables WHERE schemaname = 'matrix'", &[]).unwrap();
-    assert!(9 <= tables.len());
+    assert!(11 <= tables.len());
     for (role, expect) in FUNCTIONS {
         let mut client = world.psql(&world.login(role.as_str()));
         for table in &tables {
