@@ -122,6 +122,8 @@ pub struct Approval {
     pub by: ApprovedBy,
     /// The fingerprint over the call's identity, the review and the binding.
     pub fingerprint: Fingerprint,
+    /// The [host parts](Binding::host_part) of the other hosts that it covers. What was signed decides.
+    pub hosts: Vec<Fingerprint>,
 }
 
 /// The approvals of a call in the queue of a team.
@@ -244,8 +246,30 @@ impl Call {
         self.review_reason = None;
         self.blockers.clear();
         let fingerprint = self.approval_fingerprint(&binding, &by);
-        self.approval = Some(Approval { binding, by, fingerprint });
+        self.approval = Some(Approval { binding, by, fingerprint, hosts: Vec::new() });
         Ok(self)
+    }
+
+    /// Lets the approval cover other hosts, whose offers were shown.
+    #[must_use]
+    pub fn covering(mut self, hosts: Vec<Fingerprint>) -> Call {
+        if let Some(approval) = &mut self.approval {
+            approval.hosts = hosts;
+        }
+        self
+    }
+
+    /// Returns the call as it is approved for another host that its approval covers.
+    #[must_use]
+    pub fn for_host(mut self, binding: &Binding) -> Call {
+        if let Some(approval) = self.approval.take() {
+            let fingerprint = match self.is_approval_of(&approval) {
+                true => self.approval_fingerprint(binding, &approval.by),
+                false => approval.fingerprint,
+            };
+            self.approval = Some(Approval { binding: binding.clone(), fingerprint, ..approval });
+        }
+        self
     }
 
     /// Replaces the queued inputs with their current state. The status does not change.
@@ -385,9 +409,9 @@ impl Call {
         self.status.check(Step::ReadyToResume)?;
         self.status = CallStatus::ResumePending;
         self.reviewed_at = Some(at);
-        if let Some(Approval { binding, by, .. }) = self.approval.take() {
-            let fingerprint = self.approval_fingerprint(&binding, &by);
-            self.approval = Some(Approval { binding, by, fingerprint });
+        if let Some(approval) = self.approval.take() {
+            let fingerprint = self.approval_fingerprint(&approval.binding, &approval.by);
+            self.approval = Some(Approval { fingerprint, ..approval });
         }
         Ok(self)
     }

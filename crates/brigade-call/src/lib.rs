@@ -32,6 +32,7 @@ mod facts;
 mod inputs;
 mod judged;
 mod next;
+mod offer;
 mod plan;
 mod preview;
 mod queueing;
@@ -81,6 +82,7 @@ pub use inputs::{
 };
 pub use judged::Judgement;
 pub use next::OnBlocked;
+pub use offer::HostOffer;
 pub use plan::{
     MissingTool, Plan, PlanSummary, absent_name, argument_is_code, entry_blocker, install_command,
     meant_in_schema, plan, plan_missing, shell_blocker, standing_blockers, telling_values, typed_value,

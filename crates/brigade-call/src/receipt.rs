@@ -333,6 +333,7 @@ impl Call {
             binding,
             by: review.approver(),
             fingerprint,
+            hosts: Vec::new(),
         });
         let kind = match receipt.is_installation() {
             true => CallKind::Install,

@@ -131,6 +131,9 @@ struct CallRecord<'a> {
     approval_fingerprint: Option<String>,
     /// What the last approval bound.
     approval_binding: Option<Cow<'a, Binding>>,
+    /// The fingerprints of what other hosts of a team would run that the last approval covers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    approval_hosts: Vec<Fingerprint>,
     /// Who or what approved; absent if a person at the command line did.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schemars(with = "Option<Approver>"))]
@@ -253,6 +256,7 @@ impl Call {
             planned_program: self.planned_program.clone(),
             approval_fingerprint: approval.map(|approval| approval.fingerprint.to_hex()),
             approval_binding: approval.map(|approval| Cow::Borrowed(&approval.binding)),
+            approval_hosts: approval.map(|approval| approval.hosts.clone()).unwrap_or_default(),
             approvals: self.approvals.as_ref().map(Cow::Borrowed),
             approved_by: approval.and_then(|approval| approval.by.stated()).map(Cow::Borrowed),
             started_at: self.started_at,
@@ -393,7 +397,7 @@ impl CallRecord<'_> {
             (RecordVersion::Current | RecordVersion::Newer, Some(fingerprint)) => {
                 let by = self.approved_by.take().map_or_else(ApprovedBy::command_line, Cow::into_owned);
                 let binding = self.approval_binding.take()?.into_owned();
-                Some(Approval { binding, by, fingerprint })
+                Some(Approval { binding, by, fingerprint, hosts: std::mem::take(&mut self.approval_hosts) })
             }
             _ => {
                 keep("approval_fingerprint", stated.map(Json::from));

@@ -61,7 +61,9 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
             | Team::Verify(_)
             | Team::Import(_)
             | Team::Export(_)
-            | Team::Roster(_) => O::Fails,
+            | Team::Roster(_)
+            | Team::Runner(_)
+            | Team::AcceptFailover(_) => O::Fails,
             Team::Init(_)
             | Team::Member(_)
             | Team::Rule(_)

@@ -110,6 +110,7 @@ codes! {
         TeamRole = "team_role": "The member's role in the team does not allow it.";
         TeamOwnCall = "team_own_call": "The call needs the approvals of other people than the one who queued it.";
         TeamUntrustedKey = "team_untrusted_key": "An approval of a team is signed with a key that the team knows, and this one is not.";
+        TeamFailover = "team_failover": "The team's database was replaced and may have forgotten claims, so nothing is claimed before all hosts have reported theirs.";
         TeamNotJoined = "team_not_joined": "The workspace has not joined a team, or its file `team.toml` was not written on this host.";
 
         Usage = "usage": "The request is not valid.";

@@ -5,6 +5,7 @@ pub(crate) mod batch;
 pub(crate) mod claim;
 pub(crate) mod ending;
 pub(crate) mod live;
+pub(crate) mod offers;
 pub(crate) mod replan;
 pub(crate) mod request;
 pub(crate) mod running;
@@ -17,11 +18,11 @@ use std::sync::Arc;
 
 use crate::{InstallReport, InstallRequest};
 use brigade_call::{
-    ApprovedBy, Binding, BoundCode, Call, CallStatus, Caller, Plan, Preview, Step, StoreKind, shown_policy,
-    shown_projections,
+    ApprovedBy, Binding, BoundCode, Call, CallStatus, Caller, Change, HostOffer, Plan, Preview, Step,
+    StoreKind, shown_policy, shown_projections,
 };
 use brigade_catalog::Reads;
-use brigade_core::{ErrorCode, Fingerprint, Hint, IdPrefix, NextStep, Severity};
+use brigade_core::{Fingerprint, Hint, IdPrefix, NextStep, Severity};
 use brigade_policy::{BlockerDetail, Failure, invalid};
 use brigade_projection::blocking;
 use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, View, check_status};
@@ -32,6 +33,7 @@ use brigade_workspace::{
     load::shown_id,
 };
 
+use crate::calls::offers::{ApprovedHosts, grouped, not_approvable, offers_for};
 use crate::calls::request::Request;
 use crate::calls::running::Runner;
 use crate::checkpoints;
@@ -39,7 +41,8 @@ use crate::error::{Error, ErrorKind, ok_if_found};
 use crate::pins;
 use crate::refusal::Refusal;
 use crate::report::{
-    CallReport, PlanReport, ProjectionReport, QueueReport, RefusalMember, Report as _, ReviewReport,
+    CallReport, OfferGroup, PlanReport, ProjectionReport, QueueReport, RefusalMember, Report as _,
+    ReviewReport,
 };
 use crate::tools::installing::auto_install;
 use crate::trust::note_approved;
@@ -200,8 +203,13 @@ impl Calls {
     pub(crate) fn approve_call(&self, choice: &CallChoice<'_>) -> Result<ReviewReport, Error> {
         let context = &*self.context;
         context.require_outside_run()?;
-        let (stored, reviewed) = find_call_to_review(context, choice, Step::Approve)?;
-        let call = &stored.call;
+        let (mut stored, reviewed) = find_call_to_review(context, choice, Step::Approve)?;
+        let hosts = offers_for(context, &stored.call)?;
+        let is_again = may_cover_more(context, &stored.call, &hosts)?;
+        let call = &match is_again {
+            true => Call { status: CallStatus::Pending, ..stored.call.clone() },
+            false => stored.call.clone(),
+        };
         let refused = |error| review_refused(context, Some(call), error);
         if let Err(wrong) = call.status.check(Step::Approve) {
             return Err(refused(with_hint(context, Error::from(wrong), call)));
@@ -209,21 +217,33 @@ impl Calls {
         let of_call = || Refusal::Review { call: Some(Box::new(call.clone().shown(context))), pin: None };
         let (config, planned) =
             plan_again(context, call).map_err(|error| error.missing(context, of_call()))?;
-        let binding = planned.plan.approvable(call).map_err(|blockers| {
-            let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id))
-                .coded(ErrorCode::CallBlocked);
-            refused(error.because(blockers))
-        })?;
-        if reviewed.is_some_and(|reviewed| reviewed != binding.fingerprint()) {
+        let plan = &planned.plan;
+        let approved = match ApprovedHosts::new(plan, call, &hosts) {
+            Ok(approved) => approved,
+            Err(reasons) => return Err(refused(not_approvable(context, call, &hosts, reasons)?)),
+        };
+        let offers = grouped(&hosts, Some(plan.binding()));
+        let is_shown = |reviewed: &ReviewedCall| {
+            reviewed.binding == Some(plan.binding().fingerprint()) && reviewed.offers == offers
+        };
+        if reviewed.is_some_and(|reviewed| !is_shown(&reviewed)) {
             return Err(refused(QueueError::Changed { id: call.id.clone() }.into()));
         }
-        if !planned.plan.to_be_told(call).is_empty() {
-            return Err(tell_changes(context, &stored, &planned.plan)?);
+        if !to_be_told(context, plan, call).is_empty() {
+            return Err(tell_changes(context, &stored, plan)?);
         }
-        let pin = binding.pin;
-        let shown = preview(context, &config, call, &planned.plan)?;
-        let report =
-            record_approval(context, &config, &stored, &planned.plan, binding, ApprovedBy::command_line())?;
+        let pin = approved.binding.pin;
+        let shown = preview(context, &config, call, plan)?;
+        if is_again {
+            let reason = "approved again, for other hosts".to_owned();
+            record_review(context, &stored, Review::Reopen(reason))?;
+            stored.revision += 1;
+        }
+        let by = ApprovedBy::command_line();
+        let review = Review::Approve(Box::new(approved.binding), by, approved.hosts);
+        let report = record_review(context, &stored, review)?;
+        note_approved(context, &config, plan, call.id.as_str());
+        let report = ReviewReport { offers, ..report };
         let report = ReviewReport { preview: Some(Box::new(shown)), ..report };
         // The approval is stored. After a crash here, the run renews the pin.
         let Some(bound) = pin else { return Ok(report) };
@@ -339,6 +359,25 @@ fn preview(context: &WorkspaceContext, config: &Config, call: &Call, plan: &Plan
     ))
 }
 
+/// Returns whether an approved call may be approved again, because the approval would cover more hosts of a team.
+fn may_cover_more(context: &WorkspaceContext, call: &Call, hosts: &[HostOffer]) -> Result<bool, Error> {
+    if call.status != CallStatus::Approved || hosts.is_empty() {
+        return Ok(false);
+    }
+    let Some((_, planned)) = ok_if_found(plan_again(context, call))? else { return Ok(false) };
+    let pending = Call { status: CallStatus::Pending, ..call.clone() };
+    let more = ApprovedHosts::new(&planned.plan, &pending, hosts);
+    Ok(more.is_ok_and(|more| more.covers_more_than(call)))
+}
+
+/// Lists changes since the call was queued that a person is told first. Another host of a team may have queued it, with
+/// other programs and another policy.
+fn to_be_told(context: &WorkspaceContext, plan: &Plan, call: &Call) -> Vec<Change> {
+    let mut changes = plan.to_be_told(call);
+    changes.retain(|change| context.shared_name().is_none() || *change == Change::Code);
+    changes
+}
+
 /// Reports the changes since the call was queued, and stores them in the call. The next approval accepts exactly
 /// these changes.
 fn tell_changes(context: &WorkspaceContext, stored: &StoredCall, plan: &Plan) -> Result<Error, Error> {
@@ -372,13 +411,20 @@ pub(crate) enum CallChoice<'a> {
     Reviewed(&'a str, &'a str),
 }
 
-/// Finds the call of a decision. Of a reviewed call, also returns the fingerprint of what an approval would bind, for
-/// comparison with what is bound.
+/// What a reviewed call showed, for comparison with what an approval binds.
+struct ReviewedCall {
+    /// The fingerprint of what this host would run.
+    binding: Option<Fingerprint>,
+    /// What the hosts of a team would.
+    offers: Vec<OfferGroup>,
+}
+
+/// Finds the call of a decision. Of a reviewed call, also returns what it showed.
 fn find_call_to_review(
     context: &WorkspaceContext,
     choice: &CallChoice<'_>,
     step: Step,
-) -> Result<(StoredCall, Option<Fingerprint>), Error> {
+) -> Result<(StoredCall, Option<ReviewedCall>), Error> {
     let (prefix, revision) = match choice {
         CallChoice::Named(prefix) => (prefix.clone(), None),
         CallChoice::Shown(shown) => (IdPrefix::new(&shown.id), Some(shown.revision)),
@@ -393,7 +439,8 @@ fn find_call_to_review(
     let CallChoice::Reviewed(_, shown) = choice else { return Ok((stored, None)) };
     let review = review::review_stored(context, stored.clone())?;
     review.check(shown).map_err(|error| review_refused(context, Some(&stored.call), error))?;
-    Ok((stored, review.preview.map(|preview| preview.binding.fingerprint())))
+    let binding = review.preview.map(|preview| preview.binding.fingerprint());
+    Ok((stored, Some(ReviewedCall { binding, offers: review.host_offers })))
 }
 
 fn find_shown(context: &WorkspaceContext, call: &IdPrefix) -> Result<StoredCall, Error> {
@@ -434,6 +481,7 @@ pub(crate) fn show_stored(
         pin: pins::pin_beside(context, &call)?.map(|pin| pins::pin_summary(context, &pin)),
         changed: call.changes_since_approved(plan, now),
         next: next_of(context, &call, plan)?,
+        offers: grouped(&offers_for(context, &call)?, plan.map(Plan::binding)),
         blocker_details,
         preview: planned
             .as_ref()
@@ -480,7 +528,7 @@ pub fn record_approval(
     binding: Binding,
     by: ApprovedBy,
 ) -> Result<ReviewReport, Error> {
-    let report = record_review(context, stored, Review::Approve(Box::new(binding), by))?;
+    let report = record_review(context, stored, Review::Approve(Box::new(binding), by, Vec::new()))?;
     note_approved(context, config, plan, stored.call.id.as_str());
     Ok(report)
 }
@@ -507,6 +555,7 @@ pub fn record_review(
             pin: pins::pin_beside(context, &stored.call)?.map(|pin| pins::pin_summary(context, &pin)),
             call: stored.call.shown(context),
             preview: None,
+            offers: Vec::new(),
             accepted_changes: Vec::new(),
             blockers: RefusalMember::default(),
             blocker_details: RefusalMember::default(),

@@ -11,7 +11,7 @@ use brigade_call::{
     Call, CallStatus, Checkpoint, CheckpointStatus, Claim, LedgerLink, RUNS, Receipt, ReceiptLink,
     RecordVersion, RunEnd, RunStatus, WrongStep,
 };
-use brigade_core::{CallId, Fingerprint, Json, Number, RunId, Timestamp};
+use brigade_core::{CallId, ErrorKind, Fingerprint, Json, Number, OperationError as _, RunId, Timestamp};
 use brigade_redact::shown_command;
 
 use crate::error::QueueError;
@@ -261,6 +261,47 @@ fn mark_resumed(stored: &mut StoredCall, run_id: &str) {
             checkpoint.resume_run_id = Some(run_id.to_owned());
             *document = Json::Object(checkpoint.to_document());
         }
+    }
+}
+
+/// Reports the runs of this host that ended while the shared store could not be written. One that others have ended in
+/// the meantime is late.
+pub(crate) fn report_kept(
+    transaction: &mut dyn Transaction,
+    host: &dyn Host,
+    now: Timestamp,
+) -> Result<(), QueueError> {
+    for outcome in host.unreported() {
+        let Ok(run) = outcome.receipt.id().parse::<RunId>() else { continue };
+        match report_one(transaction, outcome, &run, now) {
+            Ok(()) => host.forget_outcome(&run),
+            Err(error) if error.kind() == ErrorKind::Environment => return Err(error),
+            Err(error) => tracing::warn!(run = %run, %error, "the end of a run is not reported"),
+        }
+    }
+    Ok(())
+}
+
+fn report_one(
+    transaction: &mut dyn Transaction,
+    outcome: Outcome,
+    run: &RunId,
+    now: Timestamp,
+) -> Result<(), QueueError> {
+    let bad = |_| QueueError::Store("a receipt names no call".to_owned());
+    let stored = changeable(transaction, &outcome.receipt.call_id().parse().map_err(bad)?)?;
+    let outcome = outcome.with_arguments_of(&stored.call);
+    let is_claimed = stored.call.claim.as_ref().is_some_and(|claim| claim.runner.is_some());
+    let finished = match is_claimed {
+        true => {
+            let mut receipt = |stored: &[Checkpoint]| outcome.receipt.with_checkpoints(stored);
+            finish(transaction, stored, run, outcome.checkpoints.clone(), &mut receipt, now)
+        }
+        false => Err(QueueError::NotThisRun { call: stored.call.id.clone(), run: run.clone() }),
+    };
+    match finished {
+        Err(QueueError::NotThisRun { .. }) => transaction.report_late(&outcome.as_recorded()),
+        finished => finished.map(|_| ()),
     }
 }
 

@@ -8,7 +8,7 @@ use brigade_core::RunId;
 use brigade_fs::Fs;
 use brigade_process::ProcessIdentity;
 
-use crate::journal::{forget_outcome, kept_outcome};
+use crate::journal::{forget_outcome, kept_outcome, kept_outcomes};
 use crate::outcome::Outcome;
 use crate::running::this_runner;
 
@@ -30,6 +30,11 @@ pub trait Host: Send + Sync {
 
     /// Removes the kept outcome of a recorded run, and frees its space.
     fn forget_outcome(&self, _run: &RunId) {}
+
+    /// Lists the kept outcomes, if the store is shared and others do not look for them.
+    fn unreported(&self) -> Vec<Outcome> {
+        Vec::new()
+    }
 }
 
 /// The current machine. Logs and outcomes are files of the workspace.
@@ -59,6 +64,14 @@ impl Host for SharedHost {
 
     fn has_log(&self, path: &str) -> bool {
         self.0.has_log(path)
+    }
+
+    fn forget_outcome(&self, run: &RunId) {
+        self.0.forget_outcome(run);
+    }
+
+    fn unreported(&self) -> Vec<Outcome> {
+        kept_outcomes(&*self.0.fs)
     }
 }
 

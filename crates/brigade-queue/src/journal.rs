@@ -27,7 +27,7 @@ pub use check::{Check, Compaction};
 pub use layout::TOOLS;
 pub(crate) use line::write_shown;
 pub use outcomes::{OutcomeReservation, left_outcomes};
-pub(crate) use outcomes::{forget_outcome, kept_outcome};
+pub(crate) use outcomes::{forget_outcome, kept_outcome, kept_outcomes};
 pub use transfer::ChainedReceipt;
 
 use crate::error::QueueError;

@@ -81,7 +81,13 @@ impl OutcomeReservation {
             }
             Err(error) => {
                 let is_ours = !matches!(error, QueueError::NotThisRun { .. });
-                let kept = if is_ours { self.keep(&outcome) } else { RunRemains::Nothing };
+                let kept = match is_ours {
+                    true => self.keep(&outcome),
+                    false => {
+                        self.give_back();
+                        RunRemains::Nothing
+                    }
+                };
                 Err(unrecorded(error.into(), &outcome.receipt, kept))
             }
         }

@@ -6,13 +6,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use brigade_call::{
-    ApprovedBy, Binding, Call, CallStatus, Checkpoint, CheckpointStatus, Claim, Receipt, Replan, WrongStep,
+    ApprovedBy, Binding, Call, CallStatus, Checkpoint, CheckpointStatus, Claim, HostOffer, Receipt, Replan,
+    WrongStep,
 };
-use brigade_core::{CallId, CheckpointId, IdPrefix, Json, RunId, Timestamp};
+use brigade_core::{CallId, CheckpointId, Fingerprint, IdPrefix, Json, RunId, Timestamp};
 
 use crate::error::QueueError;
 use crate::finish::{self, as_it_stands, is_abandoned};
 use crate::host::Host;
+use crate::outcome::Outcome;
 use crate::report::Answer;
 use crate::store::{
     CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, Detail, Durability, ExaminedRun, FoundCall,
@@ -46,8 +48,9 @@ pub enum Calls {
 /// A user's decision about a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Review {
-    /// Approves exactly what is bound, and says who or what approved.
-    Approve(Box<Binding>, ApprovedBy),
+    /// Approves exactly what is bound, and says who or what approved. Also covers what these other hosts of a team
+    /// would run, by its [fingerprint](Binding::host_part).
+    Approve(Box<Binding>, ApprovedBy, Vec<Fingerprint>),
     /// Withdraws the call, because its caller no longer wants it.
     Withdraw(String),
     /// Not a decision: replaces the queued plan with the current one, which the user was shown.
@@ -125,9 +128,15 @@ impl Queue {
         self.locked(now, Durability::Soon)
     }
 
+    /// Lists the ends of runs of this host that a shared store does not know yet. The next writer reports them.
+    pub fn unreported(&self) -> Vec<Outcome> {
+        self.host.unreported()
+    }
+
     fn locked(&self, now: Timestamp, durability: Durability) -> Result<LockedQueue<'_>, QueueError> {
         let _span = tracing::debug_span!("begin", ?durability).entered();
         let mut transaction = self.store.begin(now, durability)?;
+        finish::report_kept(&mut *transaction, &*self.host, now)?;
         finish::record_abandoned(&mut *transaction, &*self.host, now)?;
         Ok(LockedQueue { transaction, host: self.host.clone() })
     }
@@ -265,6 +274,16 @@ impl View<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Lists what the hosts of a team would run for a call, by host. Empty for a store of one host.
+    pub fn offers(&self, id: &CallId) -> Result<Vec<HostOffer>, QueueError> {
+        self.snapshot().offers(id)
+    }
+
+    /// Lists the hosts of a team that have a runner now, sorted.
+    pub fn runner_hosts(&self) -> Result<Vec<String>, QueueError> {
+        self.snapshot().runner_hosts()
     }
 
     /// Counts calls by status. Statuses without calls are omitted.
@@ -431,7 +450,9 @@ impl LockedQueue<'_> {
             self.void_checkpoints(&mut stored, reason, now);
         }
         let step = |call: Call| match review {
-            Review::Approve(binding, by) => call.approve(*binding, by, now),
+            Review::Approve(binding, by, hosts) => {
+                call.approve(*binding, by, now).map(|call| call.covering(hosts))
+            }
             Review::Withdraw(reason) => call.withdraw(&reason, now),
             Review::Replan(replan) => call.replan(*replan),
             Review::Reject(reason) => call.reject(&reason, now),

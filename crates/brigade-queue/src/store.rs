@@ -10,7 +10,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use brigade_call::{
-    CHECKPOINTS, Call, CallStatus, Checkpoint, LedgerLink, Paths, RUNS, Receipt, RecordVersion, RunSummary,
+    CHECKPOINTS, Call, CallStatus, Checkpoint, HostOffer, LedgerLink, Paths, RUNS, Receipt, RecordVersion,
+    RunSummary,
 };
 use brigade_core::{CallId, CheckpointId, Fingerprint, Json, Object, RunId, Timestamp, words};
 use brigade_fs::ReadFile;
@@ -442,6 +443,16 @@ pub trait Snapshot: Send + Sync {
         })?;
         question(&mut recent);
         Ok(())
+    }
+
+    /// Lists what the hosts of a team would run for a call, by host. A store of one host need not implement it.
+    fn offers(&self, _id: &CallId) -> Result<Vec<HostOffer>, QueueError> {
+        Ok(Vec::new())
+    }
+
+    /// Lists the hosts of a team that have a runner now, sorted. A store of one host need not implement it.
+    fn runner_hosts(&self) -> Result<Vec<String>, QueueError> {
+        Ok(Vec::new())
     }
 
     /// Counts records by stored status. Statuses without records are omitted.

@@ -150,7 +150,7 @@ fn a_revision_from_before_adoption_stays_valid() {
     let queue = queue(sample("0.30.0"), true);
     let revision = stored(&queue.read().unwrap(), "call-approved").revision;
     let mut locked = queue.lock(at(1)).unwrap();
-    let review = Review::Approve(Box::new(binding()), ApprovedBy::command_line());
+    let review = Review::Approve(Box::new(binding()), ApprovedBy::command_line(), Vec::new());
     let call = locked.review(&call_id("call-approved"), revision, review, at(1)).unwrap();
     assert_eq!(call.call.status, CallStatus::Approved);
 }

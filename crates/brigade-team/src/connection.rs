@@ -93,7 +93,24 @@ impl Connection {
         Ok(Lease { client: Some(client), checked, of: self.clone() })
     }
 
-    fn connect(&self) -> Result<Client, TeamError> {
+    /// Runs a query of this schema outside of a transaction. A connection that was lost in the meantime is replaced.
+    pub(crate) fn rows(
+        self: &Arc<Connection>,
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, TeamError> {
+        let mut lease = self.take(Tables::Current)?;
+        match lease.rows(sql, values) {
+            Err(TeamError::Unreachable(_)) if lease.is_closed() => {
+                drop(lease);
+                self.take(Tables::Current)?.rows(sql, values)
+            }
+            rows => rows,
+        }
+    }
+
+    /// Opens a connection.
+    pub(crate) fn connect(&self) -> Result<Client, TeamError> {
         let mut config = self.url.config();
         if let Some(password) = &self.password {
             config.password(password);

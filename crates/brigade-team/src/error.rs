@@ -52,6 +52,9 @@ pub enum TeamError {
     /// The workspace has not joined.
     #[error("{0}")]
     NotJoined(String),
+    /// The database was replaced, and may have forgotten claims.
+    #[error("{0}")]
+    Failover(String),
     /// The database refused a step. The word is the SQLSTATE.
     #[error("{message}")]
     Step {
@@ -105,6 +108,7 @@ impl From<postgres::Error> for TeamError {
             "BR001" => TeamError::Role(message),
             "BR006" => TeamError::OwnCall(message),
             "BR010" => TeamError::UntrustedKey(message),
+            "BR011" => TeamError::Failover(message),
             state if state.starts_with("BR") => TeamError::Step { state: state.to_owned(), message },
             state if state.starts_with("28") => TeamError::Login(message),
             state if state.starts_with("08") || state.starts_with("57P") => TeamError::Unreachable(message),
@@ -131,6 +135,7 @@ impl OperationError for TeamError {
             | TeamError::OwnCall(_)
             | TeamError::UntrustedKey(_)
             | TeamError::NotJoined(_)
+            | TeamError::Failover(_)
             | TeamError::Step { .. } => ErrorKind::Refused,
             TeamError::Fs(error) => error.kind(),
         }
@@ -149,6 +154,7 @@ impl OperationError for TeamError {
             TeamError::OwnCall(_) => ErrorCode::TeamOwnCall,
             TeamError::UntrustedKey(_) => ErrorCode::TeamUntrustedKey,
             TeamError::NotJoined(_) => ErrorCode::TeamNotJoined,
+            TeamError::Failover(_) => ErrorCode::TeamFailover,
             TeamError::Step { state, .. } if state == "BR003" => ErrorCode::ChangedMeanwhile,
             TeamError::Step { .. } => ErrorCode::WrongState,
             TeamError::Locked => ErrorCode::Locked,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use brigade_call::Call;
 use brigade_core::Fingerprint;
 use brigade_fs::{FileMode, Fs, RelPath, WorkspaceKey, require_untracked};
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,39 @@ pub struct JoinedTeam {
     pub team_id: String,
     /// The public keys by member, as hex digits. An approval with another key does not count here.
     pub keys: BTreeMap<String, String>,
+    /// The rules about how many people approve. The database can only be stricter.
+    pub rules: Vec<JoinedRule>,
+}
+
+/// A rule about how many people must approve, as a person of this host accepted it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JoinedRule {
+    /// The effect of the calls; absent for all.
+    pub effect: Option<String>,
+    /// The tool of the calls; absent for all.
+    pub tool: Option<String>,
+    /// The family of the calls; absent for all.
+    pub family: Option<String>,
+    /// How many people must approve, 1 to 9.
+    pub approvals: i32,
+    /// When the rule was added. It does not count for runs that started before.
+    pub added_at: String,
+}
+
+impl JoinedRule {
+    /// Returns the rule as one text.
+    fn content(&self) -> String {
+        let JoinedRule { effect, tool, family, approvals, added_at } = self;
+        format!("{effect:?} {tool:?} {family:?} {approvals} {added_at}")
+    }
+
+    /// Returns whether the rule is about a call.
+    pub(crate) fn matches(&self, call: &Call) -> bool {
+        self.effect.as_ref().is_none_or(|effect| call.contract.effects.contains(effect))
+            && self.tool.as_ref().is_none_or(|tool| *tool == call.tool_id)
+            && self.family.as_ref().is_none_or(|family| *family == call.family)
+    }
 }
 
 /// The members of the file.
@@ -47,6 +81,8 @@ struct TeamFile {
     team_id: String,
     mac: String,
     keys: BTreeMap<String, String>,
+    #[serde(default)]
+    rules: Vec<JoinedRule>,
 }
 
 impl JoinedTeam {
@@ -74,6 +110,7 @@ impl JoinedTeam {
             workspace: file.workspace,
             team_id: file.team_id,
             keys: file.keys,
+            rules: file.rules,
         };
         match key.verify(MAC_DOMAIN, &joined.signed_content(), Some(&file.mac)) {
             true => Ok(Some(joined)),
@@ -100,6 +137,7 @@ impl JoinedTeam {
             team_id: self.team_id.clone(),
             mac: key.sign(MAC_DOMAIN, &self.signed_content())?,
             keys: self.keys.clone(),
+            rules: self.rules.clone(),
         };
         let text = toml::to_string(&file).map_err(|_| TeamError::Invalid("not TOML".to_owned()))?;
         fs.create_dir_all(&path.parent())?;
@@ -126,6 +164,7 @@ impl JoinedTeam {
             .text("workspace", self.workspace.as_str())
             .text("team_id", self.team_id.as_str())
             .table("keys", &self.keys)
+            .list("rules", self.rules.iter().map(JoinedRule::content))
             .finish()
             .to_hex()
             .into_bytes()
@@ -148,6 +187,13 @@ mod tests {
             workspace: "shop".to_owned(),
             team_id: "t".to_owned(),
             keys: BTreeMap::from([("rev-1".to_owned(), "00".repeat(32))]),
+            rules: vec![JoinedRule {
+                effect: None,
+                tool: Some("deploy".to_owned()),
+                family: None,
+                approvals: 2,
+                added_at: "2026-11-29T10:00:00Z".to_owned(),
+            }],
         };
         joined.write(&fs, &key).unwrap();
         assert_eq!(JoinedTeam::read(&fs, &key), Ok(Some(joined)));
@@ -155,11 +201,11 @@ mod tests {
         assert!(matches!(foreign, Err(TeamError::NotJoined(_))), "{foreign:?}");
         let path = RelPath::from_static(TEAM_FILE);
         let text = String::from_utf8(fs.read(&path, FILE_LIMIT).unwrap()).unwrap();
-        fs.write_atomic(&path, text.replace("shop", "bank").as_bytes(), FileMode::Private).unwrap();
-        assert!(
-            matches!(JoinedTeam::read(&fs, &key), Err(TeamError::NotJoined(_))),
-            "it was changed by hand"
-        );
+        for changed in [text.replace("shop", "bank"), text.replace("approvals = 2", "approvals = 1")] {
+            fs.write_atomic(&path, changed.as_bytes(), FileMode::Private).unwrap();
+            let read = JoinedTeam::read(&fs, &key);
+            assert!(matches!(read, Err(TeamError::NotJoined(_))), "it was changed by hand: {read:?}");
+        }
         assert_eq!((JoinedTeam::remove(&fs), JoinedTeam::remove(&fs)), (Ok(true), Ok(false)));
     }
 }

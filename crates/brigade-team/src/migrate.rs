@@ -10,9 +10,10 @@ use crate::connection::{Connection, Lease, Tables};
 use crate::error::TeamError;
 
 /// Every version of the tables. A released one never changes.
-pub const MIGRATIONS: [(&str, &str); 2] = [
+pub const MIGRATIONS: [(&str, &str); 3] = [
     ("0001_queue", include_str!("migrations/0001_queue.sql")),
     ("0002_administration", include_str!("migrations/0002_administration.sql")),
+    ("0003_runners", include_str!("migrations/0003_runners.sql")),
 ];
 
 /// The longest name of a schema, so that the names of its roles fit.

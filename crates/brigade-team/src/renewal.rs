@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::connection::{Connection, Tables};
 
-/// Ends the runs of this process, because their lease is lost.
+/// Ends the runs of this process, because their lease is lost. The second call ends them at once.
 pub type LeaseLost = Arc<dyn Fn() + Send + Sync>;
 
 /// A claim of this process.
@@ -65,6 +65,9 @@ impl Renewals {
                 && let Some(lost) = lost
             {
                 tracing::warn!("the lease of a run is lost");
+                lost();
+                // All of its processes are gone before the lease is over.
+                thread::park_timeout(lease / 12);
                 lost();
             }
         });

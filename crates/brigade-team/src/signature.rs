@@ -7,6 +7,7 @@
 //! | shared part, host parts | it counts for what the reviewer was shown |
 //! | member, decision, time | who decided what, and when |
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -46,19 +47,23 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Approval {
-    /// Signs the approval of a binding.
+    /// Signs the approval of a binding, and of what other hosts would run.
     pub(crate) fn sign(
         subject: Subject<'_>,
         member: &str,
         binding: &Binding,
+        hosts: &[Fingerprint],
         signed_at: String,
         key: &SigningKey,
     ) -> Approval {
+        let parts =
+            std::iter::once(binding.host_part()).chain(hosts.iter().copied()).map(|part| part.to_hex());
+        let parts: BTreeSet<String> = parts.collect();
         let mut approval = Approval {
             member: member.to_owned(),
             public_key: hex(key.verifying_key().as_bytes()),
             shared: binding.shared_part().to_hex(),
-            hosts: vec![binding.host_part().to_hex()],
+            hosts: parts.into_iter().collect(),
             signed_at,
             signature: Vec::new(),
         };
@@ -68,10 +73,17 @@ impl Approval {
 
     /// Returns whether the signature is valid for this call, and covers this binding.
     pub(crate) fn covers(&self, subject: Subject<'_>, binding: &Binding) -> bool {
-        let host = binding.host_part().to_hex();
-        self.shared == binding.shared_part().to_hex()
-            && self.hosts.contains(&host)
-            && is_valid(&self.public_key, &self.statement(subject), &self.signature)
+        self.names(binding) && self.is_signed(subject)
+    }
+
+    /// Returns whether it is about this binding.
+    pub(crate) fn names(&self, binding: &Binding) -> bool {
+        self.shared == binding.shared_part().to_hex() && self.hosts.contains(&binding.host_part().to_hex())
+    }
+
+    /// Returns whether the signature is valid for this call.
+    pub(crate) fn is_signed(&self, subject: Subject<'_>) -> bool {
+        is_valid(&self.public_key, &self.statement(subject), &self.signature)
     }
 
     /// Returns the signed bytes.
@@ -167,7 +179,7 @@ mod tests {
         let binding = Binding::new(mark, mark, mark, mark, Caller::CommandLine);
         let subject = Subject { team: "t", workspace: "w", call: "call-1", revision: 1 };
         let key = SigningKey::from_bytes(&[7; 32]);
-        let approval = Approval::sign(subject, "rev-1", &binding, "now".to_owned(), &key);
+        let approval = Approval::sign(subject, "rev-1", &binding, &[], "now".to_owned(), &key);
         assert!(approval.covers(subject, &binding));
         let others = [
             Subject { team: "u", ..subject },
@@ -181,6 +193,13 @@ mod tests {
         elsewhere.policy = Fingerprint::of_bytes(b"y");
         assert!(!approval.covers(subject, &changed), "another shared part");
         assert!(!approval.covers(subject, &elsewhere), "another host part");
+        let hosts = [elsewhere.host_part()];
+        let both = Approval::sign(subject, "rev-1", &binding, &hosts, "now".to_owned(), &key);
+        assert!(
+            both.covers(subject, &binding) && both.covers(subject, &elsewhere),
+            "an offer that was shown"
+        );
+        assert!(!both.covers(subject, &changed), "another shared part");
         for forged in [
             Approval { member: "rev-2".to_owned(), ..approval.clone() },
             Approval { signed_at: "later".to_owned(), ..approval.clone() },

@@ -1,11 +1,11 @@
 //! Reads calls, receipts and checkpoints from the database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use brigade_call::{Approvals, ApprovedBy, CallStatus, Checkpoint};
-use brigade_core::{Dialect, Json, Timestamp};
+use brigade_call::{Approvals, Binding, CallStatus, Checkpoint, HostOffer};
+use brigade_core::{CallId, Dialect, Json, Timestamp};
 use brigade_queue::{
     CallQuery, Chain, CheckpointList, Checkpoints, Detail, ExaminedReceipt, ExaminedRun, FoundReceipt,
     FoundRecord, Order, QueueError, ReceiptQuery, RecentCalls, Records, RunList, Snapshot, StoredCall,
@@ -14,7 +14,7 @@ use brigade_queue::{
 use postgres::Row;
 use postgres::types::ToSql;
 
-use crate::connection::{Lease, Tables};
+use crate::connection::Lease;
 use crate::error::TeamError;
 use crate::signature::{Approval, Subject};
 use crate::store::Core;
@@ -49,7 +49,7 @@ pub(crate) struct TeamSnapshot {
 impl TeamSnapshot {
     pub(crate) fn rows(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, TeamError> {
         match &self.source {
-            Source::Any => self.core.connection.take(Tables::Current)?.rows(sql, values),
+            Source::Any => self.core.connection.rows(sql, values),
             Source::Own(lease) => lease.lock().unwrap_or_else(PoisonError::into_inner).rows(sql, values),
         }
     }
@@ -99,6 +99,7 @@ impl TeamSnapshot {
                 claim.runner = None;
             }
             if need != 0 {
+                let need = need.max(self.core.accepted_need(&stored.call, None));
                 let is_pending = matches!(stored.call.status, CallStatus::Pending | CallStatus::Held);
                 let approved: Option<i64> = row.try_get(3)?;
                 let of_revision = if is_pending { revision } else { approved.unwrap_or(0) };
@@ -143,6 +144,11 @@ impl TeamSnapshot {
         let of_roster = "JOIN @schema@.members m ON m.name = a.member AND m.public_key = a.public_key
                          AND m.removed_at IS NULL AND 'reviewer' = ANY (m.roles)";
         let approvals = self.approvals(&ids, of_roster)?;
+        let approved = |one: &&OpenCall| calls[one.place].call.approval.is_some();
+        let ids: Vec<String> =
+            undecided.iter().filter(approved).map(|one| calls[one.place].call.id.to_string()).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let offers = if ids.is_empty() { BTreeMap::new() } else { self.offers_for(&ids)? };
         for one in undecided {
             let stored = &mut calls[one.place];
             let id = stored.call.id.as_str().to_owned();
@@ -156,21 +162,34 @@ impl TeamSnapshot {
             let counts = |approval: &&Approval| one.need == 1 || approval.member != one.by;
             let by: Vec<&Approval> = given.iter().filter(counts).collect();
             if 1 < one.need {
+                let together = together(&by);
                 stored.call.approvals = Some(Approvals {
-                    have: by.len() as u64,
+                    have: together.len() as u64,
                     need: u64::try_from(one.need).unwrap_or(0),
-                    by: by.iter().map(|approval| approval.member.clone()).collect(),
+                    by: together,
                 });
             }
             let Some(approval) = &stored.call.approval else { continue };
             let is_trusted =
                 |given: &&&Approval| self.core.keys.get(&given.member) == Some(&given.public_key);
-            let valid = by.iter().filter(is_trusted).filter(|given| given.covers(subject, &approval.binding));
-            if valid.count() < usize::try_from(one.need).unwrap_or(usize::MAX)
-                || !matches!(approval.by, ApprovedBy::Person { .. })
-            {
-                *stored = stored.clone().not_approved_here();
-            }
+            let valid: Vec<&&Approval> =
+                by.iter().filter(is_trusted).filter(|given| given.is_signed(subject)).collect();
+            let is_covered = |binding: &&Binding| {
+                let names = valid.iter().filter(|given| given.names(binding)).count();
+                usize::try_from(one.need).is_ok_and(|need| need <= names)
+            };
+            let (own, others): (Vec<&HostOffer>, Vec<&HostOffer>) =
+                offers.get(&id).into_iter().flatten().partition(|offer| offer.is_own);
+            let bindings = own.iter().filter_map(|offer| offer.binding.as_ref());
+            let bindings = bindings.chain(std::iter::once(&approval.binding));
+            let mut bindings = bindings.chain(others.iter().filter_map(|offer| offer.binding.as_ref()));
+            let here = bindings.find(is_covered).cloned();
+            let call = stored.call.clone();
+            stored.call = match here {
+                Some(binding) if binding == approval.binding => call,
+                Some(binding) => call.for_host(&binding),
+                None => call.not_approved_here(),
+            };
         }
         Ok(())
     }
@@ -196,6 +215,19 @@ impl TeamSnapshot {
         })?;
         Ok(found)
     }
+}
+
+/// Returns the members of the most approvals that cover the same host.
+fn together(given: &[&Approval]) -> Vec<String> {
+    let parts: BTreeSet<(&String, &String)> = given
+        .iter()
+        .flat_map(|approval| approval.hosts.iter().map(|host| (&approval.shared, host)))
+        .collect();
+    let members = |(shared, host): (&String, &String)| {
+        let covers = given.iter().filter(|given| given.shared == *shared && given.hosts.contains(host));
+        covers.map(|given| given.member.clone()).collect::<Vec<_>>()
+    };
+    parts.into_iter().map(members).max_by_key(Vec::len).unwrap_or_default()
 }
 
 /// A call whose approvals count.
@@ -343,6 +375,19 @@ impl Snapshot for TeamSnapshot {
         })?;
         question(&mut recent);
         Ok(())
+    }
+
+    fn offers(&self, id: &CallId) -> Result<Vec<HostOffer>, QueueError> {
+        Ok(self.offers_for(&[id.as_str()])?.remove(id.as_str()).unwrap_or_default())
+    }
+
+    fn runner_hosts(&self) -> Result<Vec<String>, QueueError> {
+        let sql = "SELECT h.name FROM @schema@.hosts h JOIN @schema@.members m
+                ON m.name = split_part(h.name, '@', 1) AND m.removed_at IS NULL AND 'runner' = ANY (m.roles)
+            WHERE h.workspace = $1 AND h.runner_state = 'ready'
+                AND clock_timestamp() - interval '60 s' < h.last_seen_at ORDER BY h.name";
+        let rows = self.rows(sql, &[&self.core.workspace])?;
+        Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(TeamError::from)?)
     }
 
     fn counts(&self, of: Records) -> Result<BTreeMap<String, u64>, QueueError> {

@@ -37,6 +37,8 @@ pub struct TeamStatus {
 pub struct RunnerHost {
     /// The member, `@`, and the name of the host.
     pub host: String,
+    /// `idle`, `running`, `draining`, `stopped`, or `gone` if it was not seen for a minute.
+    pub state: String,
     /// When it last reported.
     pub last_seen_at: String,
     /// The calls that it runs.
@@ -64,13 +66,24 @@ pub(crate) fn status(lease: &mut Lease, core: &Core, now: Timestamp) -> Result<T
             running.entry(host).or_default().push(row.try_get(1)?);
         }
     }
-    let seen = "SELECT name, to_char(last_seen_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')
-                FROM @schema@.hosts WHERE workspace = $1 ORDER BY name";
+    let seen = "SELECT name, to_char(last_seen_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'),
+            runner_state, last_seen_at < clock_timestamp() - interval '60 s'
+        FROM @schema@.hosts WHERE workspace = $1 AND (runner_state IS NOT NULL OR has_claimed) ORDER BY name";
     let mut runners = Vec::new();
     for row in lease.rows(seen, &[workspace])? {
         let host: String = row.try_get(0)?;
         let running = running.remove(&host).unwrap_or_default();
-        runners.push(RunnerHost { host, last_seen_at: row.try_get(1)?, running });
+        let (stated, is_gone): (Option<&str>, bool) = (row.try_get(2)?, row.try_get(3)?);
+        let state = match stated {
+            Some("stopped") if running.is_empty() => "stopped",
+            Some(_) if is_gone => "gone",
+            Some("draining") => "draining",
+            _ if !running.is_empty() => "running",
+            Some(_) => "idle",
+            // Only commands of a person claimed there.
+            None => "stopped",
+        };
+        runners.push(RunnerHost { host, state: state.to_owned(), last_seen_at: row.try_get(1)?, running });
     }
     let mut calls = BTreeMap::new();
     let counts = "SELECT status, count(*) FROM @schema@.calls WHERE workspace = $1 GROUP BY 1";

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use brigade_call::Call;
 use brigade_core::{CallId, RunId, Timestamp};
 use brigade_fs::ReadFile;
 use brigade_queue::{Durability, KeptLog, QueueError, Snapshot, Store, Transaction};
@@ -10,6 +11,7 @@ use brigade_queue::{Durability, KeptLog, QueueError, Snapshot, Store, Transactio
 use crate::connection::{Connection, Lease, Tables};
 use crate::doctor::{Check, doctor};
 use crate::error::TeamError;
+use crate::joined::JoinedRule;
 use crate::logs;
 use crate::renewal::{LeaseLost, Renewals};
 use crate::roster::{Member, members};
@@ -18,6 +20,18 @@ use crate::snapshot::{Source, TeamSnapshot};
 use crate::status::{TeamStatus, status};
 use crate::transaction::TeamTransaction;
 use crate::verify::{TeamVerification, verify};
+
+/// Where a host keeps the name of the server that its workspace saw last.
+pub trait SeenServer: Send + Sync {
+    /// Returns the name.
+    fn read(&self) -> Option<String>;
+
+    /// Replaces the name. If that fails, the next claim tries again.
+    fn write(&self, name: &str);
+}
+
+/// Gets the run of a claim once it is durable.
+pub type ClaimedFn = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How a host takes part in a team.
 pub struct TeamStoreOptions {
@@ -29,14 +43,18 @@ pub struct TeamStoreOptions {
     pub team_id: String,
     /// The public keys of reviewers that this host trusts, by member, as hex digits.
     pub keys: BTreeMap<String, String>,
+    /// The rules about how many people approve that this host has accepted.
+    pub rules: Vec<JoinedRule>,
     /// The key of this account, which signs approvals.
     pub signer: Signer,
     /// The name of this host in receipts.
     pub host: String,
     /// How many seconds a claim is valid without a renewal, 2 to 3600.
     pub lease_seconds: u16,
-    /// Ends the runs of this process, because their lease is lost.
+    /// Ends the runs of this process, because their lease is lost. Called again if they do not end.
     pub lease_lost: Option<LeaseLost>,
+    /// The server that the workspace saw last.
+    pub seen: Option<Arc<dyn SeenServer>>,
 }
 
 /// The parts of a store that its snapshots and transactions share.
@@ -45,11 +63,38 @@ pub(crate) struct Core {
     pub(crate) workspace: String,
     pub(crate) team_id: String,
     pub(crate) keys: BTreeMap<String, String>,
+    pub(crate) rules: Vec<JoinedRule>,
     pub(crate) signer: Signer,
     pub(crate) host: String,
     pub(crate) lease_seconds: i32,
     pub(crate) lease_lost: Option<LeaseLost>,
+    pub(crate) seen: Option<Arc<dyn SeenServer>>,
+    pub(crate) claimed: Option<ClaimedFn>,
     pub(crate) renewals: Renewals,
+}
+
+impl Core {
+    /// Returns the server that the workspace saw last.
+    pub(crate) fn seen_server(&self) -> Option<String> {
+        self.seen.as_ref()?.read()
+    }
+
+    /// Notes the server that the claims are on.
+    pub(crate) fn remember_server(&self, name: &str) {
+        if let Some(seen) = self.seen.as_ref().filter(|seen| seen.read().as_deref() != Some(name)) {
+            seen.write(name);
+        }
+    }
+
+    /// Returns how many people must approve a call by the rules that this host has accepted, when it started.
+    pub(crate) fn accepted_need(&self, call: &Call, started_at: Option<Timestamp>) -> i32 {
+        let counts = |rule: &&JoinedRule| {
+            let added_at: Option<Timestamp> = rule.added_at.parse().ok();
+            started_at.zip(added_at).is_none_or(|(started_at, added_at)| added_at <= started_at)
+        };
+        let rules = self.rules.iter().filter(counts).filter(|rule| rule.matches(call));
+        rules.map(|rule| rule.approvals).max().unwrap_or(1)
+    }
 }
 
 /// Keeps the queue of a workspace in the database of a team.
@@ -67,26 +112,80 @@ impl TeamStore {
             workspace,
             team_id,
             keys,
+            rules,
             signer,
             host,
             lease_seconds,
             lease_lost,
+            seen,
         } = options;
         TeamStore(Arc::new(Core {
             connection: Arc::new(connection),
             workspace,
             team_id,
             keys,
+            rules,
             signer,
             host,
             lease_seconds: i32::from(lease_seconds),
             lease_lost,
+            seen,
+            claimed: None,
+            renewals: Renewals::default(),
+        }))
+    }
+
+    /// Returns the same store for one run, which ends if its lease is lost. Connections are shared. `claimed` gets the run
+    /// once it is claimed.
+    #[must_use]
+    pub fn for_run(&self, lease_lost: LeaseLost, claimed: ClaimedFn) -> TeamStore {
+        let core = &*self.0;
+        TeamStore(Arc::new(Core {
+            connection: core.connection.clone(),
+            workspace: core.workspace.clone(),
+            team_id: core.team_id.clone(),
+            keys: core.keys.clone(),
+            rules: core.rules.clone(),
+            signer: core.signer.clone(),
+            host: core.host.clone(),
+            lease_seconds: core.lease_seconds,
+            lease_lost: Some(lease_lost),
+            seen: core.seen.clone(),
+            claimed: Some(claimed),
             renewals: Renewals::default(),
         }))
     }
 
     pub(crate) fn core(&self) -> &Core {
         &self.0
+    }
+
+    /// Returns the name of this host in the team.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be read.
+    pub fn host_name(&self) -> Result<String, TeamError> {
+        let rows = self.0.connection.rows("SELECT session_user || '@' || $1", &[&self.0.host])?;
+        Ok(rows[0].try_get(0)?)
+    }
+
+    /// Lists the rules about how many people approve.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be read.
+    pub fn rules(&self) -> Result<Vec<JoinedRule>, TeamError> {
+        let sql = "SELECT effect, tool, family, approvals, to_char(added_at AT TIME ZONE 'UTC', \
+                   'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') FROM @schema@.rules ORDER BY id";
+        let rule = |row: &postgres::Row| {
+            Ok(JoinedRule {
+                effect: row.try_get(0)?,
+                tool: row.try_get(1)?,
+                family: row.try_get(2)?,
+                approvals: row.try_get(3)?,
+                added_at: row.try_get(4)?,
+            })
+        };
+        self.0.connection.rows(sql, &[])?.iter().map(rule).collect()
     }
 
     pub(crate) fn lease(&self) -> Result<Lease, TeamError> {

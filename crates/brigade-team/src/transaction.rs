@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brigade_call::{Call, CallStatus, Checkpoint, LedgerLink, Receipt};
-use brigade_core::{CallId, Json, RunId};
+use brigade_core::{CallId, ErrorCode, Json, RunId};
 use brigade_queue::{
     CallQuery, ChainEnd, NewReceipt, OnRunTaken, QueueError, RecordedReceipt, Snapshot, StoredCall,
     StoredCheckpoint, StoredReceipt, Transaction,
 };
 
-use crate::connection::Lease;
+use crate::connection::{Lease, Tables};
 use crate::error::TeamError;
 use crate::renewal::{HeldClaim, uptime};
 use crate::signature::{Approval, Subject};
@@ -69,10 +69,18 @@ impl TeamTransaction {
         let timeout = self.core().connection.timeout().as_millis().max(1);
         {
             let mut lease = self.lease();
-            lease.run(&format!(
+            let begin = format!(
                 "BEGIN; SET LOCAL lock_timeout = {timeout}; \
                  SET LOCAL idle_in_transaction_session_timeout = {MAX_PAUSE_MILLIS}"
-            ))?;
+            );
+            match lease.run(&begin) {
+                // It was kept from before, and lost in the meantime.
+                Err(TeamError::Unreachable(_)) => {
+                    *lease = self.core().connection.take(Tables::Current)?;
+                    lease.run(&begin)?;
+                }
+                begun => begun?,
+            }
             let lock = "SELECT pg_advisory_xact_lock(hashtextextended('@schema@/' || $1, 0))";
             if let Err(error) = lease.rows(lock, &[&self.core().workspace]) {
                 let _ = lease.run("ROLLBACK");
@@ -114,6 +122,21 @@ impl TeamTransaction {
     }
 }
 
+/// Returns whether an error says that the connection was lost.
+fn is_lost(error: &QueueError) -> bool {
+    matches!(error, QueueError::Shared { code, .. } if *code == ErrorCode::TeamUnreachable)
+}
+
+/// Returns whether a call is written to claim it.
+fn is_claim(stored: &StoredCall) -> bool {
+    stored.sequence != 0 && stored.call.status == CallStatus::Running
+}
+
+/// Writes calls.
+fn put_all(core: &Core, lease: &mut Lease, calls: &mut [StoredCall]) -> Result<Vec<PutOutcome>, QueueError> {
+    calls.iter_mut().map(|stored| put_one(core, lease, stored)).collect()
+}
+
 /// Writes one call.
 fn put_one(core: &Core, lease: &mut Lease, stored: &mut StoredCall) -> Result<PutOutcome, QueueError> {
     let call = &stored.call;
@@ -123,7 +146,7 @@ fn put_one(core: &Core, lease: &mut Lease, stored: &mut StoredCall) -> Result<Pu
     let record = record_of(stored);
     if stored.sequence == 0 {
         if call.status != CallStatus::Pending {
-            let message = "a team's call is queued first, and then approved by people".to_owned();
+            let message = "a team's call is queued first, and then approved".to_owned();
             return Err(failed(TeamError::Role(message)));
         }
         let sql = "SELECT @schema@.queue_call($1, $2, $3, $4)";
@@ -135,18 +158,19 @@ fn put_one(core: &Core, lease: &mut Lease, stored: &mut StoredCall) -> Result<Pu
     let base = i64::try_from(stored.revision).unwrap_or(i64::MAX) - 1;
     let before = before(lease, ws, &call.id).map_err(failed)?;
     let sql = match (before.status.as_str(), &call.status) {
-        ("running", _) if before.is_expired => "SELECT @schema@.interrupt_call($1, $2, $3, $4)",
-        ("running", _) => "SELECT @schema@.finish_call($1, $2, $3, $4)",
+        // Also the claim whose answer was lost.
         (_, CallStatus::Running) => {
             let Some(run) = &run else {
                 return Err(failed(TeamError::Invalid("a run has no id".to_owned())));
             };
-            let sql = "SELECT @schema@.claim_call($1, $2, $3, $4, $5, $6, $7)";
-            let lease_seconds = core.lease_seconds;
-            let values: [&(dyn postgres::types::ToSql + Sync); 7] =
-                [&ws, &call.id.as_str(), &base, &record, &run.as_str(), &core.host, &lease_seconds];
+            let sql = "SELECT now_fence, here FROM @schema@.claim_call($1, $2, $3, $4, $5, $6, $7, $8)";
+            let (lease_seconds, seen) = (core.lease_seconds, core.seen_server());
+            let values: [&(dyn postgres::types::ToSql + Sync); 8] =
+                [&ws, &call.id.as_str(), &base, &record, &run.as_str(), &core.host, &lease_seconds, &seen];
             let rows = lease.rows(sql, &values).map_err(failed)?;
-            let fence = rows[0].try_get(0).map_err(|error| failed(error.into()))?;
+            let answer = |error: postgres::Error| failed(error.into());
+            let (fence, here) = (rows[0].try_get(0).map_err(answer)?, rows[0].try_get(1).map_err(answer)?);
+            core.remember_server(here);
             return Ok(PutOutcome::Claimed(HeldClaim {
                 workspace: core.workspace.clone(),
                 call: call.id.to_string(),
@@ -155,6 +179,8 @@ fn put_one(core: &Core, lease: &mut Lease, stored: &mut StoredCall) -> Result<Pu
                 lease_seconds,
             }));
         }
+        ("running", _) if before.is_expired => "SELECT @schema@.interrupt_call($1, $2, $3, $4)",
+        ("running", _) => "SELECT @schema@.finish_call($1, $2, $3, $4)",
         (_, CallStatus::Rejected) if call.withdrawn => "SELECT @schema@.withdraw_call($1, $2, $3, $4)",
         _ => return review(core, lease, stored, base, &record).map_err(failed),
     };
@@ -186,10 +212,6 @@ fn review(
     let ws = core.workspace.as_str();
     let signed = match (status, approval) {
         (CallStatus::Approved, Some(approval)) => {
-            if !approval.by.is_person() {
-                let message = "only people approve calls of a team, and not a rule of one host".to_owned();
-                return Err(TeamError::Role(message));
-            }
             let Some(key) = (core.signer)()? else {
                 let message = "an approval of a team is signed, and this account has no key".to_owned();
                 return Err(TeamError::UntrustedKey(message));
@@ -197,7 +219,7 @@ fn review(
             let member: String = lease.rows("SELECT session_user::text", &[])?[0].try_get(0)?;
             let subject = Subject { team: &core.team_id, workspace: ws, call: id.as_str(), revision: base };
             let at = reviewed_at.map(|at| at.to_string()).unwrap_or_default();
-            Some(Approval::sign(subject, &member, &approval.binding, at, &key))
+            Some(Approval::sign(subject, &member, &approval.binding, &approval.hosts, at, &key))
         }
         _ => None,
     };
@@ -215,7 +237,7 @@ fn review(
 }
 
 /// Returns the record of a call as it is stored. Sequence, revision and approvals have their own columns.
-fn record_of(stored: &StoredCall) -> String {
+pub(crate) fn record_of(stored: &StoredCall) -> String {
     let call = Call { approvals: None, ..stored.call.clone() };
     StoredCall { call, ..stored.clone() }.to_text()
 }
@@ -263,14 +285,27 @@ impl Transaction for TeamTransaction {
 
     fn put(&mut self, calls: &mut [StoredCall]) -> Result<(), QueueError> {
         let since = uptime();
-        let outcomes = self.step(|core, lease| {
-            calls.iter_mut().map(|stored| put_one(core, lease, stored)).collect::<Result<Vec<_>, _>>()
-        })?;
+        let mut outcomes = self.step(|core, lease| put_all(core, lease, calls));
+        if matches!(&outcomes, Err(error) if is_lost(error)) && calls.iter().all(is_claim) {
+            // The claim may be stored, and only its answer lost.
+            let again = self.core().connection.take(Tables::Current)?;
+            *self.lease() = again;
+            outcomes = self.step(|core, lease| put_all(core, lease, calls));
+        }
+        let outcomes = outcomes?;
+        if calls.iter().any(|stored| matches!(stored.call.status, CallStatus::Pending | CallStatus::Approved))
+        {
+            // Runners look again after two seconds anyway.
+            let _ = self.lease().run(&format!("NOTIFY {}", self.core().channel()));
+        }
         for (stored, outcome) in calls.iter_mut().zip(outcomes) {
             let core = self.core();
             match outcome {
                 PutOutcome::Stored => {}
                 PutOutcome::Claimed(claim) => {
+                    if let Some(claimed) = &core.claimed {
+                        claimed(&claim.run);
+                    }
                     core.renewals.begin(&core.connection, claim, since, &core.lease_lost);
                 }
                 PutOutcome::Ended => {

@@ -215,6 +215,7 @@ fn check_approvals(snapshot: &TeamSnapshot, found: &mut TeamVerification) -> Res
         for (row, call) in &calls {
             let (revision, queued_by): (Option<i64>, &str) = (row.try_get(2)?, row.try_get(3)?);
             let need: i32 = row.try_get(6)?;
+            let need = need.max(core.accepted_need(call, call.started_at));
             let id = call.id.as_str();
             let revision = revision.unwrap_or(0);
             let given = approvals.get(&(id.to_owned(), revision)).map_or(&[][..], Vec::as_slice);

@@ -116,6 +116,7 @@ export function callParts(doc) {
     touches(doc.touches),
     difference(doc.diff),
     code(doc.code),
+    hostOffers(doc.host_offers ?? []),
     policy(doc.policy),
     doc.changed.length > 0 && section("Changed since the approval", lines(doc.changed)),
     doc.pin && doc.pin.changes.length > 0 && section("The server lists it differently now", lines(doc.pin.changes)),
@@ -192,6 +193,17 @@ function policy(rulings) {
     " ", shown(`${[ruling.topic, ruling.subject].filter(Boolean).join(" ")}: ${ruling.message}`),
     ruling.file && h("span", { class: "note mono" }, ` ${ruling.file}${ruling.line ? `:${ruling.line}` : ""}`));
   return fold("policy", `Policy: ${rulings.length} rulings`, h("ul", { class: "lines" }, rulings.map(row)));
+}
+
+/** Shows what the hosts of a team would run, and which of them an approval covers. */
+function hostOffers(groups) {
+  if (groups.length === 0) return null;
+  const row = (group) => h("li", {},
+    h("span", { class: "verdict", "data-state": group.covered ? "good" : "bad" }, group.covered ? "covered" : "not covered"),
+    " ", shown(group.hosts.join(", ")), group.program && h("span", { class: "mono" }, shown(` ${group.program.path}`)),
+    group.differs.length > 0 && h("span", { class: "note" }, shown(` differs from this host: ${group.differs.join(", ")}`)),
+    [...group.blockers, group.passed_over].filter(Boolean).map((reason) => h("span", { class: "hint" }, shown(reason))));
+  return section("Offered by", h("ul", { class: "lines" }, groups.map(row)));
 }
 
 function blockers(doc) {
@@ -279,7 +291,7 @@ async function changed(error, before, again) {
       added.map((line) => h("dd", { class: "added mono wrap" }, shown(line)))]))];
 }
 
-const SHOWN_PARTS = ["argv", "risk", "blockers", "policy", "touches", "code", "changed", "pin", "text", "choices"];
+const SHOWN_PARTS = ["argv", "risk", "blockers", "policy", "touches", "code", "host_offers", "changed", "pin", "text", "choices"];
 
 function differences(before, now) {
   const texts = (value) => (value === null || value === undefined ? [] : Array.isArray(value) ? value : [value])

@@ -42,7 +42,7 @@ pub use brigade_ops::{
 pub use brigade_ops::{
     BlockedInstall, CatalogReport, CheckCounts, CheckReport, CheckedTool, ContractsReport, CostRow,
     DescribeReport, DiscoveryReport, FindMatch, FindQueryRow, FindReport, InstallReport, InstallRow,
-    KnownRegistry, MissingBuiltin, MissingFact, NotInstalled, PackArchiveReport, PackBuildReport,
+    KnownRegistry, MissingBuiltin, MissingFact, NotInstalled, OfferGroup, PackArchiveReport, PackBuildReport,
     PackImportReport, PackListReport, PackShowReport, PolicyTestReport, PolicyTestRow, QueuedInstall,
     RegisterAction, RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool, RegistriesReport,
     RegistryInfoReport, RegistrySearchReport, RegistryServer, RegistrySyncReport, SearchMatch, SearchReport,
@@ -51,10 +51,11 @@ pub use brigade_ops::{
 };
 #[cfg(feature = "team")]
 pub use brigade_ops::{
-    RosterChange, TeamCheck, TeamChecked, TeamCounts, TeamDatabase, TeamDoctorReport, TeamExportReport,
-    TeamImportReport, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamLeftOut, TeamMember,
-    TeamMemberReport, TeamMigrateReport, TeamProblem, TeamPruneReport, TeamReviewer, TeamRosterReport,
-    TeamRosterRow, TeamRule, TeamRuleReport, TeamRunner, TeamStatusReport, TeamVerifyReport,
+    RunnerEvent, RunnerEventKind, TeamAcceptFailoverReport, TeamCheck, TeamChecked, TeamCounts, TeamDatabase,
+    TeamDoctorReport, TeamExportReport, TeamImportReport, TeamInitReport, TeamJoinReport, TeamLeaveReport,
+    TeamLeftOut, TeamMember, TeamMemberReport, TeamMigrateReport, TeamProblem, TeamPruneReport, TeamReviewer,
+    TeamRosterReport, TeamRule, TeamRuleReport, TeamRunner, TeamRunnerReport, TeamStatusReport,
+    TeamVerifyReport,
 };
 pub use brigade_projection::{
     AdviceCode, AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport,

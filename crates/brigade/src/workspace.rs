@@ -10,10 +10,15 @@ use brigade_core::text::escape_terminal;
 #[cfg(feature = "builtin")]
 use brigade_db::records::Lane;
 use brigade_fs::{DiskFs, Fs, RelPath};
+#[cfg(feature = "team")]
+use brigade_ops::{RunnerEvent, TeamRunnerReport};
+
 use brigade_ops::{
     Calls, Checkpoints, Clients, Daily, Error, ErrorKind, MARKER, Onboarding, Pins, Runs, Runtimes,
     SetupLevel, WebLogins, marked_workspace,
 };
+#[cfg(feature = "team")]
+use brigade_process::CancelToken;
 use brigade_workspace::{SourceFiles, did_you_mean, near_path, no_home, own_programs, policy_on_disk};
 
 use crate::agent_calls::AgentCalls;
@@ -323,6 +328,26 @@ impl Workspace {
             }
         }
         Ok(Reviewer { name: brigade_process::account_name().unwrap_or_default(), decides: true })
+    }
+
+    /// Runs approved calls of the team on this host. The first request of `signals` lets the runs end, and the second one
+    /// ends them.
+    ///
+    /// # Errors
+    /// Fails if the workspace has not joined, if the member is not a runner, and if the database cannot be reached at
+    /// first.
+    #[cfg(feature = "team")]
+    pub fn run_team_calls(
+        &self,
+        request: &brigade_ops::team::RunnerRequest,
+        signals: &CancelToken,
+        found: &mut dyn FnMut(&RunnerEvent),
+    ) -> Result<TeamRunnerReport, Error> {
+        let make = |hooks: brigade_ops::team::RunnerHooks| {
+            let env = |env: Env| env.store(hooks.store).cancel(hooks.cancel).progress(hooks.progress);
+            Arc::new(self.room.with_env(env)).calls()
+        };
+        self.team().run_calls(request, signals, &make, found)
     }
 
     /// Returns the operations on runs.

@@ -1,5 +1,6 @@
 //! `brigade team`
 
+mod accept_failover;
 mod doctor;
 mod export;
 mod import;
@@ -11,6 +12,7 @@ mod migrate;
 mod prune;
 mod roster;
 mod rule;
+mod runner;
 mod status;
 mod verify;
 
@@ -39,8 +41,10 @@ pub(crate) enum Team {
     /// Add, remove and list the rules about how many people approve
     #[command(subcommand)]
     Rule(Lazy<rule::Rule>),
+    Runner(runner::RunnerArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
+    AcceptFailover(accept_failover::AcceptFailoverArgs),
 }
 
 pub(crate) fn run(command: &Team, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
@@ -56,8 +60,10 @@ pub(crate) fn run(command: &Team, session: &Session<'_>, output: &mut Output<'_,
         Team::Prune(arguments) => output.finish(prune::run(session, arguments)),
         Team::Roster(arguments) => roster::run(session, arguments, output),
         Team::Rule(command) => output.finish(rule::run(&command.0, session)),
+        Team::Runner(arguments) => runner::run(session, arguments, output),
         Team::Status(arguments) => output.finish(status::run(session, arguments)),
         Team::Verify(arguments) => output.finish(verify::run(session, arguments)),
+        Team::AcceptFailover(arguments) => output.finish(accept_failover::run(session, arguments)),
     }
 }
 

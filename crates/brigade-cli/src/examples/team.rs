@@ -35,6 +35,20 @@ pub(super) const ROWS: &[Examples] = &[
     ("roster", "accept", &[("brigade team roster accept", "Accept the present keys")]),
     ("team", "verify", &[("brigade team verify", "Check receipts, signatures and approvals")]),
     ("team", "leave", &[("brigade team leave", "Use the files again")]),
+    (
+        "team",
+        "runner",
+        &[
+            ("brigade team runner", "Run approved calls of the team here until SIGTERM"),
+            ("brigade team runner --parallel 4 --events", "Four at a time, and print what happens as JSON"),
+            ("brigade team runner --exit-when-idle", "Run what is approved, and end"),
+        ],
+    ),
+    (
+        "team",
+        "accept-failover",
+        &[("brigade team accept-failover", "Let runners claim calls, although a host is gone")],
+    ),
     ("team", "status", &[("brigade team status", "Show database, runners and calls")]),
     (
         "member",

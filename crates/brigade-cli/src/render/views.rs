@@ -1,7 +1,7 @@
 //! The text form of each report.
 
 mod agents;
-mod calls;
+pub(crate) mod calls;
 mod catalog;
 mod checkpoints;
 mod clients;

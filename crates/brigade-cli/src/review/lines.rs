@@ -6,6 +6,7 @@ use brigade::{
 };
 
 use crate::render::text::{Text, Tone};
+use crate::render::views::calls::offers;
 use crate::render::when::{self, Now};
 use crate::render::words;
 
@@ -104,6 +105,10 @@ pub(crate) fn call(review: &ReviewCall, amount: Amount, now: Now) -> Vec<Text> {
     lines.push(heading("touches"));
     lines.extend(touches(review));
     lines.extend(code(review, amount));
+    if !review.host_offers.is_empty() {
+        lines.push(heading("offered by"));
+        lines.extend(review.host_offers.iter().map(offers::line));
+    }
     lines.extend(server(review));
     lines.extend(difference(review));
     lines.extend(policy(review, amount));

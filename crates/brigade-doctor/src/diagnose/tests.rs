@@ -568,7 +568,8 @@ fn calls_that_need_someone_are_found() {
 fn changes_of_an_approved_call_are_reported() {
     let print = Fingerprint::of_bytes(b"");
     let binding = Binding::new(print, print, print, print, Caller::from_record(None));
-    let approval = Approval { fingerprint: print, binding, by: ApprovedBy::command_line() };
+    let approval =
+        Approval { fingerprint: print, binding, by: ApprovedBy::command_line(), hosts: Vec::new() };
     let approved = [Call { approval: Some(approval), ..call("a", CallStatus::Approved) }];
     check_calls(&approved, RunnerState::NotChecked, &[], &[]);
     check_calls(

@@ -139,7 +139,7 @@ pub fn run_stored(
 }
 
 /// Plans a call again, compares it with its approval, and runs it if it verifies.
-fn verified(
+pub(crate) fn verified(
     context: &WorkspaceContext,
     runner: &dyn Runner,
     stored: StoredCall,

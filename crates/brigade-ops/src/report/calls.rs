@@ -8,7 +8,7 @@ use brigade_projection::ProjectionSummary;
 use brigade_workspace::WorkspaceContext;
 use serde::{Deserialize, Serialize};
 
-use super::{PinSummary, ProjectionReport, RefusalMember, Report, SchemaId};
+use super::{OfferGroup, PinSummary, ProjectionReport, RefusalMember, Report, SchemaId};
 
 pub use brigade_call::{BatchRow, PassedOver};
 
@@ -126,6 +126,9 @@ pub struct CallReport {
     pub changed: Vec<String>,
     /// The pin of its MCP tool, and the changes of the server since; `null` without a pin.
     pub pin: Option<PinSummary>,
+    /// What the hosts of a team would run, as their runners say; left out without offers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<OfferGroup>,
     /// Why nothing was found.
     pub(crate) error: RefusalMember<Option<String>>,
     /// Matching ids, if more than one call matches.
@@ -157,6 +160,9 @@ pub struct ReviewReport {
     pub call: Call,
     /// The approved preview; `null` for other decisions.
     pub preview: Option<Box<Preview>>,
+    /// What the hosts of a team would run, of which the approval covers some; left out without offers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<OfferGroup>,
     /// The current pin of its MCP tool; `null` without a pin.
     pub pin: Option<PinSummary>,
     /// Changes of the server that this approval accepted, as sentences. The pin was renewed to exactly these.

@@ -7,7 +7,7 @@ use brigade_kitchen::show::DecisionRow;
 use brigade_policy::{Access, BlockerDetail, RiskLevel};
 use serde::{Deserialize, Serialize};
 
-use super::{HistoryRow, LifeEvent, PendingRow, PinSummary, WaitingKind};
+use super::{HistoryRow, LifeEvent, OfferGroup, PendingRow, PinSummary, WaitingKind};
 
 /// What waits for a person: each list riskiest first, then oldest first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,6 +134,9 @@ pub struct ReviewCall {
     pub events: Vec<LifeEvent>,
     /// What a person can do with it now.
     pub offers: Vec<ReviewOffer>,
+    /// What the hosts of a team would run, as their runners say; left out without a team.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_offers: Vec<OfferGroup>,
     /// The revision of the record.
     pub revision: u64,
     /// The fingerprint of what a decision covers. A decision that names it counts only while it is the same.

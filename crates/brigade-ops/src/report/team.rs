@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Exit, Number, words};
+use brigade_core::{Exit, Number, Timestamp, words};
 use brigade_team::CheckState;
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,8 @@ pub struct TeamJoinReport {
     pub team_path: String,
     /// The reviewers, whose approvals count here from then on.
     pub reviewers: Vec<TeamReviewer>,
+    /// The rules about how many people approve, which hold here from then on. Their ids are 0.
+    pub rules: Vec<TeamRule>,
 }
 
 impl Report for TeamJoinReport {
@@ -199,7 +201,7 @@ pub struct TeamDatabase {
 pub struct TeamRunner {
     /// The member, `@`, and the name of the host.
     pub host: String,
-    /// `running` or `idle`.
+    /// `idle`, `running`, `draining`, `stopped`, or `gone` if it was not seen for a minute.
     pub state: String,
     /// When it last reported.
     pub last_seen_at: String,
@@ -423,36 +425,7 @@ impl Report for TeamExportReport {
     const SCHEMA: &'static str = "brigade.team-export.v1";
 }
 
-words! {
-    /// How a reviewer differs from what was accepted.
-    RosterChange {
-        /// Not at all.
-        Same = "same",
-        /// The reviewer is new.
-        Added = "added",
-        /// The reviewer has another key.
-        Changed = "changed",
-        /// The reviewer is gone.
-        Removed = "removed",
-    }
-}
-
-/// A reviewer, in the team and as accepted here.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct TeamRosterRow {
-    /// The member.
-    pub name: String,
-    /// The difference.
-    pub change: RosterChange,
-    /// The sha256 of the public key in the team.
-    pub key_id: Option<String>,
-    /// The sha256 of the public key that was accepted here.
-    pub accepted_key_id: Option<String>,
-}
-
-/// `team roster` and `team roster accept`.
+/// `team roster`, and `team roster accept`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -466,14 +439,111 @@ pub struct TeamRosterReport {
     pub team_id: String,
     /// The name of the workspace in the team.
     pub workspace: String,
-    /// Whether these keys count here.
+    /// Whether they count here.
     pub accepted: bool,
-    /// The reviewers.
-    pub reviewers: Vec<TeamRosterRow>,
+    /// How they differ from what this host had accepted, in sentences.
+    pub changes: Vec<String>,
+    /// The reviewers of the team.
+    pub reviewers: Vec<TeamReviewer>,
+    /// The rules of the team. Their ids are 0.
+    pub rules: Vec<TeamRule>,
 }
 
 impl Report for TeamRosterReport {
     const SCHEMA: &'static str = "brigade.team-roster.v1";
+
+    fn exit(&self) -> Exit {
+        if self.accepted { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `team accept-failover`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamAcceptFailoverReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamAcceptFailoverReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// Whether there was a failover to accept.
+    pub accepted: bool,
+    /// The hosts that had not reported their claims. Calls that they run may run again.
+    pub waits_for: Vec<String>,
+}
+
+impl Report for TeamAcceptFailoverReport {
+    const SCHEMA: &'static str = "brigade.team-accept-failover.v1";
+}
+
+words! {
+    /// What happened in a runner.
+    RunnerEventKind {
+        /// It looks for calls.
+        Ready = "ready",
+        /// It said what it would run for a call.
+        Offered = "offered",
+        /// It claimed a call, durably.
+        Claimed = "claimed",
+        /// It may not run an approved call.
+        PassedOver = "passed_over",
+        /// The program of a call starts.
+        Started = "started",
+        /// A run has ended, and is reported.
+        Finished = "finished",
+        /// A claim was not renewed in time, so the run is ended.
+        LeaseLost = "lease_lost",
+        /// A run was reported after its claim had expired.
+        Late = "late",
+        /// The database is there again.
+        Reconnected = "reconnected",
+        /// It claims nothing more.
+        Draining = "draining",
+        /// It ends.
+        Stopped = "stopped",
+    }
+}
+
+/// One line of `team runner --events`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RunnerEvent {
+    /// What happened.
+    pub event: RunnerEventKind,
+    /// When.
+    pub at: Timestamp,
+    /// The call.
+    pub call_id: Option<String>,
+    /// The run.
+    pub run_id: Option<String>,
+    /// The host, as the team knows it.
+    pub host: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// How the run ended.
+    pub status: Option<String>,
+}
+
+/// `team runner`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TeamRunnerReport {
+    /// The schema id.
+    #[serde(deserialize_with = "TeamRunnerReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The host, as the team knows it.
+    pub host: String,
+    /// The number of events by kind.
+    pub events: BTreeMap<String, u64>,
+}
+
+impl Report for TeamRunnerReport {
+    const SCHEMA: &'static str = "brigade.team-runner.v1";
 }
 
 /// A check of a team's database.

@@ -45,7 +45,8 @@ impl Team {
     /// files or the database. The next import continues.
     pub fn import(&self, step: ImportStep) -> Result<TeamImportReport, Error> {
         self.context.require_outside_run()?;
-        let (joined, store) = self.joined()?;
+        let joined = self.joined()?;
+        let store = self.open(joined.clone())?;
         let files = &self.context.files_of_calls;
         let queue = Queue::new(files.clone(), Arc::new(LocalHost::new(self.context.fs.clone())));
         let report = TeamImportReport {
@@ -110,7 +111,8 @@ impl Team {
     pub fn export(&self, directory: &Path) -> Result<TeamExportReport, Error> {
         let path = self.context.typed_path(directory);
         self.context.require_outside_run_at(&path)?;
-        let (joined, store) = self.joined()?;
+        let joined = self.joined()?;
+        let store = self.open(joined.clone())?;
         let fs: Arc<dyn Fs> = Arc::new(DiskFs::make(&path)?);
         let mut report = TeamExportReport {
             schema: TeamExportReport::SCHEMA,

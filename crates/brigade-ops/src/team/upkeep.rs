@@ -1,17 +1,13 @@
 //! Updating, pruning and checking the database of a team, and accepting its reviewers.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use brigade_core::Hint;
 use brigade_team::{Check, JoinedTeam};
 
-use super::{JoinStep, Team, TeamPlace, reviewers, trusted};
+use super::{Team, TeamPlace};
 use crate::error::Error;
-use crate::report::{
-    Report as _, RosterChange, TeamCheck, TeamDoctorReport, TeamMigrateReport, TeamPruneReport,
-    TeamRosterReport, TeamRosterRow,
-};
+use crate::report::{Report as _, TeamCheck, TeamDoctorReport, TeamMigrateReport, TeamPruneReport};
 
 impl Team {
     /// Updates the tables and functions of a team, in the name of the owner.
@@ -44,47 +40,6 @@ impl Team {
         })
     }
 
-    /// Compares the reviewers of the team and their keys with those that were accepted here, and once a person accepts
-    /// them, writes them down.
-    ///
-    /// # Errors
-    /// Fails if the workspace has not joined, inside a run, and if the database cannot be read.
-    pub fn roster(&self, step: JoinStep) -> Result<TeamRosterReport, Error> {
-        if step == JoinStep::Accept {
-            self.context.require_outside_run()?;
-        }
-        let (joined, store) = self.joined()?;
-        let members = store.members()?;
-        let now = trusted(&reviewers(&members).collect::<Vec<_>>());
-        let names: BTreeSet<&String> = now.keys().chain(joined.keys.keys()).collect();
-        let row = |name: &String| {
-            let (before, after) = (joined.keys.get(name), now.get(name));
-            let change = match (before, after) {
-                (None, _) => RosterChange::Added,
-                (Some(_), None) => RosterChange::Removed,
-                (Some(before), Some(after)) if before == after => RosterChange::Same,
-                (Some(_), Some(_)) => RosterChange::Changed,
-            };
-            let id = |key: Option<&String>| key.and_then(|key| brigade_team::fingerprint_of_key(key));
-            TeamRosterRow { name: name.clone(), change, key_id: id(after), accepted_key_id: id(before) }
-        };
-        let reviewers: Vec<TeamRosterRow> = names.into_iter().map(row).collect();
-        let accepted =
-            step == JoinStep::Accept || reviewers.iter().all(|row| row.change == RosterChange::Same);
-        let report = TeamRosterReport {
-            schema: TeamRosterReport::SCHEMA,
-            target: self.context.target(),
-            team_id: joined.team_id.clone(),
-            workspace: joined.workspace.clone(),
-            accepted,
-            reviewers,
-        };
-        if step == JoinStep::Accept {
-            JoinedTeam { keys: now, ..joined }.write(&*self.context.fs, &self.context.key)?;
-        }
-        Ok(report)
-    }
-
     /// Checks the database of the joined team, or else the one that the owner names. A problem is a row.
     ///
     /// # Errors
@@ -97,7 +52,7 @@ impl Team {
             Some(_) => None,
         };
         let checks = match joined {
-            Some(_) => self.joined()?.1.doctor(&now),
+            Some(joined) => self.open(joined)?.doctor(&now),
             None => self.owner(place)?.doctor(&now),
         };
         let fix = |fix: Hint| context.spelled(fix).to_string();

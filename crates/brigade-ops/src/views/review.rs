@@ -13,7 +13,7 @@ use super::{history, life};
 use crate::calls::{find_call, show_stored};
 use crate::error::{Error, ErrorKind};
 use crate::report::{
-    CallReport, ReviewCall, ReviewOffer, ReviewQuestion, RulingReport, WaitingItem, WaitingKind,
+    CallReport, OfferGroup, ReviewCall, ReviewOffer, ReviewQuestion, RulingReport, WaitingItem, WaitingKind,
 };
 use crate::tools::rulings::tool_rulings;
 
@@ -96,7 +96,7 @@ pub(crate) fn review_stored(context: &WorkspaceContext, stored: StoredCall) -> R
     };
     let risk = risk_of(tool.and_then(|tool| tool.risk_class), &report.call.contract.effects);
     let offers = offers(&report);
-    let CallReport { target, call, preview, blocker_details, changed, pin, .. } = report;
+    let CallReport { target, call, preview, blocker_details, changed, pin, offers: host_offers, .. } = report;
     let mut review = ReviewCall {
         schema: ReviewCall::SCHEMA,
         target,
@@ -118,6 +118,7 @@ pub(crate) fn review_stored(context: &WorkspaceContext, stored: StoredCall) -> R
         runs: Vec::new(),
         events: Vec::new(),
         offers,
+        host_offers,
         revision,
         review_fingerprint: String::new(),
         call,
@@ -131,11 +132,17 @@ fn offers(report: &CallReport) -> Vec<ReviewOffer> {
     let call = &report.call;
     let is_free = report.blocker_details.is_empty() && report.changed.is_empty();
     let allows = |step: Step| call.status.check(step).is_ok();
+    let mut covered = report.offers.iter().filter(|group| group.covered);
+    let can_approve = match call.status {
+        // Approved again, for the hosts that passed it over.
+        CallStatus::Approved => covered.any(|group| group.passed_over.is_some()),
+        _ => allows(Step::Approve) && (is_free || covered.next().is_some()),
+    };
     ReviewOffer::ALL
         .iter()
         .copied()
         .filter(|offer| match offer {
-            ReviewOffer::Approve => allows(Step::Approve) && is_free,
+            ReviewOffer::Approve => can_approve,
             ReviewOffer::Reject => allows(Step::Reject),
             ReviewOffer::Hold => allows(Step::Hold),
             ReviewOffer::Always => allows(Step::Approve) && call.caller.agent().is_some(),
@@ -165,6 +172,7 @@ impl ReviewCall {
             ReviewPart::new("code", bound_lines(self).chain(code)),
             ReviewPart::new("policy", self.policy.iter().map(RulingReport::line)),
             ReviewPart::new("blockers", self.blockers.iter().map(|blocker| blocker.message.clone())),
+            ReviewPart::new("offers", self.host_offers.iter().flat_map(OfferGroup::lines)),
             ReviewPart::new("server", self.pin.iter().flat_map(|pin| pin.changes.iter().cloned())),
         ]
     }
@@ -186,6 +194,24 @@ impl ReviewCall {
     pub fn check(&self, shown: &str) -> Result<(), Error> {
         let next = NextStep::ShowCall(self.call.id.clone());
         check(&format!("call {}", self.call.id), &self.parts(), shown, next.into())
+    }
+}
+
+impl OfferGroup {
+    /// Writes what these hosts would run, one fact a line.
+    pub fn lines(&self) -> Vec<String> {
+        let hosts = self.hosts.join(", ");
+        let program =
+            self.program.iter().map(|program| format!("program {} {}", program.path, program.sha256));
+        let files = self.files.iter().map(|(path, sha256)| format!("{path} {sha256}"));
+        let parts = [("pin", self.pin), ("policy", self.policy), ("shared part", self.shared_part)];
+        let parts = parts.into_iter().filter_map(|(name, part)| Some(format!("{name} {}", part?)));
+        let covered = if self.covered { "covered" } else { "not covered" };
+        let blockers = self.blockers.iter().map(|blocker| format!("blocked: {blocker}"));
+        let passed_over = self.passed_over.iter().map(|reason| format!("passed over: {reason}"));
+        let facts = program.chain(files).chain(parts).chain(access_lines(&self.access));
+        let facts = facts.chain(blockers).chain(passed_over).map(|fact| format!("{hosts}: {fact}"));
+        std::iter::once(format!("{hosts}: {covered}")).chain(facts).collect()
     }
 }
 

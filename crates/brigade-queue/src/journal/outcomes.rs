@@ -5,7 +5,7 @@
 //! recorded, the file becomes a spare one for the next run, because file systems are slow to create a file where others
 //! were just removed. If the runner was killed, the next run or repair removes the file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -60,6 +60,15 @@ pub(crate) fn kept_outcome(fs: &dyn Fs, run: &RunId) -> Option<Outcome> {
         from_bytes(&bytes).filter(|outcome| outcome.receipt.id() == run.as_str())
     };
     read().or_else(|| unwritten().get(&(fs.root().to_owned(), run.clone())).cloned())
+}
+
+/// Lists the kept outcomes of all runs.
+pub(crate) fn kept_outcomes(fs: &dyn Fs) -> Vec<Outcome> {
+    let in_files = files(fs).filter_map(|path| run_of(&path)?.parse().ok());
+    let in_memory: Vec<RunId> =
+        unwritten().keys().filter(|(root, _)| root == fs.root()).map(|(_, run)| run.clone()).collect();
+    let runs: BTreeSet<RunId> = in_files.chain(in_memory).collect();
+    runs.iter().filter_map(|run| kept_outcome(fs, run)).collect()
 }
 
 /// Removes the kept outcome of a recorded run.

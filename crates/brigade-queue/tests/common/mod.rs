@@ -216,7 +216,7 @@ pub fn approve(queue: &Queue, id: &str, second: i64) -> Result<StoredCall, Queue
     locked.review(
         &call_id(id),
         revision,
-        Review::Approve(Box::new(binding()), ApprovedBy::command_line()),
+        Review::Approve(Box::new(binding()), ApprovedBy::command_line(), Vec::new()),
         at(second),
     )
 }

@@ -2,7 +2,7 @@
 --
 -- Members read the tables, row by row of their workspaces. Only the owner writes them: each step is a function that
 -- runs as the owner, takes the member from `session_user`, and checks role, workspace, status and revision. Refusals
--- have SQLSTATEs from BR001 to BR010, which `error.rs` explains.
+-- have SQLSTATEs such as BR001, which `error.rs` explains.
 
 CREATE TABLE @schema@.team (
     is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),

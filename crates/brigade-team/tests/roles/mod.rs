@@ -22,12 +22,21 @@ const FUNCTIONS: [(Role, &[&str]); 4] = [
             "queue_call",
             "readable_workspaces",
             "record_receipt",
+            "server_name",
             "withdraw_call",
         ],
     ),
     (
         Role::Reviewer,
-        &["interrupt_call", "needed_approvals", "readable_workspaces", "record_receipt", "review_call"],
+        &[
+            "accept_failover",
+            "interrupt_call",
+            "needed_approvals",
+            "readable_workspaces",
+            "record_receipt",
+            "review_call",
+            "server_name",
+        ],
     ),
     (
         Role::Runner,
@@ -37,13 +46,18 @@ const FUNCTIONS: [(Role, &[&str]); 4] = [
             "finish_call",
             "interrupt_call",
             "needed_approvals",
+            "offer_calls",
             "readable_workspaces",
             "record_receipt",
             "renew_claim",
+            "report_host",
+            "restore_claim",
+            "runner_work",
+            "server_name",
             "store_log",
         ],
     ),
-    (Role::Auditor, &["needed_approvals", "readable_workspaces"]),
+    (Role::Auditor, &["needed_approvals", "readable_workspaces", "server_name"]),
 ];
 
 /// The functions that change nothing.

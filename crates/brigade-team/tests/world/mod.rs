@@ -108,10 +108,12 @@ impl World {
             workspace: workspace.to_owned(),
             team_id: team_id.to_owned(),
             keys,
+            rules: Vec::new(),
             signer: Arc::new(move || Ok(Some(key.clone()))),
             host: host.to_owned(),
             lease_seconds: 60,
             lease_lost: None,
+            seen: None,
         })
     }
 
@@ -127,10 +129,12 @@ impl World {
             workspace: "shop".to_owned(),
             team_id: team_id.to_owned(),
             keys,
+            rules: Vec::new(),
             signer: Arc::new(|| Ok(None)),
             host: "host".to_owned(),
             lease_seconds: 60,
             lease_lost: None,
+            seen: None,
         })
     }
 
@@ -143,10 +147,12 @@ impl World {
             workspace: "shop".to_owned(),
             team_id: self.made.team_id.clone(),
             keys: BTreeMap::from([(self.login(&member), hex_key(&member))]),
+            rules: Vec::new(),
             signer: Arc::new(move || Ok(Some(key(&member)))),
             host: "host".to_owned(),
             lease_seconds: 2,
-            lease_lost: Some(Arc::new(move || say.send(()).unwrap())),
+            lease_lost: Some(Arc::new(move || say.send(()).unwrap_or(()))),
+            seen: None,
         });
         (store, said)
     }

@@ -6,10 +6,10 @@ use brigade_access::AgentLimits;
 use brigade_call::{
     ApprovedBy, Call, CallSession, CallStatus, Claim, Judgement, Plan, Purpose, RuntimeFact, verify,
 };
-use brigade_core::{CallId, Json, Timestamp};
+use brigade_core::{CallId, ErrorCode, Json, Timestamp};
 use brigade_ops::{Attempt, Error, ErrorKind, Refusal};
 use brigade_policy::{CallKind, Failure};
-use brigade_queue::{FoundReceipt, LockedQueue, OnDuplicate, Review, View};
+use brigade_queue::{FoundReceipt, LockedQueue, OnDuplicate, QueueError, Review, View};
 use brigade_workspace::{Config, DeferredSync, gather, gather::PlannedCall};
 
 use super::{AgentCall, AgentCalls, Limit, LimitExceeded, RequestOutcome, RunRequestOutcome};
@@ -196,7 +196,10 @@ impl Request<'_> {
     ) -> Result<RunRequestOutcome, Error> {
         let room = &*self.calls.room;
         let now = room.now();
-        let approved = {
+        // In the queue of a team, an approval is signed after the call is stored.
+        let approved = if room.shared_name().is_some() {
+            None
+        } else {
             let queue = room.queue();
             let view = queue.read()?;
             let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
@@ -291,7 +294,7 @@ impl Request<'_> {
             None => RuleSelection::All(&view),
             Some(_) => RuleSelection::AfterUnknownEnd(&view),
         };
-        let (by, uncovered) = match (self.terms.covers)(plan, selection) {
+        let (by, mut uncovered) = match (self.terms.covers)(plan, selection) {
             Ok(by) => (Some(by), Vec::new()),
             Err(uncovered) => (None, uncovered),
         };
@@ -339,8 +342,9 @@ impl Request<'_> {
                 _ => stored,
             },
             None => {
-                // A rule approves in the same write.
-                let mut make = |_: usize, is_taken: &dyn Fn(&CallId) -> bool| match &by {
+                // A rule approves in the same write, except in the queue of a team.
+                let by = by.as_ref().filter(|_| calls.room.shared_name().is_none());
+                let mut make = |_: usize, is_taken: &dyn Fn(&CallId) -> bool| match by {
                     Some(by) => self.approved(now, is_taken, by).unwrap_or_else(|call| *call),
                     None => plan.to_call(now, None, is_taken),
                 };
@@ -352,12 +356,23 @@ impl Request<'_> {
             && stored.call.status == CallStatus::Pending
             && self.is_approvable(&stored.call)
         {
-            let review = Review::Approve(Box::new(plan.binding().clone()), by);
-            stored = locked.review(&stored.call.id, stored.revision, review, now)?;
+            let review = Review::Approve(Box::new(plan.binding().clone()), by, Vec::new());
+            match locked.review(&stored.call.id, stored.revision, review, now) {
+                Ok(reviewed) => stored = reviewed,
+                // The account of this host may not approve in the name of the rule, so a person decides.
+                Err(QueueError::Shared { code, message, .. }) if NOT_APPROVED_BY_RULE.contains(&code) => {
+                    uncovered.push(message);
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(RequestState::Stored(Box::new(stored.call), unknown, uncovered))
     }
 }
+
+/// Why the account of a host does not approve in the queue of a team.
+const NOT_APPROVED_BY_RULE: [ErrorCode; 3] =
+    [ErrorCode::TeamRole, ErrorCode::TeamOwnCall, ErrorCode::TeamUntrustedKey];
 
 /// Returns the equal call of the caller that ran last, if the result of its run is unknown.
 fn unseen_like(view: &View<'_>, call: &Call) -> Result<Option<CallId>, Error> {

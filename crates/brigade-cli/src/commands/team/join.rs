@@ -9,8 +9,8 @@ use crate::session::Session;
 
 /// Let the workspace use the queue of a team
 ///
-/// Shows the keys of the reviewers. On a terminal it asks; elsewhere it needs --accept-roster. Then only approvals that
-/// are signed with these keys count here.
+/// Shows the keys of the reviewers, and the rules about how many of them approve. On a terminal it asks; elsewhere it
+/// needs --accept-roster. Then only approvals that are signed with these keys count here, and no call needs fewer.
 #[derive(Args, Debug)]
 pub(crate) struct JoinArgs {
     /// Address of the database, without a password
@@ -22,7 +22,7 @@ pub(crate) struct JoinArgs {
     /// Schema of the tables, `brigade` by default
     #[arg(long)]
     schema: Option<String>,
-    /// Accept the keys of the reviewers without asking
+    /// Accept the keys of the reviewers and the rules without asking
     #[arg(long)]
     accept_roster: bool,
 }
@@ -44,7 +44,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &JoinArgs, output: &mut Outp
         Ok(report) if may_ask => report,
         _ => return output.finish(shown),
     };
-    if !output.confirm(report, "Let approvals with these keys count here?") {
+    if !output.confirm(report, "Let approvals with these keys and by these rules count here?") {
         output.note("the workspace has not joined");
         return Exit::Refused;
     }

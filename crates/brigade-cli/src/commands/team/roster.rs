@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use crate::output::Output;
 use crate::session::Session;
 
-/// Compare the reviewers of the team with those that were accepted here
+/// Compare the reviewers and rules of the team with those that were accepted here
 #[derive(Args, Debug)]
 pub(crate) struct RosterArgs {
     #[command(subcommand)]
@@ -19,12 +19,12 @@ pub(crate) enum RosterStep {
     Accept(AcceptArgs),
 }
 
-/// Let approvals with the present keys of the reviewers count here
+/// Let the present keys of the reviewers and the present rules count here
 ///
 /// Shows the difference. On a terminal it asks; elsewhere it needs --yes.
 #[derive(Args, Debug)]
 pub(crate) struct AcceptArgs {
-    /// Accept the keys without asking
+    /// Accept them without asking
     #[arg(long)]
     yes: bool,
 }
@@ -38,7 +38,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &RosterArgs, output: &mut Ou
     if report.accepted {
         return output.finish(shown);
     }
-    let question = "Let approvals with these keys count here?";
+    let question = "Let these keys and rules count here?";
     match output.confirm_or(session.surroundings, arguments.yes, report, question) {
         Ok(true) => output.finish(roster(JoinStep::Accept)),
         Ok(false) => {

@@ -1,6 +1,7 @@
 //! Plans and calls.
 
 mod folded;
+pub(crate) mod offers;
 
 use std::borrow::Cow;
 
@@ -384,6 +385,7 @@ impl View for CallReport {
                 show_differences(preview, &mut page.data);
             }
         }
+        offers::show(&self.offers, page);
         if let Some(pin) = &self.pin {
             super::mcp::waiting_change(pin, page);
         }
@@ -451,6 +453,7 @@ impl View for ReviewReport {
                 folded::show_rest(&self.call, &mut page.data);
                 show_differences(preview, &mut page.data);
             }
+            offers::show(&self.offers, page);
             show_pin(self, page);
             return next_step(&self.call, page);
         }
@@ -464,6 +467,7 @@ impl View for ReviewReport {
             page.data.gap();
             show_preview(preview, &self.call, &mut page.data);
         }
+        offers::show(&self.offers, page);
         show_pin(self, page);
         next_step(&self.call, page);
     }

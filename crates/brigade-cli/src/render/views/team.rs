@@ -3,9 +3,10 @@
 use brigade::core::NextStep;
 use brigade::team::CheckState;
 use brigade::{
-    RosterChange, TeamCounts, TeamDoctorReport, TeamExportReport, TeamImportReport, TeamInitReport,
-    TeamJoinReport, TeamLeaveReport, TeamMemberReport, TeamMigrateReport, TeamPruneReport, TeamRosterReport,
-    TeamRuleReport, TeamStatusReport, TeamVerifyReport,
+    TeamAcceptFailoverReport, TeamCounts, TeamDoctorReport, TeamExportReport, TeamImportReport,
+    TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMemberReport, TeamMigrateReport, TeamPruneReport,
+    TeamReviewer, TeamRosterReport, TeamRule, TeamRuleReport, TeamRunnerReport, TeamStatusReport,
+    TeamVerifyReport,
 };
 
 use crate::render::View;
@@ -28,15 +29,57 @@ impl View for TeamJoinReport {
         page.data.field("team", Text::new(Tone::Accent, &self.team_id));
         page.data.field("workspace", &self.workspace);
         page.data.field("member", format!("{} ({})", self.member, self.roles.join(", ")));
-        for reviewer in &self.reviewers {
-            let key = reviewer.key_id.as_deref().unwrap_or("no key, so no approval counts");
-            page.data.field(
-                "reviewer",
-                Text::new(Tone::Strong, &reviewer.name).then(Tone::Plain, " ").then(Tone::Faint, key),
-            );
-        }
+        show_roster(&self.reviewers, &self.rules, page);
         if !self.joined {
             page.note("the workspace has not joined; --accept-roster accepts these keys");
+        }
+    }
+}
+
+/// Shows the keys whose approvals count, and how many approvals calls need.
+fn show_roster(reviewers: &[TeamReviewer], rules: &[TeamRule], page: &mut Page) {
+    for reviewer in reviewers {
+        let key = reviewer.key_id.as_deref().unwrap_or("no key, so no approval counts");
+        page.data.field(
+            "reviewer",
+            Text::new(Tone::Strong, &reviewer.name).then(Tone::Plain, " ").then(Tone::Faint, key),
+        );
+    }
+    for rule in rules {
+        page.data.field("rule", format!("{} approvals for {}", rule.approvals, calls_of(rule)));
+    }
+}
+
+impl View for TeamRosterReport {
+    fn show(&self, page: &mut Page) {
+        show_roster(&self.reviewers, &self.rules, page);
+        for change in &self.changes {
+            page.data.field("changed", Text::new(Tone::Warning, change));
+        }
+        match self.accepted {
+            true => page.note("these keys and rules count here"),
+            false => page.next_step(&NextStep::AcceptRoster),
+        }
+    }
+}
+
+impl View for TeamAcceptFailoverReport {
+    fn show(&self, page: &mut Page) {
+        for host in &self.waits_for {
+            page.data.field("not reported", host);
+        }
+        page.data.line(match self.accepted {
+            true => "claims go on; what the hosts above run now may run again",
+            false => "there was no failover to accept",
+        });
+    }
+}
+
+impl View for TeamRunnerReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("host", Text::new(Tone::Strong, &self.host));
+        for (event, count) in &self.events {
+            page.data.field(event, count.to_string());
         }
     }
 }
@@ -78,18 +121,22 @@ impl View for TeamRuleReport {
         }
         let mut table = Table::new([("rule", Fit::Whole), ("calls", Fit::Cut), ("approvals", Fit::Whole)]);
         for rule in &self.rules {
-            let parts = [("effect", &rule.effect), ("tool", &rule.tool), ("family", &rule.family)];
-            let parts: Vec<String> =
-                parts.iter().filter_map(|(name, part)| Some(format!("{name} {}", part.as_ref()?))).collect();
-            let calls = if parts.is_empty() { "all".to_owned() } else { parts.join(", ") };
             table.row([
                 Text::from(rule.id.to_string()),
-                Text::from(calls),
+                Text::from(calls_of(rule)),
                 Text::from(rule.approvals.to_string()),
             ]);
         }
         page.data.table(table);
     }
+}
+
+/// Returns the calls that a rule is about.
+fn calls_of(rule: &TeamRule) -> String {
+    let parts = [("effect", &rule.effect), ("tool", &rule.tool), ("family", &rule.family)];
+    let parts: Vec<String> =
+        parts.iter().filter_map(|(name, part)| Some(format!("{name} {}", part.as_ref()?))).collect();
+    if parts.is_empty() { "all".to_owned() } else { parts.join(", ") }
 }
 
 impl View for TeamStatusReport {
@@ -179,25 +226,6 @@ impl View for TeamMigrateReport {
 impl View for TeamPruneReport {
     fn show(&self, page: &mut Page) {
         page.data.field("deleted", format!("logs of {} runs, {} bytes", self.runs, self.bytes));
-    }
-}
-
-impl View for TeamRosterReport {
-    fn show(&self, page: &mut Page) {
-        page.data.field("team", Text::new(Tone::Accent, &self.team_id));
-        for row in &self.reviewers {
-            let tone = if row.change == RosterChange::Same { Tone::Faint } else { Tone::Warning };
-            let keys = match (&row.accepted_key_id, &row.key_id) {
-                (Some(before), Some(now)) if before != now => format!(" {before} -> {now}"),
-                (key, None) | (_, key) => format!(" {}", key.as_deref().unwrap_or_default()),
-            };
-            let text =
-                Text::new(Tone::Strong, &row.name).then(Tone::Plain, " ").then(tone, row.change.as_str());
-            page.data.field("reviewer", text.then(Tone::Faint, &keys));
-        }
-        if !self.accepted {
-            page.next_step(&NextStep::AcceptRoster);
-        }
     }
 }
 

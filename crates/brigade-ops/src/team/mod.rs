@@ -1,5 +1,8 @@
 //! Teams: making one, joining it, its members and rules, and the store of a workspace that has joined.
 
+mod offering;
+mod runner;
+mod seen;
 mod transfer;
 mod upkeep;
 
@@ -15,17 +18,19 @@ use brigade_fs::{DiskFs, Fs, FsError, ReadFile, RelPath, WorkspaceKey};
 use brigade_process::CancelToken;
 use brigade_queue::{Durability, KeptLog, QueueError, Snapshot, Store, Transaction};
 use brigade_team::{
-    ApprovalRule, Connection, Credentials, JoinedTeam, LeaseLost, Member, NewMember, Owner, Role, Schema,
-    TEAM_FILE, TeamError, TeamStore, TeamStoreOptions, TeamUrl, password_for,
+    ApprovalRule, Connection, Credentials, JoinedRule, JoinedTeam, LeaseLost, Member, NewMember, Owner, Role,
+    Schema, TEAM_FILE, TeamError, TeamStore, TeamStoreOptions, TeamUrl, password_for,
 };
 use brigade_workspace::WorkspaceContext;
 
 use crate::error::{Error, ErrorKind};
+use seen::SeenFile;
+
 use crate::receipts::keys::{HostKeys, public_key};
 use crate::report::{
-    Report as _, TeamChecked, TeamDatabase, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMember,
-    TeamMemberReport, TeamProblem, TeamReviewer, TeamRule, TeamRuleReport, TeamRunner, TeamStatusReport,
-    TeamVerifyReport,
+    Report as _, TeamAcceptFailoverReport, TeamChecked, TeamDatabase, TeamInitReport, TeamJoinReport,
+    TeamLeaveReport, TeamMember, TeamMemberReport, TeamProblem, TeamReviewer, TeamRosterReport, TeamRule,
+    TeamRuleReport, TeamRunner, TeamStatusReport, TeamVerifyReport,
 };
 
 /// The variable with the address of the owner's database.
@@ -33,6 +38,7 @@ pub const TEAM_URL_VARIABLE: &str = "BRIGADE_TEAM_URL";
 
 /// The role of a team's member.
 pub use brigade_team::Role as TeamRole;
+pub use runner::{MakeCalls, RunnerHooks, RunnerRequest, RunnerStop};
 
 /// Where the raw logs of a team's runs are.
 pub use brigade_team::LogPlace;
@@ -43,7 +49,7 @@ pub use brigade_team::CheckState;
 pub use transfer::ImportStep;
 
 /// Who interrupts a run whose claim could not be renewed.
-const LEASE: &str = "the team, because its lease was lost";
+const LEASE: &str = "the team, because its lease was lost (lease_lost)";
 
 /// How long a claim is valid without a renewal, in seconds.
 const LEASE_SECONDS: u16 = 60;
@@ -118,18 +124,6 @@ impl Team {
             self.context.timeout,
         )?;
         Ok(Owner::new(connection))
-    }
-
-    /// Returns what the workspace has joined, and the store of its queue.
-    fn joined(&self) -> Result<(JoinedTeam, TeamStore), Error> {
-        let not_joined = || {
-            Error::new(ErrorKind::Refused, "the workspace has not joined a team")
-                .coded(ErrorCode::TeamNotJoined)
-        };
-        let context = &self.context;
-        let joined = JoinedTeam::read(&*context.fs, &context.key)?.ok_or_else(not_joined)?;
-        let store = open(&*context.fs, &context.environment, joined.clone(), context.timeout, None)?;
-        Ok((joined, store))
     }
 
     /// Makes roles, tables and functions, in the name of the owner. Again, it changes nothing but where logs are, if
@@ -250,10 +244,10 @@ impl Team {
             workspace: workspace.to_owned(),
             team_id: String::new(),
             keys: BTreeMap::new(),
+            rules: Vec::new(),
         };
-        let store =
-            open(&*self.context.fs, &self.context.environment, joined.clone(), self.context.timeout, None)?;
-        let (team_id, members) = (store.team_id()?, store.members()?);
+        let store = self.open(joined.clone())?;
+        let (team_id, members, rules) = (store.team_id()?, store.members()?, store.rules()?);
         let status = store.status(self.context.now())?;
         if status.roles.is_empty() {
             let message = format!("`{}` is not a member of the team", status.member);
@@ -274,9 +268,10 @@ impl Team {
                 .iter()
                 .map(|member| TeamReviewer { name: member.name.clone(), key_id: member.key_id.clone() })
                 .collect(),
+            rules: rules.iter().map(shown_rule).collect(),
         };
         if step == JoinStep::Accept {
-            JoinedTeam { team_id, keys, ..joined }.write(&*self.context.fs, &self.context.key)?;
+            JoinedTeam { team_id, keys, rules, ..joined }.write(&*self.context.fs, &self.context.key)?;
         }
         Ok(report)
     }
@@ -286,7 +281,7 @@ impl Team {
     /// # Errors
     /// Fails if the workspace has not joined, and if the database cannot be reached.
     pub fn verify(&self) -> Result<TeamVerifyReport, Error> {
-        let found = self.joined()?.1.verify()?;
+        let found = self.open(self.joined()?)?.verify()?;
         let problem = |finding: brigade_team::TeamFinding| TeamProblem {
             problem: finding.problem.to_owned(),
             host: finding.host,
@@ -301,6 +296,70 @@ impl Team {
             checked: TeamChecked { receipts: found.receipts, hosts: found.hosts, approvals: found.approvals },
             findings: found.findings.into_iter().map(problem).collect(),
         })
+    }
+
+    /// Shows the reviewers and rules of the team, and what has changed since the workspace joined; or accepts them.
+    ///
+    /// # Errors
+    /// Fails if the workspace has not joined, if the database has another team, and if it cannot be reached.
+    pub fn roster(&self, step: JoinStep) -> Result<TeamRosterReport, Error> {
+        let joined = self.joined()?;
+        let store = self.open(joined.clone())?;
+        if store.team_id()? != joined.team_id {
+            let message = "the database has another team than the one that was joined";
+            return Err(Error::new(ErrorKind::Refused, message).coded(ErrorCode::TeamNotJoined));
+        }
+        let (members, rules) = (store.members()?, store.rules()?);
+        let reviewers: Vec<&Member> = reviewers(&members).collect();
+        let keys = trusted(&reviewers);
+        let changes = roster_changes(&joined, &keys, &rules);
+        let report = TeamRosterReport {
+            schema: TeamRosterReport::SCHEMA,
+            target: self.context.target(),
+            team_id: joined.team_id.clone(),
+            workspace: joined.workspace.clone(),
+            accepted: step == JoinStep::Accept || changes.is_empty(),
+            changes,
+            reviewers: reviewers
+                .iter()
+                .map(|member| TeamReviewer { name: member.name.clone(), key_id: member.key_id.clone() })
+                .collect(),
+            rules: rules.iter().map(shown_rule).collect(),
+        };
+        if step == JoinStep::Accept {
+            self.context.require_outside_run()?;
+            JoinedTeam { keys, rules, ..joined }.write(&*self.context.fs, &self.context.key)?;
+        }
+        Ok(report)
+    }
+
+    /// Lets runners claim calls after a failover, although not all hosts have reported their claims.
+    ///
+    /// # Errors
+    /// Fails inside a run, if the workspace has not joined, and if the member is not a reviewer.
+    pub fn accept_failover(&self) -> Result<TeamAcceptFailoverReport, Error> {
+        self.context.require_outside_run()?;
+        let store = self.open(self.joined()?)?;
+        let waits_for = store.failover()?;
+        let accepted = store.accept_failover()?;
+        let waits_for = waits_for.unwrap_or_default();
+        let (schema, target) = (TeamAcceptFailoverReport::SCHEMA, self.context.target());
+        Ok(TeamAcceptFailoverReport { schema, target, accepted, waits_for })
+    }
+
+    /// Returns the team that the workspace has joined.
+    fn joined(&self) -> Result<JoinedTeam, Error> {
+        let joined = JoinedTeam::read(&*self.context.fs, &self.context.key)?;
+        joined.ok_or_else(|| {
+            Error::new(ErrorKind::Refused, "the workspace has not joined a team")
+                .coded(ErrorCode::TeamNotJoined)
+        })
+    }
+
+    /// Returns the store of a team. Opens no connection.
+    fn open(&self, joined: JoinedTeam) -> Result<TeamStore, TeamError> {
+        let context = &*self.context;
+        open(&context.fs, &context.environment, joined, context.timeout, LEASE_SECONDS, None)
     }
 
     /// Leaves the team: removes the file. What the team's queue has stays there.
@@ -332,17 +391,23 @@ impl Team {
             issues: Vec::new(),
         };
         let Some(joined) = JoinedTeam::read(&*self.context.fs, &self.context.key)? else { return Ok(report) };
-        let store =
-            open(&*self.context.fs, &self.context.environment, joined.clone(), self.context.timeout, None)?;
+        let store = self.open(joined.clone())?;
         let status = store.status(self.context.now())?;
-        let members = store.members()?;
+        let (members, rules) = (store.members()?, store.rules()?);
         let now_trusted = trusted(&reviewers(&members).collect::<Vec<_>>());
         if store.team_id()? != joined.team_id {
             report.issues.push("the database has another team than the one that was joined".to_owned());
         }
-        if now_trusted != joined.keys {
-            let issue = Hint::from("the reviewers or their keys have changed since they were accepted: ");
-            report.issues.push(self.context.spelled(issue.then(NextStep::AcceptRoster)).to_string());
+        for change in roster_changes(&joined, &now_trusted, &rules) {
+            let issue = Hint::from(format!("{change}: ")).then(NextStep::AcceptRoster);
+            report.issues.push(self.context.spelled(issue).to_string());
+        }
+        if let Some(hosts) = store.failover()? {
+            let hosts = if hosts.is_empty() { "a runner".to_owned() } else { hosts.join(", ") };
+            report.issues.push(format!(
+                "the database was replaced: nothing is claimed before {hosts} has reported its claims, or a \
+                 reviewer accepts the failover"
+            ));
         }
         if 5_000 < status.clock_skew_ms.abs() {
             report
@@ -361,7 +426,7 @@ impl Team {
         });
         let runner = |host: brigade_team::RunnerHost| TeamRunner {
             host: host.host,
-            state: if host.running.is_empty() { "idle" } else { "running" }.to_owned(),
+            state: host.state,
             last_seen_at: host.last_seen_at,
             running: host.running,
         };
@@ -388,6 +453,33 @@ fn reviewers(members: &[Member]) -> impl Iterator<Item = &Member> {
 /// Returns the keys of reviewers by name.
 fn trusted(reviewers: &[&Member]) -> BTreeMap<String, String> {
     reviewers.iter().filter_map(|member| Some((member.name.clone(), member.public_key.clone()?))).collect()
+}
+
+/// Says how the reviewers and rules differ from those that this host has accepted.
+fn roster_changes(joined: &JoinedTeam, keys: &BTreeMap<String, String>, rules: &[JoinedRule]) -> Vec<String> {
+    let mut changes = Vec::new();
+    for (name, key) in keys {
+        match joined.keys.get(name) {
+            None => {
+                changes.push(format!("the reviewer `{name}` is new, and approvals of it do not count here"))
+            }
+            Some(known) if known != key => {
+                changes.push(format!("the reviewer `{name}` has another key, and it does not count here"));
+            }
+            Some(_) => {}
+        }
+    }
+    let gone = joined.keys.keys().filter(|name| !keys.contains_key(*name));
+    changes.extend(gone.map(|name| format!("the reviewer `{name}` is gone")));
+    if rules != joined.rules {
+        changes.push("the rules have changed; where they ask for less, those accepted here hold".to_owned());
+    }
+    changes
+}
+
+fn shown_rule(rule: &JoinedRule) -> TeamRule {
+    let JoinedRule { effect, tool, family, approvals, .. } = rule.clone();
+    TeamRule::new(effect, tool, family, u64::try_from(approvals).unwrap_or(0))
 }
 
 fn member_report(owner: &Owner, changed: bool) -> Result<TeamMemberReport, Error> {
@@ -443,13 +535,16 @@ fn passwords(fs: &dyn Fs, path: &Path) -> Option<String> {
 }
 
 fn open(
-    fs: &dyn Fs,
+    files: &Arc<dyn Fs>,
     environment: &HostEnvironment,
     joined: JoinedTeam,
     timeout: Duration,
+    lease_seconds: u16,
     cancel: Option<CancelToken>,
 ) -> Result<TeamStore, TeamError> {
-    let JoinedTeam { url, schema, workspace, team_id, keys } = joined;
+    let fs = &**files;
+    let JoinedTeam { url, schema, workspace, team_id, keys, rules } = joined;
+    let seen = Arc::new(SeenFile::new(files.clone(), &team_id));
     let folder = environment.config_folder().map(|folder| folder.join("brigade"));
     let signer = Arc::new(move || {
         let Some(folder) = &folder else { return Ok(None) };
@@ -467,10 +562,12 @@ fn open(
         workspace,
         team_id,
         keys,
+        rules,
         signer,
         host: host.filter(|host| !host.is_empty()).unwrap_or_else(|| "host".to_owned()),
-        lease_seconds: LEASE_SECONDS,
+        lease_seconds,
         lease_lost: cancel.map(|cancel| Arc::new(move || cancel.cancel_by(LEASE)) as LeaseLost),
+        seen: Some(seen),
     }))
 }
 
@@ -490,7 +587,8 @@ impl JoinedStore {
         let open = || {
             let joined = JoinedTeam::read(&*self.fs, &self.key)?;
             let left = || TeamError::NotJoined("the workspace has just left its team".to_owned());
-            open(&*self.fs, &self.environment, joined.ok_or_else(left)?, self.timeout, self.cancel.clone())
+            let (timeout, cancel) = (self.timeout, self.cancel.clone());
+            open(&self.fs, &self.environment, joined.ok_or_else(left)?, timeout, LEASE_SECONDS, cancel)
         };
         self.store.get_or_init(open).as_ref().map_err(|error| error.clone().into())
     }
