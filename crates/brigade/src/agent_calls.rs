@@ -325,8 +325,8 @@ impl AgentCalls {
     /// `shown` is what the agent is shown now, whose limits its arguments must fit still. A person has no limits.
     ///
     /// # Errors
-    /// Returns [`Refusal::Run`](crate::Refusal::Run) if the call may not run after all, with [`ErrorCode::NotItsTurn`] if
-    /// it may later, and file errors.
+    /// Returns [`Refusal::Run`](crate::Refusal::Run) if the call may not run after all, with [`ErrorCode::NotItsTurn`]
+    /// if it may later, and file errors.
     pub fn go_on(&self, shown: Option<&AgentTools>, id: &CallId) -> Result<AgentCall, Error> {
         let stored = self.find(id)?;
         let (run, answer) = match (&stored.call.status, stored.call.checkpoint_ids.first()) {
