@@ -67,6 +67,7 @@ async function show({ isNew }) {
   }
   if (signal.aborted) return;
   current.data = data;
+  if (view === waitingView && data) counted(data.waiting);
   title();
   draw(nodes, isNew && !isSame);
 }
@@ -215,9 +216,12 @@ function title() {
   document.title = `${waitingCount ? `(${waitingCount}) ` : ""}${plain(current.view.title)} · Brigade`;
 }
 
-/** Counts what waits. The view of what waits has just read it. */
-async function count(found) {
-  const waiting = found ?? items(await read("/api/waiting"));
+/** Counts what waits. */
+async function count() {
+  counted(items(await read("/api/waiting")));
+}
+
+function counted(waiting) {
   waitingCount = waiting.length;
   title();
   const badge = document.getElementById("waiting-count");
@@ -257,17 +261,24 @@ async function told(kind) {
   changed.add(kind);
   if (isDrawing) return;
   isDrawing = true;
-  while (changed.size > 0) {
-    const kinds = changed;
-    changed = new Set();
-    const topics = current.view?.topics ?? [];
-    const isShown = kinds.has("hello") || topics.some((topic) => kinds.has(topic));
-    const isCounted = WAITING.some((each) => kinds.has(each));
-    const drawing = isShown && refresh();
-    if (isShown && current.view === waitingView) await drawing.then(() => count(current.data?.waiting)).catch(() => {});
-    else await Promise.all([drawing, isCounted && count().catch(() => {})]);
+  try {
+    while (changed.size > 0) {
+      const kinds = changed;
+      changed = new Set();
+      await follow(kinds);
+    }
+  } finally {
+    isDrawing = false;
   }
-  isDrawing = false;
+}
+
+/** Draws what changed. */
+async function follow(kinds) {
+  const topics = current.view?.topics ?? [];
+  const isShown = kinds.has("hello") || topics.some((topic) => kinds.has(topic));
+  // The view of what waits counts it.
+  const isCounted = current.view !== waitingView && WAITING.some((each) => kinds.has(each));
+  await Promise.all([isShown && refresh(), isCounted && count().catch(() => {})]);
 }
 
 function linked(isLinked) {
@@ -292,5 +303,5 @@ setInterval(() => {
 await begin();
 drawNotify();
 await show({ isNew: false });
-await count(current.view === waitingView ? current.data?.waiting : undefined).catch(() => {});
+if (current.view !== waitingView) await count().catch(() => {});
 listen(told, linked);

@@ -331,8 +331,9 @@ echo '{"id":"gate","prompt":"Go on?","choices":["yes","no"]}' > "$BRIGADE_TOOL_C
     let call = site.approved("tool", "{}");
     site.run_call(&call).expect(0);
     let mut tty = Tty::review(&site, (100, 30));
-    let screen = tty.see("1-9 choose");
-    assert!(screen.contains("Go on?") && screen.contains("2 no"), "{screen}");
+    tty.see("1-9 choose");
+    let screen = tty.see("2 no");
+    assert!(screen.contains("Go on?"), "{screen}");
     tty.press("3");
     tty.see("there is no such choice");
     tty.press("2");

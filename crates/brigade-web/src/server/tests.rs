@@ -421,6 +421,36 @@ fn every_view_has_its_document() {
 }
 
 #[test]
+fn lists_are_read_page_by_page() {
+    let site = Site::new();
+    let browser = site.log_in();
+    let ids: Vec<String> = ["ann", "ben", "cat"].map(|name| site.queue(name)).into();
+    let pages = |path: &str, list: &str, id: &str| {
+        let (mut found, mut before) = (Vec::new(), String::new());
+        loop {
+            let page = site.get(&format!("{path}&limit=1{before}"), &[&browser.cookie]).json();
+            found.extend(
+                page[list].as_array().unwrap().iter().map(|row| row[id].as_str().unwrap().to_owned()),
+            );
+            match page["next_before"].as_str() {
+                Some(next) => before = format!("&before={next}"),
+                None => return found,
+            }
+        }
+    };
+    let newest: Vec<String> = ids.iter().rev().cloned().collect();
+    assert_eq!(pages("/api/calls?tool=greet", "calls", "id"), newest);
+    for id in &ids {
+        site.workspace.calls().approve(&**id).unwrap();
+        site.workspace.calls().run(&**id).unwrap();
+    }
+    assert_eq!(pages("/api/runs?agent=you", "runs", "call_id"), newest);
+    for nothing in ["agent=codex", "since=2100-01-01T00:00:00Z", "status=failed"] {
+        assert!(pages(&format!("/api/runs?{nothing}"), "runs", "call_id").is_empty(), "{nothing}");
+    }
+}
+
+#[test]
 fn slow_heads_large_bodies_and_many_streams_are_refused() {
     let site = Site::with(Reviews::Allowed, SMALL);
     let browser = site.log_in();
