@@ -37,7 +37,7 @@ pub enum TeamError {
     SchemaOlder {
         /// The schema.
         schema: String,
-        /// The version of the tables; 0 if there are none.
+        /// The version of the tables; 0 if the tables are missing.
         found: i32,
     },
     /// The member may not do this.

@@ -192,7 +192,7 @@ impl TeamStore {
             "SELECT count(*) FROM @schema@.receipts WHERE workspace = $1 AND (is_late OR is_aside)";
         let left_out: i64 = dump.lease.rows(left_out, &[workspace])?[0].try_get(0)?;
         dump.receipts_left_out = u64::try_from(left_out).unwrap_or(0);
-        // A name of a workspace needs no quotes.
+        let workspace = workspace.replace('\'', "''");
         dump.lease.run(&format!(
             "DECLARE all_receipts NO SCROLL CURSOR FOR SELECT run_id, call_id, status, sort_key, body \
                  FROM @schema@.receipts WHERE workspace = '{workspace}' AND NOT is_late AND NOT is_aside \

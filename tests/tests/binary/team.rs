@@ -226,19 +226,20 @@ fn logs_in_the_database_are_read_on_another_host() {
     }
     let on_host = one.receipt_of("tool", r#"{"n":1}"#)["id"].clone();
     let on_host = on_host.as_str().expect("an id");
-    let gone = two.json(["run", "logs", on_host]).expect(1);
+    let log = |run: &str| two.json(["run", "show", run, "--log", "stdout"]);
+    let gone = log(on_host).expect(1);
     assert!(gone.to_string().contains("no longer exists"), "{gone:#}");
     team.administer(&["init", "--logs", "database"]).expect(0);
     let stored = one.receipt_of("tool", r#"{"n":2}"#)["id"].clone();
     let stored = stored.as_str().expect("an id");
-    let log = two.json(["run", "logs", stored]).expect(0);
-    assert_eq!((&log["text"], &log["bytes"]), (&json!("done\n"), &json!(5)), "{log:#}");
-    assert!(log["path"].as_str().is_some_and(|path| path.starts_with("postgresql://")), "{log:#}");
+    let shown = log(stored).expect(0);
+    assert_eq!((&shown["text"], &shown["bytes"]), (&json!("done\n"), &json!(5)), "{shown:#}");
+    assert!(shown["path"].as_str().is_some_and(|path| path.starts_with("postgresql://")), "{shown:#}");
     two.json(["run", "show", stored]).expect(0);
     let pruned = |age| team.administer(&["prune", "--logs-older-than", age]).expect(0);
     assert_eq!(pruned("30d")["chunks"], json!(0));
     assert_eq!((&pruned("0s")["chunks"], &pruned("0s")["runs"]), (&json!(1), &json!(0)));
-    two.json(["run", "logs", stored]).expect(1);
+    log(stored).expect(1);
     two.document(["team", "verify"]).expect(0);
     let migrated = team.administer(&["migrate"]).expect(0);
     assert_eq!((&migrated["applied"], &migrated["version"]), (&json!(0), &json!(2)));

@@ -27,7 +27,7 @@ pub enum ImportStep {
     Write,
 }
 
-/// An import while it goes on.
+/// An import while it runs.
 struct Import<'a> {
     store: &'a TeamStore,
     step: ImportStep,

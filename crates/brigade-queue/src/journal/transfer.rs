@@ -79,8 +79,8 @@ impl JournalStore {
     /// Writes receipts in this order, and then calls whose links point to them. The store must be empty.
     ///
     /// # Errors
-    /// Fails if there is a call or a receipt, on a disk error, and with the first error of the two sources, which return
-    /// part after part until one is empty.
+    /// Fails if there is a call or a receipt, on a disk error, and with the first error of the two sources, which
+    /// return part after part until one is empty.
     pub fn fill<E: From<QueueError>>(
         &self,
         receipts: &mut dyn FnMut() -> Result<Vec<ChainedReceipt>, E>,

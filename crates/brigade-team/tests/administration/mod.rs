@@ -134,7 +134,7 @@ fn files_are_taken_into_the_team_and_written_again() {
     assert!(stored(&team.read().unwrap(), "call-a").call.is_approved_elsewhere());
     let verified = store.verify().unwrap();
     assert_eq!((verified.receipts, verified.approvals, verified.findings), (3, 3, vec![]));
-    // It goes on in the team, and a later import leaves it alone.
+    // It continues in the team, and a later import leaves it alone.
     approve(&team, "call-a", 60).unwrap();
     start(&team, "call-a", "run-a", 61).unwrap();
     assert_eq!(import(&store, &files, &queue, true), 0);

@@ -9,8 +9,8 @@ use crate::session::Session;
 
 /// Write the calls, checkpoints and receipts of this workspace in the team as files
 ///
-/// The directory then has an ordinary state, whose receipts can be verified without the database. Approvals do not count
-/// there.
+/// The directory then has an ordinary state, whose receipts can be verified without the database. Approvals do not
+/// count there.
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {
     /// Directory without calls and receipts, made if it does not exist
