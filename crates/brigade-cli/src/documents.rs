@@ -220,6 +220,8 @@ documents! {
     SummaryReport,
     SyncPlanReport,
     #[cfg(feature = "team")]
+    TeamAcceptFailoverReport,
+    #[cfg(feature = "team")]
     TeamInitReport,
     #[cfg(feature = "team")]
     TeamJoinReport,
@@ -228,7 +230,11 @@ documents! {
     #[cfg(feature = "team")]
     TeamMemberReport,
     #[cfg(feature = "team")]
+    TeamRosterReport,
+    #[cfg(feature = "team")]
     TeamRuleReport,
+    #[cfg(feature = "team")]
+    TeamRunnerReport,
     #[cfg(feature = "team")]
     TeamStatusReport,
     #[cfg(feature = "team")]

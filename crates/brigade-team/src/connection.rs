@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,8 @@ pub struct Connection {
     tls: Tls,
     timeout: Duration,
     idle: Mutex<Vec<Client>>,
+    /// How many were opened.
+    opened: AtomicU64,
 }
 
 /// Whether the tables must be of the version that this program knows.
@@ -58,8 +61,8 @@ impl Connection {
         timeout: Duration,
     ) -> Result<Connection, TeamError> {
         let tls = Tls::new(&url, credentials.read)?;
-        let (password, idle) = (credentials.password, Mutex::default());
-        Ok(Connection { url, schema, password, tls, timeout, idle })
+        let (password, idle, opened) = (credentials.password, Mutex::default(), AtomicU64::new(0));
+        Ok(Connection { url, schema, password, tls, timeout, idle, opened })
     }
 
     /// Returns the address.
@@ -69,6 +72,11 @@ impl Connection {
 
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// Returns how many connections were opened for statements.
+    pub(crate) fn opened(&self) -> u64 {
+        self.opened.load(Ordering::Relaxed)
     }
 
     pub(crate) fn timeout(&self) -> Duration {
@@ -82,6 +90,7 @@ impl Connection {
             return Ok(Lease { client: Some(client), of: self.clone() });
         }
         let mut client = self.connect()?;
+        self.opened.fetch_add(1, Ordering::Relaxed);
         if tables == Tables::Current {
             self.check_tables(&mut client)?;
         }
@@ -96,12 +105,20 @@ impl Connection {
     ) -> Result<Vec<Row>, TeamError> {
         let mut lease = self.take(Tables::Current)?;
         match lease.rows(sql, values) {
-            Err(TeamError::Unreachable(_)) if lease.is_closed() => {
-                drop(lease);
-                self.take(Tables::Current)?.rows(sql, values)
+            Err(TeamError::Unreachable(_)) => {
+                self.replace_in(&mut lease)?;
+                lease.rows(sql, values)
             }
             rows => rows,
         }
+    }
+
+    /// Opens a connection instead of one that is lost. Those that wait are lost, too.
+    pub(crate) fn replace_in(self: &Arc<Connection>, lost: &mut Lease) -> Result<(), TeamError> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let fresh = self.take(Tables::Current)?;
+        std::mem::replace(lost, fresh).client = None;
+        Ok(())
     }
 
     /// Opens a connection.

@@ -157,6 +157,11 @@ impl TeamStore {
         &self.0
     }
 
+    /// Returns how many connections were opened for statements. A new one may lead to another server.
+    pub fn connections(&self) -> u64 {
+        self.0.connection.opened()
+    }
+
     /// Returns the name of this host in the team.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ mod suite;
 mod approvals;
 mod claims;
 mod roles;
+mod runners;
 mod world;
 
 use std::sync::Arc;

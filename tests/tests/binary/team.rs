@@ -16,14 +16,20 @@ fn checkout() -> Site {
 }
 
 /// A team with the members `asker`, `rev-1` and `rev-2`, whose names begin with the name of the schema.
-struct Team {
+pub(crate) struct Team {
     server: &'static Postgres,
     schema: &'static str,
-    sites: Vec<Site>,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) owner: Site,
 }
 
 impl Team {
-    fn new(schema: &'static str) -> Option<Team> {
+    pub(crate) fn new(schema: &'static str) -> Option<Team> {
+        Team::of(schema, checkout)
+    }
+
+    /// Makes the team with these checkouts.
+    pub(crate) fn of(schema: &'static str, checkout: impl Fn() -> Site) -> Option<Team> {
         let server = Postgres::get(schema)?;
         let owner = checkout().env("BRIGADE_TEAM_URL", server.url("postgres", "owner"));
         let init = || owner.document(["team", "init", "--schema", schema]).expect(0);
@@ -31,7 +37,9 @@ impl Team {
         assert_eq!((&made["created"], &again["created"]), (&json!(true), &json!(false)));
         assert_eq!((&made["team_id"], &made["version"]), (&again["team_id"], &json!(2)));
         assert_eq!(made["roles"][3], format!("{schema}_auditor"));
-        let team = Team { server, schema, sites: vec![checkout(), checkout(), checkout()] };
+        let sites = vec![checkout(), checkout(), checkout()];
+        let team = Team { server, schema, sites, owner };
+        let owner = &team.owner;
         for (site, name) in team.sites.iter().zip(["asker", "rev-1", "rev-2"]) {
             let key = site.json(["keys", "init"]).expect(0)["public_key_path"].clone();
             let key = key.as_str().expect("a path");
@@ -48,7 +56,14 @@ impl Team {
         Some(team)
     }
 
-    fn login(&self, name: &str) -> String {
+    /// Lets all checkouts join.
+    pub(crate) fn join_all(&self) {
+        for (site, name) in self.sites.iter().zip(["asker", "rev-1", "rev-2"]) {
+            self.join(site, name, &["--accept-roster"]).expect(0);
+        }
+    }
+
+    pub(crate) fn login(&self, name: &str) -> String {
         format!("{}-{name}", self.schema)
     }
 
@@ -106,6 +121,16 @@ fn two_people_approve_a_call_of_a_third() {
         "{status:#}"
     );
     assert_eq!((&status["workspace"], &status["database"]["schema_version"]), (&json!("shop"), &json!(2)));
+    // The rules that were accepted hold, until a person accepts others.
+    let rules = ["team", "rule", "remove", "1", "--schema", team.schema];
+    assert_eq!(team.owner.document(rules).expect(0)["changed"], json!(true));
+    let changed = asker.document(["team", "roster", "list"]).expect(1);
+    assert_eq!(changed["changes"].as_array().map(Vec::len), Some(1), "{changed:#}");
+    assert_eq!(asker.document(["team", "status"]).expect(1)["issues"], changed["changes"]);
+    asker.document(["team", "roster", "accept"]).expect(0);
+    assert_eq!(asker.document(["team", "roster", "list"]).expect(0)["changes"], json!([]));
+    let none = one.document(["team", "accept-failover"]).expect(0);
+    assert_eq!((&none["accepted"], &none["waits_for"]), (&json!(false), &json!([])));
     assert_eq!(asker.document(["team", "leave"]).expect(0)["left"], json!(true));
     assert_eq!(asker.json(["call", "list"]).expect(0)["calls"], json!([]), "the files are used again");
 }
@@ -133,6 +158,6 @@ fn only_a_file_of_this_host_joins_and_nothing_else_is_queued() {
 }
 
 /// Returns the code of a document's error.
-fn code(document: &Value) -> String {
+pub(crate) fn code(document: &Value) -> String {
     document["diagnosis"]["code"].as_str().or(document["code"].as_str()).unwrap_or_default().to_owned()
 }

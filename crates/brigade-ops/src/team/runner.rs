@@ -291,7 +291,7 @@ impl<'a> RunnerLoop<'a> {
         if self.counts.is_empty() {
             self.say(RunnerEventKind::Ready);
         }
-        if std::mem::take(&mut self.is_away) {
+        if std::mem::take(&mut self.is_away) || looked.is_reconnected {
             self.say(RunnerEventKind::Reconnected);
         }
         looked.reported.iter().for_each(|event| self.tell(event));
