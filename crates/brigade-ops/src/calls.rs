@@ -41,7 +41,8 @@ use crate::error::{Error, ErrorKind, ok_if_found};
 use crate::pins;
 use crate::refusal::Refusal;
 use crate::report::{
-    CallReport, OfferGroup, PlanReport, ProjectionReport, QueueReport, RefusalMember, Report as _, ReviewReport,
+    CallReport, OfferGroup, PlanReport, ProjectionReport, QueueReport, RefusalMember, Report as _,
+    ReviewReport,
 };
 use crate::tools::installing::auto_install;
 use crate::trust::note_approved;

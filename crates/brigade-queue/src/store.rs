@@ -10,7 +10,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use brigade_call::{
-    CHECKPOINTS, Call, CallStatus, Checkpoint, HostOffer, LedgerLink, Paths, RUNS, Receipt, RecordVersion, RunSummary,
+    CHECKPOINTS, Call, CallStatus, Checkpoint, HostOffer, LedgerLink, Paths, RUNS, Receipt, RecordVersion,
+    RunSummary,
 };
 use brigade_core::{CallId, CheckpointId, Fingerprint, Json, Object, Timestamp, words};
 

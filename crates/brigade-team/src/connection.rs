@@ -117,7 +117,8 @@ impl Connection {
     pub(crate) fn replace_in(self: &Arc<Connection>, lost: &mut Lease) -> Result<(), TeamError> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let fresh = self.take(Tables::Current)?;
-        std::mem::replace(lost, fresh).client = None;
+        let mut lost = std::mem::replace(lost, fresh);
+        lost.client = None;
         Ok(())
     }
 

@@ -53,8 +53,8 @@ impl TeamStore {
         Ok(work)
     }
 
-    /// Says that the runner of this host is in a state. If the server has replaced the one that the claims are on, first
-    /// reports the runs that `has_begun` knows and the server has forgotten: their calls are interrupted.
+    /// Says that the runner of this host is in a state. If the server has replaced the one that the claims are on,
+    /// first reports the runs that `has_begun` knows and the server has forgotten: their calls are interrupted.
     ///
     /// # Errors
     /// Fails if the member is not a runner, or the database cannot be reached.
@@ -67,7 +67,8 @@ impl TeamStore {
             let core = self.core();
             let sql = "SELECT here, is_replaced, waits_for FROM @schema@.report_host($1, $2, $3, $4, $5)";
             let seen = core.seen_server();
-            let rows = core.connection.rows(sql, &[&core.workspace, &core.host, &state, &seen, &has_reported])?;
+            let rows =
+                core.connection.rows(sql, &[&core.workspace, &core.host, &state, &seen, &has_reported])?;
             let (here, is_replaced): (String, bool) = (rows[0].try_get(0)?, rows[0].try_get(1)?);
             if !is_replaced {
                 core.remember_server(&here);

@@ -56,7 +56,8 @@ impl Approval {
         signed_at: String,
         key: &SigningKey,
     ) -> Approval {
-        let parts = std::iter::once(binding.host_part()).chain(hosts.iter().copied()).map(|part| part.to_hex());
+        let parts =
+            std::iter::once(binding.host_part()).chain(hosts.iter().copied()).map(|part| part.to_hex());
         let parts: BTreeSet<String> = parts.collect();
         let mut approval = Approval {
             member: member.to_owned(),
@@ -155,7 +156,10 @@ mod tests {
         assert!(!approval.covers(subject, &elsewhere), "another host part");
         let hosts = [elsewhere.host_part()];
         let both = Approval::sign(subject, "rev-1", &binding, &hosts, "now".to_owned(), &key);
-        assert!(both.covers(subject, &binding) && both.covers(subject, &elsewhere), "an offer that was shown");
+        assert!(
+            both.covers(subject, &binding) && both.covers(subject, &elsewhere),
+            "an offer that was shown"
+        );
         assert!(!both.covers(subject, &changed), "another shared part");
         for forged in [
             Approval { member: "rev-2".to_owned(), ..approval.clone() },

@@ -178,11 +178,8 @@ impl TeamSnapshot {
                 let names = valid.iter().filter(|given| given.names(binding)).count();
                 usize::try_from(one.need).is_ok_and(|need| need <= names)
             };
-            let (own, others): (Vec<&HostOffer>, Vec<&HostOffer>) = offers
-                .get(&id)
-                .into_iter()
-                .flatten()
-                .partition(|offer| offer.is_own);
+            let (own, others): (Vec<&HostOffer>, Vec<&HostOffer>) =
+                offers.get(&id).into_iter().flatten().partition(|offer| offer.is_own);
             let bindings = own.iter().filter_map(|offer| offer.binding.as_ref());
             let bindings = bindings.chain(std::iter::once(&approval.binding));
             let mut bindings = bindings.chain(others.iter().filter_map(|offer| offer.binding.as_ref()));

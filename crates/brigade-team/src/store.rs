@@ -132,8 +132,8 @@ impl TeamStore {
         }))
     }
 
-    /// Returns the same store for one run, which ends if its lease is lost. Connections are shared. `claimed` gets the run
-    /// once it is claimed.
+    /// Returns the same store for one run, which ends if its lease is lost. Connections are shared. `claimed` gets the
+    /// run once it is claimed.
     #[must_use]
     pub fn for_run(&self, lease_lost: LeaseLost, claimed: ClaimedFn) -> TeamStore {
         let core = &*self.0;

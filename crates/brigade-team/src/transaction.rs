@@ -292,7 +292,8 @@ impl Transaction for TeamTransaction {
             outcomes = self.step(|core, lease| put_all(core, lease, calls));
         }
         let outcomes = outcomes?;
-        if calls.iter().any(|stored| matches!(stored.call.status, CallStatus::Pending | CallStatus::Approved)) {
+        if calls.iter().any(|stored| matches!(stored.call.status, CallStatus::Pending | CallStatus::Approved))
+        {
             // Runners look again after two seconds anyway.
             let _ = self.lease().run(&format!("NOTIFY {}", self.core().channel()));
         }
@@ -364,7 +365,8 @@ impl Transaction for TeamTransaction {
     fn report_late(&mut self, receipt: &Receipt) -> Result<(), QueueError> {
         self.step(|core, lease| {
             // The host reports its claims first. Until then, it keeps the receipt.
-            let sql = "SELECT FROM @schema@.calls WHERE workspace = $1 AND id = $2 AND run_id IS DISTINCT FROM $3
+            let sql =
+                "SELECT FROM @schema@.calls WHERE workspace = $1 AND id = $2 AND run_id IS DISTINCT FROM $3
                            AND status IN ('pending', 'held', 'approved', 'resume-pending')";
             let values: [&(dyn postgres::types::ToSql + Sync); 3] =
                 [&core.workspace, &receipt.call_id(), &receipt.id()];

@@ -51,9 +51,10 @@ pub use brigade_ops::{
 };
 #[cfg(feature = "team")]
 pub use brigade_ops::{
-    RunnerEvent, RunnerEventKind, TeamAcceptFailoverReport, TeamChecked, TeamDatabase, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMember, TeamMemberReport,
-    TeamProblem, TeamReviewer, TeamRosterReport, TeamRule, TeamRuleReport, TeamRunner, TeamRunnerReport,
-    TeamStatusReport, TeamVerifyReport,
+    RunnerEvent, RunnerEventKind, TeamAcceptFailoverReport, TeamChecked, TeamDatabase, TeamInitReport,
+    TeamJoinReport, TeamLeaveReport, TeamMember, TeamMemberReport, TeamProblem, TeamReviewer,
+    TeamRosterReport, TeamRule, TeamRuleReport, TeamRunner, TeamRunnerReport, TeamStatusReport,
+    TeamVerifyReport,
 };
 pub use brigade_projection::{
     AdviceCode, AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport,

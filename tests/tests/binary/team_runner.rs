@@ -10,6 +10,7 @@ use std::time::Duration;
 use brigade_tests::{Site, processes_with, until};
 use serde_json::{Value, json};
 
+use super::serve_common::{self, Client, text};
 use super::team::{Team, code};
 
 /// Waits as long as `wait.txt` is there.
@@ -100,7 +101,11 @@ fn a_runner_offers_and_runs_what_was_approved() {
     let queued = asker.json(["call", "queue", "tool"]).expect(0);
     let id = queued["call"]["id"].as_str().expect("an id").to_owned();
     // Neither this host nor a runner can run it.
-    reviewer.workspace.replace(".brigade/tools/policy.toml", "denied_effects = [", "denied_effects = [\"local-read\", ");
+    reviewer.workspace.replace(
+        ".brigade/tools/policy.toml",
+        "denied_effects = [",
+        "denied_effects = [\"local-read\", ",
+    );
     let refused = reviewer.json(["call", "approve", &id]).refused("no runner is there");
     assert_eq!(code(&refused), "call_blocked", "{refused:#}");
     // The runner has another policy than the one who asks.
@@ -120,8 +125,12 @@ fn a_runner_offers_and_runs_what_was_approved() {
     assert_eq!(kinds(&passed), ["ready", "passed_over", "stopped"]);
     assert!(passed[1]["reason"].as_str().expect("a reason").contains("policy"), "{passed:#?}");
     let shown = host.json(["call", "show", &id]).expect(0);
-    let over: Vec<&Value> =
-        shown["offers"].as_array().expect("a list").iter().filter(|group| !group["passed_over"].is_null()).collect();
+    let over: Vec<&Value> = shown["offers"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|group| !group["passed_over"].is_null())
+        .collect();
     assert_eq!(over.len(), 1, "{shown:#}");
     let ran = events(host, &["--exit-when-idle"]);
     assert_eq!(kinds(&ran), ["ready", "claimed", "started", "finished", "stopped"]);
@@ -274,4 +283,26 @@ fn a_runner_needs_a_team_and_its_role() {
     team.owner.document(words).expect(0);
     assert_eq!(code(&site.document(["team", "runner", "--once"]).expect(1)), "team_role");
     assert_eq!(code(&site.document(["team", "accept-failover"]).expect(1)), "team_role");
+}
+
+#[test]
+fn a_rule_approves_calls_of_agents_with_the_account_s_key() {
+    let Some(team) = Team::of("bin_agents", serve_common::site) else { return };
+    team.join_all();
+    let [gateway, other, _] = &team.sites[..] else { unreachable!() };
+    let mut client = Client::connect(gateway, "ann");
+    let result = client.call("at-once", json!({"text": "hi"}));
+    assert_eq!(text(&result), "said hi", "{result:#}");
+    assert_eq!(other.json(["call", "list"]).expect(0)["counts"], json!({"completed": 1}));
+    let verified = other.document(["team", "verify"]).expect(0);
+    assert_eq!(verified["checked"], json!({"receipts": 1, "hosts": 1, "approvals": 1}), "{verified:#}");
+    // Without the role, a person decides.
+    let name = team.login("asker");
+    let words = ["team", "member", "add", &name, "--schema", "bin_agents", "--role", "queuer"];
+    team.owner.document([&words[..], &["--role", "runner"]].concat()).expect(0);
+    client.call("at-once", json!({"text": "again"}));
+    let counts = other.json(["call", "list"]).expect(0)["counts"].clone();
+    assert_eq!(counts, json!({"completed": 1, "pending": 1}));
+    // No runner runs calls of agents.
+    assert_eq!(kinds(&events(other, &["--exit-when-idle"])), ["ready", "stopped"]);
 }

@@ -25,7 +25,9 @@ pub(crate) fn grouped(offers: &[HostOffer], own: Option<&Binding>) -> Vec<OfferG
     let mut groups: Vec<OfferGroup> = Vec::new();
     for offer in offers {
         let group = group(offer, own, shared);
-        match groups.iter_mut().find(|known| OfferGroup { hosts: group.hosts.clone(), ..(*known).clone() } == group)
+        match groups
+            .iter_mut()
+            .find(|known| OfferGroup { hosts: group.hosts.clone(), ..(*known).clone() } == group)
         {
             Some(known) => known.hosts.extend(group.hosts),
             None => groups.push(group),
@@ -62,8 +64,8 @@ pub(crate) struct ApprovedHosts {
 }
 
 impl ApprovedHosts {
-    /// Returns what an approval covers: what this host would run, and what the shown hosts would whose shared part is the
-    /// same.
+    /// Returns what an approval covers: what this host would run, and what the shown hosts would whose shared part is
+    /// the same.
     ///
     /// # Errors
     /// Returns the reasons of this host, if it cannot run the call and no shown host can.

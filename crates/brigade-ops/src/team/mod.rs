@@ -16,8 +16,8 @@ use brigade_fs::{DiskFs, Fs, FsError, RelPath, WorkspaceKey};
 use brigade_process::CancelToken;
 use brigade_queue::{Durability, QueueError, Snapshot, Store, Transaction};
 use brigade_team::{
-    ApprovalRule, Connection, Credentials, JoinedRule, JoinedTeam, LeaseLost, Member, NewMember, Owner, Role, Schema,
-    TEAM_FILE, TeamError, TeamStore, TeamStoreOptions, TeamUrl, password_for,
+    ApprovalRule, Connection, Credentials, JoinedRule, JoinedTeam, LeaseLost, Member, NewMember, Owner, Role,
+    Schema, TEAM_FILE, TeamError, TeamStore, TeamStoreOptions, TeamUrl, password_for,
 };
 use brigade_workspace::WorkspaceContext;
 
@@ -26,9 +26,9 @@ use seen::SeenFile;
 
 use crate::receipts::keys::{HostKeys, public_key};
 use crate::report::{
-    Report as _, TeamAcceptFailoverReport, TeamChecked, TeamDatabase, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMember,
-    TeamMemberReport, TeamProblem, TeamReviewer, TeamRosterReport, TeamRule, TeamRuleReport, TeamRunner, TeamStatusReport,
-    TeamVerifyReport,
+    Report as _, TeamAcceptFailoverReport, TeamChecked, TeamDatabase, TeamInitReport, TeamJoinReport,
+    TeamLeaveReport, TeamMember, TeamMemberReport, TeamProblem, TeamReviewer, TeamRosterReport, TeamRule,
+    TeamRuleReport, TeamRunner, TeamStatusReport, TeamVerifyReport,
 };
 
 /// The variable with the address of the owner's database.
@@ -435,15 +435,13 @@ fn trusted(reviewers: &[&Member]) -> BTreeMap<String, String> {
 }
 
 /// Says how the reviewers and rules differ from those that this host has accepted.
-fn roster_changes(
-    joined: &JoinedTeam,
-    keys: &BTreeMap<String, String>,
-    rules: &[JoinedRule],
-) -> Vec<String> {
+fn roster_changes(joined: &JoinedTeam, keys: &BTreeMap<String, String>, rules: &[JoinedRule]) -> Vec<String> {
     let mut changes = Vec::new();
     for (name, key) in keys {
         match joined.keys.get(name) {
-            None => changes.push(format!("the reviewer `{name}` is new, and approvals of it do not count here")),
+            None => {
+                changes.push(format!("the reviewer `{name}` is new, and approvals of it do not count here"))
+            }
             Some(known) if known != key => {
                 changes.push(format!("the reviewer `{name}` has another key, and it does not count here"));
             }

@@ -2,8 +2,8 @@
 
 use brigade_call::{Call, HostOffer};
 use brigade_policy::Blocker;
-use brigade_team::NewOffer;
 use brigade_queue::StoredCall;
+use brigade_team::NewOffer;
 use brigade_workspace::WorkspaceContext;
 
 use crate::calls;

@@ -466,7 +466,9 @@ pub fn apply(change: Change, store: &dyn StoreUnderTest, model: &mut Model) {
             let id = call_id(&model.calls[place].0);
             let revision = locked.view().call(&id).unwrap().unwrap().revision;
             let review = match change {
-                Change::Approve(_) => Review::Approve(Box::new(binding()), ApprovedBy::command_line(), Vec::new()),
+                Change::Approve(_) => {
+                    Review::Approve(Box::new(binding()), ApprovedBy::command_line(), Vec::new())
+                }
                 Change::Hold(_) => Review::Hold("later".into()),
                 _ => Review::Reject("no".into()),
             };

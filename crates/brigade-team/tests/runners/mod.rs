@@ -35,7 +35,12 @@ fn offer(call: &str, binding: Binding, passed_over: Option<&str>) -> NewOffer {
     NewOffer { call: call_id(call), revision: 1, offer }
 }
 
-fn approve_for(world: &World, member: &str, own: Binding, hosts: &[&Binding]) -> Result<StoredCall, QueueError> {
+fn approve_for(
+    world: &World,
+    member: &str,
+    own: Binding,
+    hosts: &[&Binding],
+) -> Result<StoredCall, QueueError> {
     let queue = world.queue(member);
     let mut locked = queue.lock(at(2)).unwrap();
     let revision = stored(&locked.view(), "call-a").revision;
@@ -262,7 +267,10 @@ fn a_replaced_server_waits_for_all_claims() {
     assert_eq!(box_1.failover(), Ok(Some(vec![box_2])));
     drop(queue.lock(at(4)).unwrap());
     let call = stored(&queue.read().unwrap(), "call-c").call;
-    assert_eq!((&call.status, call.claim.map(|claim| claim.run_id)), (&CallStatus::Interrupted, Some(forgotten)));
+    assert_eq!(
+        (&call.status, call.claim.map(|claim| claim.run_id)),
+        (&CallStatus::Interrupted, Some(forgotten))
+    );
     assert!(start(&queue_on(runner(&world, "box-1")), "call-a", "run-a", 5).is_err());
     assert_eq!(runner(&world, "box-2").report_host("ready", &|_| false), Ok(ServerState::Same));
     start(&queue_on(runner(&world, "box-1")), "call-a", "run-a", 6).unwrap();

@@ -1,8 +1,9 @@
 //! Teams, their members and rules.
 
 use brigade::{
-    TeamAcceptFailoverReport, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMemberReport, TeamReviewer,
-    TeamRosterReport, TeamRule, TeamRuleReport, TeamRunnerReport, TeamStatusReport, TeamVerifyReport,
+    TeamAcceptFailoverReport, TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMemberReport,
+    TeamReviewer, TeamRosterReport, TeamRule, TeamRuleReport, TeamRunnerReport, TeamStatusReport,
+    TeamVerifyReport,
 };
 
 use crate::render::View;

@@ -247,9 +247,8 @@ impl HostCore {
         }
         for id in &work.undecided {
             let found: Option<StoredCall> = self.context.queue().read()?.call(id)?;
-            let waits = |stored: &StoredCall| {
-                matches!(stored.call.status, CallStatus::Pending | CallStatus::Held)
-            };
+            let waits =
+                |stored: &StoredCall| matches!(stored.call.status, CallStatus::Pending | CallStatus::Held);
             if let Some(stored) = found.filter(waits) {
                 looked.offers.push(offer_for(&self.context, &stored, None)?);
             }

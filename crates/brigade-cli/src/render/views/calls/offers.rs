@@ -24,8 +24,12 @@ pub(crate) fn line(group: &OfferGroup) -> Text {
     let hosts = Text::new(Tone::Strong, &group.hosts.join(", "));
     let text = match &group.passed_over {
         Some(reason) => hosts.then(Tone::Warning, &format!(" passed it over: {reason}")),
-        None if !group.blockers.is_empty() => hosts.then(Tone::Bad, &format!(" cannot: {}", group.blockers.join("; "))),
-        None if group.differs.is_empty() && group.covered => hosts.then(Tone::Plain, " would run the same as this host"),
+        None if !group.blockers.is_empty() => {
+            hosts.then(Tone::Bad, &format!(" cannot: {}", group.blockers.join("; ")))
+        }
+        None if group.differs.is_empty() && group.covered => {
+            hosts.then(Tone::Plain, " would run the same as this host")
+        }
         None => {
             let program = group.program.as_ref().map_or("its own code", |program| program.path.as_str());
             hosts.then(Tone::Plain, &format!(" would run {program}"))
