@@ -220,6 +220,8 @@ documents! {
     SummaryReport,
     SyncPlanReport,
     #[cfg(feature = "team")]
+    TeamAcceptFailoverReport,
+    #[cfg(feature = "team")]
     TeamDoctorReport,
     #[cfg(feature = "team")]
     TeamExportReport,
@@ -241,6 +243,8 @@ documents! {
     TeamRosterReport,
     #[cfg(feature = "team")]
     TeamRuleReport,
+    #[cfg(feature = "team")]
+    TeamRunnerReport,
     #[cfg(feature = "team")]
     TeamStatusReport,
     #[cfg(feature = "team")]

@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,8 @@ pub struct Connection {
     timeout: Duration,
     /// With the time at which the version of the tables was the current one.
     idle: Mutex<Vec<(Client, Option<Instant>)>>,
+    /// How many were opened.
+    opened: AtomicU64,
 }
 
 /// Whether the tables must be of the version that this program knows.
@@ -62,8 +65,8 @@ impl Connection {
         timeout: Duration,
     ) -> Result<Connection, TeamError> {
         let tls = Tls::new(&url, credentials.read)?;
-        let (password, idle) = (credentials.password, Mutex::default());
-        Ok(Connection { url, schema, password, tls, timeout, idle })
+        let (password, idle, opened) = (credentials.password, Mutex::default(), AtomicU64::new(0));
+        Ok(Connection { url, schema, password, tls, timeout, idle, opened })
     }
 
     /// Returns the address.
@@ -75,6 +78,11 @@ impl Connection {
         &self.schema
     }
 
+    /// Returns how many connections were opened for statements.
+    pub(crate) fn opened(&self) -> u64 {
+        self.opened.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
@@ -84,7 +92,11 @@ impl Connection {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let (mut client, mut checked) = match idle.filter(|(client, _)| !client.is_closed()) {
             Some(idle) => idle,
-            None => (self.connect()?, None),
+            None => {
+                let client = self.connect()?;
+                self.opened.fetch_add(1, Ordering::Relaxed);
+                (client, None)
+            }
         };
         if tables == Tables::Current && checked.is_none_or(|at| VERSION_INTERVAL <= at.elapsed()) {
             self.check_tables(&mut client)?;
@@ -101,12 +113,21 @@ impl Connection {
     ) -> Result<Vec<Row>, TeamError> {
         let mut lease = self.take(Tables::Current)?;
         match lease.rows(sql, values) {
-            Err(TeamError::Unreachable(_)) if lease.is_closed() => {
-                drop(lease);
-                self.take(Tables::Current)?.rows(sql, values)
+            Err(TeamError::Unreachable(_)) => {
+                self.replace_in(&mut lease)?;
+                lease.rows(sql, values)
             }
             rows => rows,
         }
+    }
+
+    /// Opens a connection instead of one that is lost. Those that wait are lost, too.
+    pub(crate) fn replace_in(self: &Arc<Connection>, lost: &mut Lease) -> Result<(), TeamError> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let fresh = self.take(Tables::Current)?;
+        let mut lost = std::mem::replace(lost, fresh);
+        lost.client = None;
+        Ok(())
     }
 
     /// Opens a connection.

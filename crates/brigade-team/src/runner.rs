@@ -53,8 +53,8 @@ impl TeamStore {
         Ok(work)
     }
 
-    /// Says that the runner of this host is in a state. If the server has replaced the one that the claims are on, first
-    /// reports the runs that `has_begun` knows and the server has forgotten: their calls are interrupted.
+    /// Says that the runner of this host is in a state. If the server has replaced the one that the claims are on,
+    /// first reports the runs that `has_begun` knows and the server has forgotten: their calls are interrupted.
     ///
     /// # Errors
     /// Fails if the member is not a runner, or the database cannot be reached.

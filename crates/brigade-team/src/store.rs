@@ -135,8 +135,8 @@ impl TeamStore {
         }))
     }
 
-    /// Returns the same store for one run, which ends if its lease is lost. Connections are shared. `claimed` gets the run
-    /// once it is claimed.
+    /// Returns the same store for one run, which ends if its lease is lost. Connections are shared. `claimed` gets the
+    /// run once it is claimed.
     #[must_use]
     pub fn for_run(&self, lease_lost: LeaseLost, claimed: ClaimedFn) -> TeamStore {
         let core = &*self.0;
@@ -158,6 +158,11 @@ impl TeamStore {
 
     pub(crate) fn core(&self) -> &Core {
         &self.0
+    }
+
+    /// Returns how many connections were opened for statements. A new one may lead to another server.
+    pub fn connections(&self) -> u64 {
+        self.0.connection.opened()
     }
 
     /// Returns the name of this host in the team.

@@ -10,7 +10,7 @@ use brigade_queue::{
     StoredCheckpoint, StoredReceipt, Transaction,
 };
 
-use crate::connection::{Lease, Tables};
+use crate::connection::Lease;
 use crate::error::TeamError;
 use crate::renewal::{HeldClaim, uptime};
 use crate::signature::{Approval, Subject};
@@ -76,7 +76,7 @@ impl TeamTransaction {
             match lease.run(&begin) {
                 // It was kept from before, and lost in the meantime.
                 Err(TeamError::Unreachable(_)) => {
-                    *lease = self.core().connection.take(Tables::Current)?;
+                    self.core().connection.replace_in(&mut lease)?;
                     lease.run(&begin)?;
                 }
                 begun => begun?,
@@ -288,8 +288,7 @@ impl Transaction for TeamTransaction {
         let mut outcomes = self.step(|core, lease| put_all(core, lease, calls));
         if matches!(&outcomes, Err(error) if is_lost(error)) && calls.iter().all(is_claim) {
             // The claim may be stored, and only its answer lost.
-            let again = self.core().connection.take(Tables::Current)?;
-            *self.lease() = again;
+            self.core().connection.replace_in(&mut self.lease())?;
             outcomes = self.step(|core, lease| put_all(core, lease, calls));
         }
         let outcomes = outcomes?;
@@ -364,6 +363,19 @@ impl Transaction for TeamTransaction {
     }
 
     fn report_late(&mut self, receipt: &Receipt) -> Result<(), QueueError> {
-        self.step(|core, lease| store_receipt(core, lease, receipt, OnRunTaken::Refuse)).map(|_| ())
+        self.step(|core, lease| {
+            // The host reports its claims first. Until then, it keeps the receipt.
+            let sql =
+                "SELECT FROM @schema@.calls WHERE workspace = $1 AND id = $2 AND run_id IS DISTINCT FROM $3
+                           AND status IN ('pending', 'held', 'approved', 'resume-pending')";
+            let values: [&(dyn postgres::types::ToSql + Sync); 3] =
+                [&core.workspace, &receipt.call_id(), &receipt.id()];
+            if !lease.rows(sql, &values)?.is_empty() {
+                let message = "the database was replaced, and has forgotten the claim of the run".to_owned();
+                return Err(TeamError::Failover(message).into());
+            }
+            store_receipt(core, lease, receipt, OnRunTaken::Refuse)
+        })
+        .map(|_| ())
     }
 }

@@ -9,6 +9,7 @@ mod administration;
 mod approvals;
 mod claims;
 mod roles;
+mod runners;
 mod world;
 
 use std::sync::Arc;

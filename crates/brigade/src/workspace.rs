@@ -330,8 +330,8 @@ impl Workspace {
         Ok(Reviewer { name: brigade_process::account_name().unwrap_or_default(), decides: true })
     }
 
-    /// Runs approved calls of the team on this host. The first request of `signals` lets the runs end, and the second one
-    /// ends them.
+    /// Runs approved calls of the team on this host. The first request of `signals` lets the runs end, and the second
+    /// one ends them.
     ///
     /// # Errors
     /// Fails if the workspace has not joined, if the member is not a runner, and if the database cannot be reached at

@@ -133,6 +133,7 @@ mod specification;
 mod state_damage;
 mod switching;
 mod team;
+mod team_runner;
 mod work_inbox;
 mod work_waiting;
 mod workspace_init;

@@ -16,11 +16,11 @@ fn checkout() -> Site {
 }
 
 /// A team with the members `asker`, `rev-1` and `rev-2`, whose names begin with the name of the schema.
-struct Team {
+pub(crate) struct Team {
     server: &'static Postgres,
     schema: &'static str,
-    owner: Site,
-    sites: Vec<Site>,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) owner: Site,
 }
 
 /// Checks that a document says that calls are in the team, and returns it.
@@ -33,15 +33,21 @@ fn on_team(document: Value) -> Value {
 }
 
 impl Team {
-    fn new(schema: &'static str) -> Option<Team> {
+    pub(crate) fn new(schema: &'static str) -> Option<Team> {
+        Team::of(schema, checkout)
+    }
+
+    /// Makes the team with these checkouts.
+    pub(crate) fn of(schema: &'static str, checkout: impl Fn() -> Site) -> Option<Team> {
         let server = Postgres::get(schema)?;
         let owner = checkout().env("BRIGADE_TEAM_URL", server.url("postgres", "owner"));
         let init = || owner.document(["team", "init", "--schema", schema]).expect(0);
         let (made, again) = (init(), init());
         assert_eq!((&made["created"], &again["created"]), (&json!(true), &json!(false)));
-        assert_eq!((&made["team_id"], &made["version"]), (&again["team_id"], &json!(2)));
+        assert_eq!((&made["team_id"], &made["version"]), (&again["team_id"], &json!(3)));
         assert_eq!(made["roles"][3], format!("{schema}_auditor"));
-        let team = Team { server, schema, owner, sites: vec![checkout(), checkout(), checkout()] };
+        let sites = vec![checkout(), checkout(), checkout()];
+        let team = Team { server, schema, sites, owner };
         let owner = &team.owner;
         for (site, name) in team.sites.iter().zip(["asker", "rev-1", "rev-2"]) {
             let key = site.json(["keys", "init"]).expect(0)["public_key_path"].clone();
@@ -59,7 +65,14 @@ impl Team {
         Some(team)
     }
 
-    fn login(&self, name: &str) -> String {
+    /// Lets all checkouts join.
+    pub(crate) fn join_all(&self) {
+        for (site, name) in self.sites.iter().zip(["asker", "rev-1", "rev-2"]) {
+            self.join(site, name, &["--accept-roster"]).expect(0);
+        }
+    }
+
+    pub(crate) fn login(&self, name: &str) -> String {
         format!("{}-{name}", self.schema)
     }
 
@@ -119,7 +132,17 @@ fn two_people_approve_a_call_of_a_third() {
         (&json!(true), &json!({"completed": 1, "rejected": 1})),
         "{status:#}"
     );
-    assert_eq!((&status["workspace"], &status["database"]["schema_version"]), (&json!("shop"), &json!(2)));
+    assert_eq!((&status["workspace"], &status["database"]["schema_version"]), (&json!("shop"), &json!(3)));
+    // The rules that were accepted hold, until a person accepts others.
+    let rules = ["team", "rule", "remove", "1", "--schema", team.schema];
+    assert_eq!(team.owner.document(rules).expect(0)["changed"], json!(true));
+    let changed = asker.document(["team", "roster"]).expect(1);
+    assert_eq!(changed["changes"].as_array().map(Vec::len), Some(1), "{changed:#}");
+    assert_eq!(asker.document(["team", "status"]).expect(1)["issues"], changed["changes"]);
+    asker.document(["team", "roster", "accept", "--yes"]).expect(0);
+    assert_eq!(asker.document(["team", "roster"]).expect(0)["changes"], json!([]));
+    let none = one.document(["team", "accept-failover"]).expect(0);
+    assert_eq!((&none["accepted"], &none["waits_for"]), (&json!(false), &json!([])));
     assert_eq!(asker.document(["team", "leave"]).expect(0)["left"], json!(true));
     let list = asker.json(["call", "list"]).expect(0);
     assert_eq!((&list["calls"], &list["store"]), (&json!([]), &json!("files")), "the files are used again");
@@ -280,6 +303,6 @@ fn without_the_server_commands_end_and_queue_nothing() {
 }
 
 /// Returns the code of a document's error.
-fn code(document: &Value) -> String {
+pub(crate) fn code(document: &Value) -> String {
     document["diagnosis"]["code"].as_str().or(document["code"].as_str()).unwrap_or_default().to_owned()
 }

@@ -64,8 +64,8 @@ pub(crate) struct ApprovedHosts {
 }
 
 impl ApprovedHosts {
-    /// Returns what an approval covers: what this host would run, and what the shown hosts would whose shared part is the
-    /// same.
+    /// Returns what an approval covers: what this host would run, and what the shown hosts would whose shared part is
+    /// the same.
     ///
     /// # Errors
     /// Returns the reasons of this host, if it cannot run the call and no shown host can.

@@ -72,8 +72,8 @@ impl Team {
     /// runs end, and the second one ends them.
     ///
     /// # Errors
-    /// Fails inside a run, if the workspace has not joined, if the member is not a runner, and if the database cannot be
-    /// reached at first.
+    /// Fails inside a run, if the workspace has not joined, if the member is not a runner, and if the database cannot
+    /// be reached at first.
     pub fn run_calls(
         &self,
         request: &RunnerRequest,
@@ -130,6 +130,8 @@ struct RunnerLoop<'a> {
     skipped: BTreeSet<CallId>,
     /// When the database is asked next; `None` while it is.
     look_at: Option<Instant>,
+    /// How many answers of the database are missing.
+    missing: usize,
     has_run: bool,
     /// Whether the host must say that it is there.
     says_ready: bool,
@@ -157,6 +159,7 @@ impl<'a> RunnerLoop<'a> {
             offered: BTreeMap::new(),
             skipped: BTreeSet::new(),
             look_at: Some(Instant::now()),
+            missing: 0,
             has_run: false,
             says_ready: true,
             is_away: false,
@@ -191,7 +194,7 @@ impl<'a> RunnerLoop<'a> {
             let now = Instant::now();
             if !self.is_draining && self.look_at.is_some_and(|look_at| look_at <= now) {
                 self.look_at = None;
-                let _ = self.looker.send(LookRequest::Look { says_ready: self.says_ready });
+                self.ask(LookRequest::Look { says_ready: self.says_ready });
             }
             self.end_runs(signals);
             let left = self.look_at.map_or(STOP_INTERVAL * 10, |look_at| look_at - now);
@@ -206,15 +209,14 @@ impl<'a> RunnerLoop<'a> {
             }
         }
         // A server that does not answer keeps no runner.
-        let _ = self.looker.send(LookRequest::Say("stopped"));
+        self.ask(LookRequest::Say("stopped"));
         let until = Instant::now() + LOOK_INTERVAL;
-        let mut answers = usize::from(self.look_at.is_none()) + 1;
-        while 0 < answers
+        while 0 < self.missing
             && let Ok(message) = receive.recv_timeout(until.saturating_duration_since(Instant::now()))
         {
             match message {
                 Message::Event(event) => self.tell(&event),
-                Message::Looked(_) => answers -= 1,
+                Message::Looked(_) => self.missing -= 1,
                 Message::Woken | Message::Signalled | Message::Ended(..) => {}
             }
         }
@@ -233,16 +235,22 @@ impl<'a> RunnerLoop<'a> {
             Message::Signalled => {
                 self.is_draining = true;
                 self.say(RunnerEventKind::Draining);
-                let _ = self.looker.send(LookRequest::Say("draining"));
+                self.ask(LookRequest::Say("draining"));
             }
-            Message::Looked(_) if self.is_draining => {}
-            Message::Looked(looked) => return self.looked(scope, *looked),
+            Message::Looked(looked) => {
+                self.missing -= 1;
+                return if self.is_draining { Ok(()) } else { self.looked(scope, *looked) };
+            }
             Message::Ended(id, end) => {
                 self.look_soon();
                 return self.ended(&id, *end);
             }
         }
         Ok(())
+    }
+
+    fn ask(&mut self, request: LookRequest) {
+        self.missing += usize::from(self.looker.send(request).is_ok());
     }
 
     /// Asks the database at once, if it is there and is not asked now.
@@ -292,7 +300,7 @@ impl<'a> RunnerLoop<'a> {
         if self.counts.is_empty() {
             self.say(RunnerEventKind::Ready);
         }
-        if std::mem::take(&mut self.is_away) {
+        if std::mem::take(&mut self.is_away) || looked.is_reconnected {
             self.say(RunnerEventKind::Reconnected);
         }
         looked.reported.iter().for_each(|event| self.tell(event));

@@ -157,6 +157,15 @@ impl World {
         (store, said)
     }
 
+    pub fn members(&self) -> &[String] {
+        &self.members
+    }
+
+    /// Returns the address of the database for a login.
+    pub fn url(&self, login: &str) -> String {
+        self.server.url("postgres", login)
+    }
+
     pub fn queue(&self, member: &str) -> Queue {
         queue_on(self.store(member, "shop"))
     }

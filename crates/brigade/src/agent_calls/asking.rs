@@ -361,7 +361,7 @@ impl Request<'_> {
                 Ok(reviewed) => stored = reviewed,
                 // The account of this host may not approve in the name of the rule, so a person decides.
                 Err(QueueError::Shared { code, message, .. }) if NOT_APPROVED_BY_RULE.contains(&code) => {
-                    uncovered.push(message);
+                    uncovered.push(format!("this host may not approve in the team's queue: {message}"));
                 }
                 Err(error) => return Err(error.into()),
             }

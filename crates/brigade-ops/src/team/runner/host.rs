@@ -82,6 +82,8 @@ pub(super) struct Looked {
     pub(super) waits_for: Option<Vec<String>>,
     /// What this host would run for calls that wait.
     pub(super) offers: Vec<NewOffer>,
+    /// Whether the connection was lost, and is there again.
+    pub(super) is_reconnected: bool,
     /// The reports of runs that ended while the database was away.
     pub(super) reported: Vec<RunnerEvent>,
 }
@@ -232,8 +234,13 @@ impl HostCore {
                 ServerState::Replaced(hosts) => Some(hosts),
             };
         }
+        let before = self.store.connections();
         let tools = Some(self.tools.as_slice()).filter(|tools| !tools.is_empty());
         let work = self.store.work("ready", tools)?;
+        if !says_ready && self.store.connections() != before {
+            // The new connection may lead to another server.
+            return Ok(Looked { is_reconnected: true, ..self.look(true)? });
+        }
         looked.reported = self.report_kept()?;
         if work.has_expired {
             crate::record_interrupted(&self.context)?;
