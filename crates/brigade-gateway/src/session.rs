@@ -169,6 +169,7 @@ impl Session {
                     }
                     Reply::None => {
                         self.gateway.happened(ServeEvent::Waits(call.clone()));
+                        self.gateway.notify(&call);
                         done(self.gateway.as_it_stands(asker, &call, &before))
                     }
                 }
