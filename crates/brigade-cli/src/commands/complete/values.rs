@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use brigade::core::Json;
 use brigade::core::json::to_json;
+use brigade::core::{Json, short_repeats};
 use brigade::{CallFilter, CallStatus, DecisionFilter, RunFilter, Workspace};
 
 use super::Candidate;
@@ -150,7 +150,7 @@ fn calls(workspace: &Workspace, statuses: &[Option<&str>]) -> Option<Vec<Candida
         let status = status.map(CallStatus::from_word);
         let list = workspace.calls().list(CallFilter { status, tool: None, limit: Some(MAX_IDS) }).ok()?;
         let each = list.for_each(&mut |call| {
-            found.push(Candidate::new(call.id.to_string(), call.tool_id.to_string()));
+            found.push(Candidate::new(short_repeats(call.id.as_str()), call.tool_id.to_string()));
             ControlFlow::Continue(())
         });
         each.ok()?;
