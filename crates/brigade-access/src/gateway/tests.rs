@@ -29,7 +29,7 @@ fn a_notification_is_an_array_or_a_line() {
     assert_eq!(command("[notify]\ncommand = [\"sh\", \"a b.sh\"]\n"), Ok((words.clone(), 5)));
     assert_eq!(command("[notify]\ncommand = \"sh 'a b.sh'\"\ntimeout = 9\n"), Ok((words, 9)));
     for (text, line, message) in [
-        ("[notify]\n", 1, "required"),
+        ("[notify]\n", 1, "is missing"),
         ("[notify]\ncommand = []\n", 2, "empty list"),
         ("[notify]\ncommand = [\"x\"]\ntimeout = 301\n", 3, "from 1 to 300"),
         ("[notify]\ncomand = \"x\"\ncommand = \"x\"\n", 2, "unknown key"),
