@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -34,6 +35,9 @@ pub struct DistArguments {
 /// Files of the repository that are in the archive.
 const COPIED: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT", "README.md", "CHANGELOG.md"];
 
+/// The binary in the archive.
+const PROGRAM: &str = "brigade";
+
 /// The shells, and the file names of their completions.
 const SHELLS: &[(&str, &str)] = &[("bash", "brigade.bash"), ("zsh", "_brigade"), ("fish", "brigade.fish")];
 
@@ -53,7 +57,7 @@ pub fn run(repository: &Repository, arguments: &DistArguments) -> Result<(), Fai
         let bytes = fs::read(from).map_err(Failure::at(from))?;
         write_file(&folder.join(to), bytes)
     };
-    copy(&binary, "brigade")?;
+    copy(&binary, PROGRAM)?;
     for file in COPIED {
         copy(&repository.root().join(file), file)?;
     }
@@ -79,11 +83,12 @@ pub fn run(repository: &Repository, arguments: &DistArguments) -> Result<(), Fai
 /// Builds the binary without names of directories of this machine.
 fn build(repository: &Repository, target: &str, commit_time: &str) -> Result<PathBuf, Failure> {
     let words = format!("build --release --locked --package brigade-cli --target {target}");
-    let root = repository.root().display();
-    let mut flags = format!("--remap-path-prefix={root}=/brigade");
+    let mut flags = String::new();
     if let Some(home) = std::env::var_os("CARGO_HOME").or_else(|| std::env::var_os("HOME")) {
-        let _ = write!(flags, " --remap-path-prefix={}=/home", Path::new(&home).display());
+        let _ = write!(flags, "--remap-path-prefix={}=/home ", Path::new(&home).display());
     }
+    // The last one that fits counts, and the repository may be below the home directory.
+    let _ = write!(flags, "--remap-path-prefix={}=/brigade", repository.root().display());
     let mut command = cargo(repository, words.split(' '));
     run_command(command.env("RUSTFLAGS", flags).env("SOURCE_DATE_EPOCH", commit_time))?;
     let directory = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
@@ -100,6 +105,8 @@ fn host() -> Result<String, Failure> {
 /// Writes an archive whose bytes depend only on the content and the time of the commit.
 fn pack(parts: &Path, name: &str, archive: &Path, commit_time: &str) -> Result<(), Failure> {
     let tar = archive.with_extension("");
+    let program = parts.join(name).join(PROGRAM);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).map_err(Failure::at(&program))?;
     let mut command = Command::new("tar");
     command.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=ustar"]);
     command.args(["--mode=u=rwX,go=rX", &format!("--mtime=@{commit_time}"), "-C"]).arg(parts);
@@ -187,13 +194,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let archive = |name: &str| {
             let parts = tempfile::tempdir_in(folder.path()).unwrap();
-            write_file(&parts.path().join("brigade-1/b"), "b").unwrap();
+            write_file(&parts.path().join("brigade-1/brigade"), "b").unwrap();
             write_file(&parts.path().join("brigade-1/a"), "a").unwrap();
             let path = folder.path().join(name);
             pack(parts.path(), "brigade-1", &path, "1700000000").unwrap();
             fs::read(path).unwrap()
         };
         assert_eq!(archive("one.tar.gz"), archive("two.tar.gz"));
+        let listed = Command::new("tar").arg("-tvf").arg(folder.path().join("one.tar.gz")).output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        let program = listed.lines().find(|line| line.ends_with("brigade-1/brigade")).unwrap();
+        assert!(program.starts_with("-rwxr-xr-x"), "{listed}");
         sums(folder.path()).unwrap();
         assert_eq!(fs::read_to_string(folder.path().join("SHA256SUMS")).unwrap().lines().count(), 2);
     }

@@ -147,6 +147,24 @@ pub struct IssueTracker {
     pub env: Vec<String>,
 }
 
+/// `[notify]`: the program that is told what waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotifyCommand {
+    /// The place of the table.
+    pub place: Place,
+    /// Its command line. It gets one JSON object on standard input.
+    pub command: Argv,
+    /// Its effects, up to those that the policy gives commands of the kitchen. Without them, it has these.
+    pub effects: Option<Vec<String>>,
+    /// How many seconds it may take.
+    pub timeout: u64,
+}
+
+impl NotifyCommand {
+    /// The time limit without a configured one, in seconds.
+    pub const DEFAULT_TIMEOUT: u64 = 5;
+}
+
 /// `[[worker]]`: a program that does the tasks of agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worker {
@@ -219,6 +237,8 @@ pub struct GatewayConfig {
     pub search: Option<SearchProvider>,
     /// What `issue.*` ask, if the file names it.
     pub issues: Option<IssueTracker>,
+    /// What is told that something waits, if the file names it.
+    pub notify: Option<NotifyCommand>,
 }
 
 /// `[http]`
@@ -366,6 +386,7 @@ impl GatewayConfig {
             judge: None,
             search: None,
             issues: None,
+            notify: None,
         }
     }
 

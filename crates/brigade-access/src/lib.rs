@@ -58,8 +58,8 @@ pub use cost::{
 };
 pub use gateway::{
     Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, IssueTracker, JudgeSettings, Listing,
-    PlanMemoryWrite, SearchProvider, SearchSource, Share, SyncTime, Token, Upstream, Worker, WorkerPrompt,
-    WorkerResult,
+    NotifyCommand, PlanMemoryWrite, SearchProvider, SearchSource, Share, SyncTime, Token, Upstream, Worker,
+    WorkerPrompt, WorkerResult,
 };
 pub use guidance::{CORE_MEMORY, MAX_INSTRUCTIONS, ShownTools, instructions};
 pub use limits::{CallLimits, LimitViolation, SameWords};

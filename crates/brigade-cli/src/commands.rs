@@ -132,47 +132,71 @@ pub(crate) fn run(
         Ok(ControlFlow::Break(())) => return Exit::Done,
         Err(error) => return output.fail(&error),
     }
+    if !draws_itself(command) {
+        output.show_progress("working");
+    }
+    let exit = dispatch(globals, command, &session, surroundings, &mut output);
+    output.end_progress();
+    exit
+}
+
+/// Returns whether a command writes to the terminal without its output, or has nothing to wait for.
+fn draws_itself(command: &Command) -> bool {
+    #[cfg(feature = "serve")]
+    if matches!(command, Command::Serve(_)) {
+        return true;
+    }
+    matches!(command, Command::Demo(_) | Command::Completions(_) | Command::Complete(_) | Command::Explain(_))
+}
+
+fn dispatch(
+    globals: &Globals,
+    command: &Command,
+    session: &Session<'_>,
+    surroundings: &Surroundings,
+    output: &mut Output<'_, '_>,
+) -> Exit {
     match command {
-        Command::Setup(arguments) => setup::run(&session, &arguments.0, &mut output),
-        Command::Add(arguments) => add::run(&session, &arguments.0, &mut output),
+        Command::Setup(arguments) => setup::run(session, &arguments.0, output),
+        Command::Add(arguments) => add::run(session, &arguments.0, output),
         Command::Enable(Lazy(arguments)) => {
-            tools::enable::run(&session, &arguments.request(), arguments.yes(), &mut output)
+            tools::enable::run(session, &arguments.request(), arguments.yes(), output)
         }
         Command::Disable(Lazy(arguments)) => {
-            tools::enable::run(&session, &arguments.request(), arguments.yes(), &mut output)
+            tools::enable::run(session, &arguments.request(), arguments.yes(), output)
         }
-        Command::Discover(arguments) => output.finish(tools::discover::run(&session, &arguments.0)),
-        Command::Pending(arguments) => output.finish(daily::pending::run(&session, &arguments.0)),
-        Command::Approve(arguments) => daily::decide::approve(&session, &arguments.0, &mut output),
-        Command::Reject(arguments) => daily::decide::reject(&session, &arguments.0, &mut output),
-        Command::Hold(arguments) => daily::decide::hold(&session, &arguments.0, &mut output),
-        Command::Review(arguments) => daily::review::run(&session, &arguments.0, &mut output),
-        Command::Log(arguments) => daily::log::run(&session, &arguments.0, &mut output),
-        Command::Show(arguments) => daily::show::run(&session, &arguments.0, &mut output),
-        Command::Why(arguments) => output.finish(daily::why::run(&session, &arguments.0)),
+        Command::Discover(arguments) => output.finish(tools::discover::run(session, &arguments.0)),
+        Command::Pending(arguments) => output.finish(daily::pending::run(session, &arguments.0)),
+        Command::Approve(arguments) => daily::decide::approve(session, &arguments.0, output),
+        Command::Reject(arguments) => daily::decide::reject(session, &arguments.0, output),
+        Command::Hold(arguments) => daily::decide::hold(session, &arguments.0, output),
+        Command::Review(arguments) => daily::review::run(session, &arguments.0, output),
+        Command::Log(arguments) => daily::log::run(session, &arguments.0, output),
+        Command::Show(arguments) => daily::show::run(session, &arguments.0, output),
+        Command::Why(arguments) => output.finish(daily::why::run(session, &arguments.0)),
         Command::Explain(arguments) => {
-            let explained = daily::explain::run(&arguments.0, &output);
+            let explained = daily::explain::run(&arguments.0, output);
             output.finish(explained)
         }
-        Command::Tools(command) => tools::run(&command.0, &session, &mut output),
-        Command::Work(command) => work::run(&command.0, &session, &mut output),
-        Command::Kitchen(command) => kitchen::run(&command.0, &session, &mut output),
-        Command::Plan(arguments) => kitchen::plan::run(&session, &arguments.0, &mut output),
-        Command::Map(arguments) => output.finish(kitchen::map::run(&session, &arguments.0)),
-        Command::Service(arguments) => kitchen::service::run(&session, &arguments.0, &mut output),
-        Command::Ticket(arguments) => kitchen::ticket::run(&session, &arguments.0, &mut output),
-        Command::Resume(arguments) => kitchen::resume::run(&session, &arguments.0, &mut output),
-        Command::Status(arguments) => kitchen::status::run(&session, &arguments.0, &mut output),
-        Command::Validate(arguments) => output.finish(kitchen::validate::run(&session, &arguments.0)),
-        Command::Summary(arguments) => output.finish(kitchen::summary::run(&session, &arguments.0)),
-        Command::Cost(arguments) => output.finish(kitchen::cost::run(&session, &arguments.0)),
-        Command::State(command) => tools::state::run(&command.0, &session, &mut output),
+        Command::Tools(command) => tools::run(&command.0, session, output),
+        Command::Work(command) => work::run(&command.0, session, output),
+        Command::Kitchen(command) => kitchen::run(&command.0, session, output),
+        Command::Plan(arguments) => kitchen::plan::run(session, &arguments.0, output),
+        Command::Map(arguments) => output.finish(kitchen::map::run(session, &arguments.0)),
+        Command::Service(arguments) => kitchen::service::run(session, &arguments.0, output),
+        Command::Ticket(arguments) => kitchen::ticket::run(session, &arguments.0, output),
+        Command::Resume(arguments) => kitchen::resume::run(session, &arguments.0, output),
+        Command::Status(arguments) => kitchen::status::run(session, &arguments.0, output),
+        Command::Validate(arguments) => output.finish(kitchen::validate::run(session, &arguments.0)),
+        Command::Summary(arguments) => output.finish(kitchen::summary::run(session, &arguments.0)),
+        Command::Cost(arguments) => output.finish(kitchen::cost::run(session, &arguments.0)),
+        Command::State(command) => tools::state::run(&command.0, session, output),
         #[cfg(feature = "team")]
-        Command::Team(command) => team::run(&command.0, &session, &mut output),
+        Command::Team(command) => team::run(&command.0, session, output),
         #[cfg(feature = "serve")]
-        Command::Serve(arguments) => serve::run(arguments, &session, &mut output),
-        Command::Demo(arguments) => demo::run(arguments, &session, &mut output),
-        Command::Completions(arguments) => completions::run(arguments, &mut output),
-        Command::Complete(words) => complete::run(words, globals, surroundings, &mut output),
+        Command::Serve(arguments) => serve::run(arguments, session, output),
+        Command::Demo(arguments) => demo::run(arguments, session, output),
+        Command::Completions(arguments) => completions::run(arguments, output),
+        Command::Complete(words) => complete::run(words, globals, surroundings, output),
     }
 }

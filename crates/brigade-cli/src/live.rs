@@ -8,9 +8,10 @@ use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brigade::kitchen::{Answer, AnsweredBy, Decision, DecisionKind, Life, Line, PrdName};
-use brigade::kitchen::{Follower, PrintedLines, ServiceView};
+use brigade::kitchen::{Follower, PrintedLines, Record, ServiceView};
 use brigade::{CancelToken, TypedLine, read_typed_line};
 
+use crate::render::attention::Attention;
 use crate::render::happened::{event_line, left_out, printed_line, progress, running};
 use crate::render::text::{Colour, Text, Tone};
 use crate::surroundings::Terminal;
@@ -46,6 +47,8 @@ pub(crate) struct Live<'s> {
     asking: Mutex<()>,
     shown: LiveDetail,
     asks: PromptMode,
+    /// How the terminal calls the person when something waits.
+    rings: Option<Attention>,
 }
 
 struct Stage<'s> {
@@ -129,7 +132,14 @@ impl<'s> Live<'s> {
     ) -> Live<'s> {
         let region = terminal.map(Region::new);
         let stage = Stage { out, colour, region, scene: None, is_asking: false, held: VecDeque::new() };
-        Live { stage: Mutex::new(stage), asking: Mutex::new(()), shown, asks }
+        Live { stage: Mutex::new(stage), asking: Mutex::new(()), shown, asks, rings: None }
+    }
+
+    /// Sets how the terminal calls the person.
+    #[must_use]
+    pub(crate) fn ringing(mut self, rings: Option<Attention>) -> Live<'s> {
+        self.rings = rings;
+        self
     }
 
     fn stage(&self) -> MutexGuard<'_, Stage<'s>> {
@@ -280,6 +290,18 @@ fn match_choice(choices: &[&str], typed: &str) -> Option<String> {
     }
 }
 
+/// Returns what a person is notified of: a decision that is asked, and the end of the service.
+fn call_for(prd: &PrdName, line: &Line) -> Option<String> {
+    match &line.record {
+        Record::DecisionAsked { decision } => {
+            let about = decision.task.as_ref().map(|task| prd.shown(task));
+            Some(format!("{} needs a decision", about.as_deref().unwrap_or(prd.prefix())))
+        }
+        Record::ServiceEnded { .. } => Some(format!("the service of {} ended", prd.prefix())),
+        _ => None,
+    }
+}
+
 fn question(prd: &PrdName, decision: &Decision) -> Vec<Text> {
     let about = match &decision.task {
         Some(task) => prd.shown(task),
@@ -301,6 +323,10 @@ fn question(prd: &PrdName, decision: &Decision) -> Vec<Text> {
 
 impl Follower for Live<'_> {
     fn recorded(&self, prd: &PrdName, line: &Line, life: &Life) {
+        if let Some(text) = self.rings.and_then(|rings| Some(rings.sequences(&call_for(prd, line)?))) {
+            let mut stage = self.stage();
+            let _ = stage.out.write_all(text.as_bytes()).and_then(|()| stage.out.flush());
+        }
         if self.shown == LiveDetail::All
             && let Some(text) = event_line(prd, line, life)
         {

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use brigade::core::json::write_document;
 use brigade::core::{Clock, NextStep, Timestamp};
-use brigade::{Env, Error, Exit, Report, SourceFiles, Workspace};
+use brigade::{Env, Error, Exit, Progress as _, Report, SourceFiles, Workspace};
 use serde::Serialize;
 
 use crate::arguments::{ColorWhen, Globals};
 use crate::live::{Live, LiveDetail, PromptMode};
+use crate::render::attention::Attention;
 use crate::render::failure::{ErrorReport, diagnosis, show_error};
 use crate::render::page::{Page, Sheet, TextFormat};
 use crate::render::text::{Colour, Text, Tone};
@@ -127,6 +128,21 @@ impl<'a, 's> Output<'a, 's> {
         Output { session: Some(session), ..self }
     }
 
+    /// Shows that the command works, until it writes or asks something.
+    pub(crate) fn show_progress(&self, on_what: &str) {
+        if let Some(progress) = self.session.and_then(Session::progress) {
+            progress.started();
+            progress.printed(on_what.as_bytes());
+        }
+    }
+
+    /// Removes the progress line, because something is written to the terminal.
+    pub(crate) fn end_progress(&self) {
+        if let Some(progress) = self.session.and_then(Session::progress) {
+            progress.ended();
+        }
+    }
+
     /// Sets whether pages show details that are usually folded.
     pub(crate) fn set_full(&mut self, is_full: bool) {
         self.is_full = is_full;
@@ -194,11 +210,13 @@ impl<'a, 's> Output<'a, 's> {
     /// Returns standard output, for a program that draws on the terminal itself.
     #[cfg(feature = "tui")]
     pub(crate) fn screen(&mut self) -> &mut dyn Write {
+        self.end_progress();
         self.streams.output
     }
 
     /// Returns standard input.
     pub(crate) fn input(&mut self) -> &mut dyn io::Read {
+        self.end_progress();
         self.streams.input
     }
 
@@ -271,6 +289,7 @@ impl<'a, 's> Output<'a, 's> {
 
     /// Writes text unchanged: help, the version, completions.
     pub(crate) fn text(&mut self, text: &str) -> Exit {
+        self.end_progress();
         if self.pager.as_ref().is_some_and(|pager| pager.takes(text, self.session)) {
             return Exit::Done;
         }
@@ -341,6 +360,7 @@ impl<'a, 's> Output<'a, 's> {
         &mut self,
         exchange: impl FnOnce(&mut dyn BufRead, &mut dyn Write) -> io::Result<()>,
     ) -> Exit {
+        self.end_progress();
         if let Some(exit) = self.broken {
             return exit;
         }
@@ -404,6 +424,7 @@ impl<'a, 's> Output<'a, 's> {
 
     /// Asks the person at the terminal, who types after the question. `None` at the end of the input.
     pub(crate) fn ask_inline(&mut self, question: &Text) -> Option<String> {
+        self.end_progress();
         let mut sheet = Sheet::default();
         sheet.line(question.clone());
         let text = self.written(&sheet, self.notes);
@@ -471,15 +492,18 @@ impl<'a, 's> Output<'a, 's> {
 
     /// Shows a running service on standard error. Asks the person at the terminal, if there is one.
     pub(crate) fn live(&mut self, surroundings: &Surroundings) -> Live<'_> {
+        self.end_progress();
         let is_there = self.may_ask(surroundings);
         let terminal = surroundings.error.filter(|_| !surroundings.dumb && !self.shape.quiet);
         let shown = if self.shape.quiet { LiveDetail::Questions } else { LiveDetail::All };
         let asks = if is_there { PromptMode::APerson } else { PromptMode::Nobody };
-        Live::new(&mut *self.streams.error, self.notes.colour, terminal, shown, asks)
+        let live = Live::new(&mut *self.streams.error, self.notes.colour, terminal, shown, asks);
+        live.ringing(Attention::for_terminal(surroundings).filter(|_| !self.shape.quiet))
     }
 
     /// Writes to standard error. A failure cannot be reported anywhere.
     pub(crate) fn aside(&mut self, sheet: &Sheet) {
+        self.end_progress();
         let text = self.written(sheet, self.notes);
         let _ = self.streams.error.write_all(text.as_bytes());
     }

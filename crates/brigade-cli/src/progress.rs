@@ -1,4 +1,4 @@
-//! Shows the elapsed time and the last output line of a run on the terminal.
+//! Shows the elapsed time of a long command on the terminal, and the last output line of a run.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use brigade::redact::Redactor;
 
 use crate::render::text::{Colour, Text, Tone};
 
-/// A run that is shorter than this shows nothing.
+/// What takes less than this shows nothing.
 const QUIET_PERIOD: Duration = Duration::from_millis(300);
 
 /// How often the line is drawn.
@@ -22,7 +22,7 @@ const MAX_KEPT_BYTES: usize = 4 << 10;
 /// The width of a terminal of unknown size, in columns.
 const USUAL_WIDTH: usize = 80;
 
-/// A line on standard error during a run. It is removed when the run ends.
+/// A line on standard error during a command or a run. It is removed at the end, and before anything else is written.
 pub(crate) struct TerminalProgress {
     shared: Arc<SharedProgress>,
     drawing: Mutex<Option<JoinHandle<()>>>,
@@ -103,6 +103,7 @@ impl SharedProgress {
 
 impl Progress for TerminalProgress {
     fn started(&self) {
+        self.ended();
         *self.shared.state() = State::default();
         let (shared, width) = (self.shared.clone(), self.width);
         let drawing = std::thread::Builder::new().spawn(move || shared.draw(width));

@@ -3,6 +3,7 @@
 //! Pages consist of [`Text`](text::Text), which is escaped on creation. So no text from a file, an agent or a tool can
 //! control the terminal.
 
+pub(crate) mod attention;
 pub(crate) mod batch;
 pub(crate) mod blockers;
 pub(crate) mod calls;

@@ -16,15 +16,17 @@ pub(crate) struct Session<'a> {
     pub(crate) surroundings: &'a Surroundings,
     target: Option<PathBuf>,
     lock_timeout: Option<Duration>,
-    is_quiet: bool,
+    /// The progress line, if there is a terminal for it.
+    progress: Option<Arc<TerminalProgress>>,
 }
 
 impl<'a> Session<'a> {
     pub(crate) fn new(globals: &Globals, surroundings: &'a Surroundings) -> Session<'a> {
+        let terminal = surroundings.error.filter(|_| !surroundings.dumb && !globals.quiet && !globals.json);
         Session {
             surroundings,
             target: globals.target.clone(),
-            is_quiet: globals.quiet,
+            progress: terminal.map(|terminal| Arc::new(TerminalProgress::new(terminal.width))),
             lock_timeout: globals.lock_timeout.map(|seconds| seconds.0),
         }
     }
@@ -54,11 +56,15 @@ impl<'a> Session<'a> {
 
     fn context_to_run(&self) -> Result<Env, Error> {
         let context = self.context().cancel(self.cancel()?);
-        let terminal = self.surroundings.error.filter(|_| !self.surroundings.dumb && !self.is_quiet);
-        Ok(match terminal {
-            Some(terminal) => context.progress(Arc::new(TerminalProgress::new(terminal.width))),
+        Ok(match &self.progress {
+            Some(progress) => context.progress(progress.clone()),
             None => context,
         })
+    }
+
+    /// Returns the progress line, if there is a terminal for it.
+    pub(crate) fn progress(&self) -> Option<&TerminalProgress> {
+        self.progress.as_deref()
     }
 
     /// Opens the target, or the current directory itself.

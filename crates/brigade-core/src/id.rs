@@ -1,5 +1,6 @@
 //! Ids that are safe in file names and on command lines, and labels.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -26,7 +27,7 @@ where
     T: FromStr<Err: fmt::Display>,
     D: Deserializer<'de>,
 {
-    let text: std::borrow::Cow<'de, str> = Deserialize::deserialize(deserializer)?;
+    let text: Cow<'de, str> = Deserialize::deserialize(deserializer)?;
     text.parse().map_err(serde::de::Error::custom)
 }
 
@@ -102,6 +103,35 @@ file_safe_id!(
     CheckpointId,
     "checkpoint"
 );
+
+/// What precedes the own digits of a call that repeats another one.
+const REPEAT: &str = "-queued-";
+
+/// The number of digits that are kept of the repeated id, and of the own ones.
+const KEPT_DIGITS: [usize; 2] = [4, 8];
+
+/// Shortens the ids of repeated calls in a text for people: `call-830302d160997d94-queued-ce55e21e812fda38` is
+/// `call-8303~ce55e21e`, which commands accept.
+pub fn short_repeats(text: &str) -> Cow<'_, str> {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_hexdigit).count();
+    let mut short = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(REPEAT) {
+        let (before, after) = (&rest[..at], &rest[at + REPEAT.len()..]);
+        let first = before.bytes().rev().take_while(u8::is_ascii_hexdigit).count();
+        let (name, own) = (&before[..at - first], digits(after));
+        let is_call = name.ends_with("call-") && KEPT_DIGITS[0] <= first && KEPT_DIGITS[1] <= own;
+        if is_call {
+            short.push_str(&before[..at - first + KEPT_DIGITS[0]]);
+            short.push('~');
+            short.push_str(&after[..KEPT_DIGITS[1]]);
+        } else {
+            short.push_str(&rest[..at + REPEAT.len() + own]);
+        }
+        rest = &after[own..];
+    }
+    if short.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(short + rest) }
+}
 
 /// An id or the start of an id, as a user typed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -340,6 +370,18 @@ mod tests {
         assert!("GITHUB_TOKEN".parse::<Label>().is_ok());
         for text in ["", "1A", "A-B", "A=B", "A B"] {
             assert!(text.parse::<Label>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn repeated_calls_are_short_for_people() {
+        let check = |text: &str, expect: &str| assert_eq!(short_repeats(text), expect);
+        check("call call-830302d160997d94 waits", "call call-830302d160997d94 waits");
+        check("(call-830302d160997d94-queued-ce55e21e812fda38)", "(call-8303~ce55e21e)");
+        let two = "call-8303aaaa-queued-ce55e21e81, call-8303aaaa-queued-0123456789";
+        check(two, "call-8303~ce55e21e, call-8303~01234567");
+        for other in ["-queued-", "a-queued-b", "é-queued-0123456789", "call-12-queued-0123456789"] {
+            check(other, other);
         }
     }
 }

@@ -54,7 +54,9 @@ pub use explained::{ErrorKind, OperationError};
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};
 pub use glob::Glob;
 pub use host_key::HostKey;
-pub use id::{AgentName, CallId, CheckpointId, IdPrefix, InvalidId, Label, PrefixMatch, RunId};
+pub use id::{
+    AgentName, CallId, CheckpointId, IdPrefix, InvalidId, Label, PrefixMatch, RunId, short_repeats,
+};
 pub use issue::{ConfigIssue, Place, Severity, TRACKED, closest};
 pub use issue_type::{Area, IssueType, Remedy};
 pub use json::{Dialect, Extra, Json, JsonError, JsonErrorKind, Number, Object};

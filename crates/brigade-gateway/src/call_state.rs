@@ -1,6 +1,6 @@
 //! Answers about calls that do not run now, by their status.
 
-use brigade::core::{CallId, IdPrefix};
+use brigade::core::{CallId, IdPrefix, short_repeats};
 use brigade::{Call, CallStatus, CheckpointStatus, ErrorCode};
 
 use crate::answer::{Answer, CallSummary};
@@ -51,10 +51,11 @@ impl Gateway {
                 if before.unconfirmed {
                     why.push_str(" The client's own dialogue may no longer approve it.");
                 }
+                let shown = short_repeats(id.as_str());
                 let text = format!(
-                    "call {id} of `{}` waits for a person's approval{because}.{why} A person decides with `brigade tools \
-                     call approve {id}` or `reject`; then `call.wait` with call_id `{id}`, or the same call again, \
-                     runs it and returns its result. Nothing has run.",
+                    "call {shown} of `{}` waits for a person's approval{because}.{why} A person decides with `brigade \
+                     approve {shown}` or `reject`; then `call.wait` with call_id `{id}`, or the same call again, runs \
+                     it and returns its result. Nothing has run.",
                     call.tool_id
                 );
                 Answer::failed(about.coded(ErrorCode::ApprovalPending), text)

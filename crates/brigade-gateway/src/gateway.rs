@@ -1,6 +1,6 @@
 //! The state that all connections of one server share.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use brigade::core::CallId;
 use brigade::profile::{GatewayConfig, Listing, LiveSession, NameStyle, SessionProfiles};
 use brigade::{
-    AgentConfig, AgentTools, CancelToken, FileVersion, Limit, ProcessIdentity, Reads, Upstreams, Workspace,
+    AgentConfig, AgentTools, Call, CancelToken, FileVersion, Limit, ProcessIdentity, Reads, Upstreams,
+    Workspace,
 };
 use rmcp::model::RequestStateCodec;
 use rmcp::service::{SubscriptionContext, SubscriptionSendError};
@@ -71,6 +72,8 @@ pub(crate) struct Gateway {
     /// Notified when profiles and agents were read again.
     pub(crate) reloaded: Notify,
     events: Mutex<VecDeque<ServeEvent>>,
+    /// The calls that a person was notified of.
+    notified: Mutex<HashSet<CallId>>,
     speaks: Notify,
 }
 
@@ -182,6 +185,7 @@ impl Gateway {
             changed: Notify::new(),
             reloaded: Notify::new(),
             events: Mutex::default(),
+            notified: Mutex::default(),
             speaks: Notify::new(),
         }
     }
@@ -418,6 +422,22 @@ impl Gateway {
     pub(crate) fn happened(&self, event: ServeEvent) {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push_back(event);
         self.speaks.notify_one();
+    }
+
+    /// Tells the program of `[notify]` that a call waits, once for each call. Does not wait for it.
+    pub(crate) fn notify(self: &Arc<Self>, call: &Call) {
+        let is_new = |known: &Mutex<HashSet<CallId>>| {
+            known.lock().unwrap_or_else(PoisonError::into_inner).insert(call.id.clone())
+        };
+        if !is_new(&self.notified) {
+            return;
+        }
+        let (gateway, call) = (self.clone(), call.clone());
+        drop(tokio::task::spawn_blocking(move || {
+            if let Err(error) = gateway.workspace.agents().notify_waiting(&call) {
+                gateway.say(&error.to_string());
+            }
+        }));
     }
 
     /// Waits for the next event for the person.

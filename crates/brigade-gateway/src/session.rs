@@ -168,6 +168,7 @@ impl Session {
                     }
                     Reply::None => {
                         self.gateway.happened(ServeEvent::Waits(call.clone()));
+                        self.gateway.notify(&call);
                         done(self.gateway.as_it_stands(asker, &call, &before))
                     }
                 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use brigade::core::Json;
+use brigade::core::{Json, short_repeats};
 use brigade::profile::{ProfileName, Slot};
 use brigade::store::memory::StoredCore;
 use brigade::{AgentTools, ErrorCode};
@@ -201,9 +201,10 @@ pub(crate) fn requested_answer(call: &brigade::Call) -> Answer {
         call_id: Some(call.id.to_string()),
     });
     let text = format!(
-        "another mode needs a person's approval: `brigade approve {id}`. Then `call.wait` with call_id \
-         `{id}` changes the mode of this session. Nothing has changed",
-        id = call.id
+        "another mode needs a person's approval: `brigade approve {}`. Then `call.wait` with call_id `{}` changes \
+         the mode of this session. Nothing has changed",
+        short_repeats(call.id.as_str()),
+        call.id
     );
     let about = CallSummary::of_call(call).coded(ErrorCode::ApprovalPending);
     Answer { about, structured: Some(structured), ..Answer::default() }.text(text)

@@ -181,10 +181,14 @@ impl Launch {
     }
 }
 
-/// Returns whether the words shown in an entry match a command line. Shown words may be masked.
+/// Returns whether the words shown in an entry match a command line. Shown words may be masked, and the command line may
+/// have the path of a program that the entry only names.
 pub fn shows_words(shown: &[String], words: &[String]) -> bool {
     let is_word = |(shown, word): (&String, &String)| shown == word || shown.contains(MARK);
-    !shown.is_empty() && shown.len() == words.len() && shown.iter().zip(words).all(is_word)
+    let ([name, shown @ ..], [program, words @ ..]) = (shown, words) else { return false };
+    let is_program =
+        is_word((name, program)) || program.rsplit_once('/').is_some_and(|(_, last)| last == name);
+    is_program && shown.len() == words.len() && shown.iter().zip(words).all(is_word)
 }
 
 impl fmt::Debug for Launch {

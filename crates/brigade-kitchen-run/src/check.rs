@@ -29,8 +29,8 @@ pub struct Check<'a> {
     pub approved: Option<Fingerprint>,
     /// The kind of run.
     pub kind: RunKind,
-    /// The PRD.
-    pub prd: &'a PrdName,
+    /// The PRD, if the command is of one.
+    pub prd: Option<&'a PrdName>,
     /// The task.
     pub task: Option<&'a TaskId>,
     /// The command.
@@ -89,13 +89,11 @@ pub fn check(check: &Check<'_>) -> Result<CheckOutcome, StartError> {
         RunKind::Notification => StartPurpose::Notification,
         _ => StartPurpose::Verification,
     };
-    let mut variables = vec![
-        ("BRIGADE_RUN_ID".into(), run.as_str().into()),
-        ("BRIGADE_PRD".into(), check.prd.as_str().into()),
-    ];
+    let mut variables = vec![("BRIGADE_RUN_ID".into(), run.as_str().into())];
+    variables.extend(check.prd.map(|prd| ("BRIGADE_PRD".into(), prd.as_str().into())));
     variables.extend(check.task.map(|task| ("BRIGADE_TASK".into(), task.as_str().into())));
     let input = if check.input.is_empty() { Input::Null } else { Input::Bytes(check.input.clone()) };
-    let objects = task_objects(check.host, Some(check.prd), check.task);
+    let objects = task_objects(check.host, check.prd, check.task);
     let ran = match run_order(StartOrder {
         host: check.host,
         policy: check.policy,
@@ -103,7 +101,7 @@ pub fn check(check: &Check<'_>) -> Result<CheckOutcome, StartError> {
         run: &run,
         kind: check.kind,
         purpose,
-        prd: Some(check.prd),
+        prd: check.prd,
         task: check.task,
         tier: None,
         attempt: None,

@@ -229,7 +229,14 @@ impl ClientFiles<'_> {
         })
     }
 
+    /// Stores the list. An empty one needs no file.
     fn store(&self, connected: &ConnectedEntries) -> Result<(), FsError> {
+        if connected.entries.is_empty() {
+            return match self.fs.remove(&RelPath::from_static(CONNECTED)) {
+                Err(error) if !error.is_not_found() => Err(error),
+                _ => Ok(()),
+            };
+        }
         self.fs.write_atomic(&RelPath::from_static(CONNECTED), &connected.to_text(), FileMode::Private)
     }
 

@@ -20,6 +20,9 @@ use crate::{find_runtime, machine_of};
 /// The name of the worker that judges calls.
 const JUDGE: &str = "judge";
 
+/// The name of the program that is told what waits.
+const NOTIFY: &str = "notify";
+
 /// The agent that plans are made for. Each agent would run the same.
 const ANY_AGENT: &str = "reviewer";
 
@@ -31,7 +34,7 @@ struct Thing {
 }
 
 impl Calls {
-    /// Shows tools and programs, each by its id, `runtime:ID`, `worker:ID` or `judge`. Runs nothing.
+    /// Shows tools and programs, each by its id, `runtime:ID`, `worker:ID`, `judge` or `notify`. Runs nothing.
     ///
     /// # Errors
     /// Fails if one of them does not exist, and on file errors.
@@ -119,9 +122,13 @@ fn report(context: &WorkspaceContext, things: Vec<TrustRow>) -> TrustReport {
 fn things(context: &WorkspaceContext, config: &Arc<Config>, names: &[String]) -> Result<Vec<Thing>, Error> {
     let mut things = Vec::new();
     for name in names.iter().map(|name| name.trim()) {
-        let target = match judge(context, config).filter(|_| name == JUDGE) {
-            Some(judge) => TrustTarget::new(TrustKind::Worker, judge),
-            None => name.parse().expect("every text names something"),
+        let gateway = config.gateway(&context.host());
+        let judge = gateway.and_then(|gateway| Some(gateway.judge.as_ref()?.worker.as_str()));
+        let notify = gateway.and_then(|gateway| gateway.notify.as_ref());
+        let target = match (name, judge, notify) {
+            (JUDGE, Some(judge), _) => TrustTarget::new(TrustKind::Worker, judge),
+            (NOTIFY, _, Some(_)) => TrustTarget::notify(),
+            _ => name.parse().expect("every text names something"),
         };
         match target.kind {
             TrustKind::Tool => {
@@ -131,6 +138,7 @@ fn things(context: &WorkspaceContext, config: &Arc<Config>, names: &[String]) ->
             }
             TrustKind::Runtime | TrustKind::Health => things.extend(runtime(context, config, &target.id)?),
             TrustKind::Worker => things.push(worker(context, config, target)?),
+            TrustKind::Notify => things.push(notify_program(context, config)?),
             TrustKind::File => {
                 let message = format!("`{}` is not a tool or a program", escape_terminal(name));
                 return Err(Error::new(ErrorKind::NotFound, message).hint(NextStep::AdoptState));
@@ -205,10 +213,14 @@ fn worker(context: &WorkspaceContext, config: &Config, target: TrustTarget) -> R
     Ok(Thing { row: TrustRow { command, ..thing.row }, ..thing })
 }
 
-/// Returns the id of the worker that judges calls.
-fn judge<'c>(context: &WorkspaceContext, config: &'c Config) -> Option<&'c str> {
-    let judge = config.gateway(&context.host())?.judge.as_ref()?;
-    Some(&judge.worker)
+fn notify_program(context: &WorkspaceContext, config: &Config) -> Result<Thing, Error> {
+    let host = context.host();
+    let Some(notify) = config.gateway(&host).and_then(|gateway| gateway.notify.as_ref()) else {
+        return Err(Error::new(ErrorKind::NotFound, "gateway.toml has no `[notify]`"));
+    };
+    let command = Some(masks(&context.environment, &config.policy).shown(&notify.command.to_string()));
+    let thing = thing(context, config, TrustTarget::notify(), host.notify_parts(notify));
+    Ok(Thing { row: TrustRow { command, ..thing.row }, ..thing })
 }
 
 fn thing(context: &WorkspaceContext, config: &Config, target: TrustTarget, parts: Vec<SeenPart>) -> Thing {

@@ -77,7 +77,12 @@ impl View<'_> {
         }
         let (start, end) = short::parts(prefix.as_str());
         let mut ids = self.candidates(Records::Calls, &IdPrefix::new(start), MAX_EXAMINED_CALLS)?;
-        ids.retain(|id| end.is_none_or(|end| short::repeat_of(id).is_some_and(|own| own.starts_with(end))));
+        ids.retain(|id| match (end, short::repeat_of(id)) {
+            (None, _) => true,
+            // The mark alone excludes the calls that repeat the first one.
+            (Some(""), own) => own.is_none(),
+            (Some(end), own) => own.is_some_and(|own| own.starts_with(end)),
+        });
         if 1 < ids.len() {
             let mut fitting = Vec::new();
             for id in ids.iter().filter_map(|id| id.parse::<CallId>().ok()) {

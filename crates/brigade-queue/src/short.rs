@@ -1,7 +1,7 @@
 //! Short ids for people: the shortest unique prefix of at least four digits.
 //!
 //! A call that repeats an earlier one has the id of that call, and `-queued-` with more digits. Its short id is a
-//! prefix of the first id, `~`, and a prefix of these digits: `call-8303~ce55`.
+//! prefix of the first id, `~`, and a prefix of these digits: `call-8303~ce55`. The first one is `call-8303~`.
 
 use brigade_core::IdPrefix;
 
@@ -49,7 +49,7 @@ fn shortened(id: &str, others: &[String]) -> String {
     let relatives: Vec<&String> = others.iter().filter(is_same).filter(|other| *other != id).collect();
     match repeat_of(id) {
         // Its prefixes are prefixes of the repeated calls, too.
-        None if !relatives.is_empty() => start.to_owned(),
+        None if !relatives.is_empty() => format!("{short}{REPEAT}"),
         None => short.to_owned(),
         Some(own) => {
             let relatives = relatives.iter().filter_map(|other| repeat_of(other));
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn repeated_calls_have_no_long_suffix() {
         let all = ["call-8303aaaa", "call-8303aaaa-queued-ce551111", "call-8303aaaa-queued-ce5f2222"];
-        check(all[0], &all, "call-8303aaaa");
+        check(all[0], &all, "call-8303~");
         check(all[1], &all, "call-8303~ce55");
         check(all[2], &all, "call-8303~ce5f");
     }

@@ -6,6 +6,7 @@
 //! * attempts of workers (the same as in the kitchen), with receipts in the tools' ledger;
 //! * the validation of outputs;
 //! * the [`Judge`], which decides about calls and outputs;
+//! * the [notification](notify) that something waits;
 //! * the pipes through which a worker reaches a gateway session;
 //! * the thread that drives the execution of a workflow.
 //!
@@ -62,6 +63,7 @@ mod job;
 mod judge;
 mod judging;
 mod names;
+mod notifying;
 mod receipt;
 mod running;
 
@@ -74,6 +76,7 @@ pub use flow::take_over;
 pub use hands::TaskRunner;
 pub use judging::{Judge, JudgeQuestion};
 pub use names::NameResolver;
+pub use notifying::notify;
 pub use running::RunningTasks;
 
 fn environment(error: &dyn std::fmt::Display) -> Failure {

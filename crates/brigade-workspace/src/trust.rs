@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use brigade_access::Worker;
+use brigade_access::{NotifyCommand, Worker};
 use brigade_call::{Plan, SeenPart};
 use brigade_catalog::Reads;
 use brigade_core::json::{from_json, pretty_text};
@@ -44,6 +44,12 @@ const MAX_BYTES: u64 = 16 << 20;
 /// How long a writer waits for the lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The name of the program of `[notify]` in what a person reviews.
+const NOTIFY: &str = "[notify]";
+
+/// The id of the only program of `[notify]`.
+const NOTIFY_ID: &str = "command";
+
 /// Directories below `.brigade/tools` that hold files which people reviewed, and that no agent can write.
 const REVIEWED_FOLDERS: [&str; 2] = ["schemas", "packs"];
 
@@ -58,6 +64,8 @@ words! {
         Health = "health",
         /// A worker of tasks, which may also be the judge.
         Worker = "worker",
+        /// The program of `[notify]`.
+        Notify = "notify",
         /// A configuration file that git tracks.
         File = "file",
     }
@@ -76,6 +84,11 @@ impl TrustTarget {
     /// Names a thing by its kind and id.
     pub fn new(kind: TrustKind, id: impl Into<String>) -> TrustTarget {
         TrustTarget { kind, id: id.into() }
+    }
+
+    /// Names the program of `[notify]`.
+    pub fn notify() -> TrustTarget {
+        TrustTarget::new(TrustKind::Notify, NOTIFY_ID)
     }
 
     /// Names the tool of a plan. Each server has its own reader of resources.
@@ -360,6 +373,16 @@ impl Host<'_> {
     /// Returns what a person reviews of a worker.
     pub fn worker_parts(&self, worker: &Worker) -> Vec<SeenPart> {
         named_workers(&self.worker_files(worker)).into_values().flatten().collect()
+    }
+
+    /// Returns whether a person reviewed the program of `[notify]`.
+    pub fn reviewed_notify(&self, policy: &PolicyState, notify: &NotifyCommand) -> ReviewState {
+        self.reviewed(policy, &TrustTarget::notify(), self.notify_parts(notify))
+    }
+
+    /// Returns what a person reviews of the program of `[notify]`.
+    pub fn notify_parts(&self, notify: &NotifyCommand) -> Vec<SeenPart> {
+        named_workers(&self.command_files(NOTIFY, &notify.command)).into_values().flatten().collect()
     }
 
     /// Returns whether a person reviewed the parts of a thing that agents can write.

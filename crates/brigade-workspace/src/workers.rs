@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_access::Worker;
 use brigade_call::SeenPart;
-use brigade_cmdline::find_program;
+use brigade_cmdline::{Argv, find_program};
 use brigade_core::Fingerprint;
 use brigade_exec::file_fingerprint;
 use brigade_fs::Location;
@@ -20,18 +20,22 @@ impl Host<'_> {
     /// Returns fingerprints of a worker's command, and of each file of the workspace that it runs or names. Programs
     /// outside of the workspace are not bound, because they update themselves.
     pub fn worker_files(&self, worker: &Worker) -> BTreeMap<String, Fingerprint> {
-        let words = worker.command.words();
+        self.command_files(&worker.id, &worker.command)
+    }
+
+    /// As [`Host::worker_files`], for a command with this name.
+    pub(crate) fn command_files(&self, id: &str, command: &Argv) -> BTreeMap<String, Fingerprint> {
+        let words = command.words();
         let table = words.iter().enumerate().map(|(at, word)| (format!("{at:04}"), word.clone()));
-        let command = Fingerprint::builder("brigade.worker.v1").table("words", table).finish();
-        let mut found = BTreeMap::from([(format!("worker {}", worker.id), command)]);
+        let fingerprint = Fingerprint::builder("brigade.worker.v1").table("words", table).finish();
+        let mut found = BTreeMap::from([(format!("worker {id}"), fingerprint)]);
         let path = self.environment.get("PATH");
-        let program =
-            find_program(worker.command.program(), self.fs.root(), path, |path| is_program(self.fs, path));
+        let program = find_program(command.program(), self.fs.root(), path, |path| is_program(self.fs, path));
         let program = program.map(|path| path.to_string_lossy().into_owned());
         for word in words.iter().chain(&program) {
             let Ok(Location::Inside(path)) = self.fs.resolve(word, None) else { continue };
             if let Ok(bytes) = file_fingerprint(self.fs, path.as_str()) {
-                found.insert(format!("file {path}{OF_WORKER}{}", worker.id), bytes);
+                found.insert(format!("file {path}{OF_WORKER}{id}"), bytes);
             }
         }
         found

@@ -7,6 +7,7 @@ use brigade_access::{
     AgentRow, ControlTool, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Rights, SessionProfiles, Token,
     control_tool,
 };
+use brigade_call::Call;
 use brigade_catalog::Tool;
 use brigade_core::{AgentName, Fingerprint};
 use brigade_ops::{Error, ErrorKind, Setup, agent_config, agent_profiles, find_agent};
@@ -23,6 +24,38 @@ use crate::report::{
     ProfileExplainReport, ProfileListReport, ProfileReport, Report as _,
 };
 use crate::workspace_inner::{POLICY, WorkspaceInner};
+
+/// What the program of `[notify]` is told about a call.
+#[cfg(feature = "builtin")]
+#[derive(serde::Serialize)]
+struct WaitingNotification<'c> {
+    ts: brigade_core::Timestamp,
+    event: &'static str,
+    target: String,
+    agent: &'c str,
+    call_id: &'c brigade_core::CallId,
+    tool_id: &'c str,
+    arguments: &'c brigade_core::Json,
+    effects: &'c [String],
+    next: String,
+}
+
+#[cfg(feature = "builtin")]
+impl<'c> WaitingNotification<'c> {
+    fn new(room: &WorkspaceInner, call: &'c Call) -> WaitingNotification<'c> {
+        WaitingNotification {
+            ts: room.now(),
+            event: "call_waiting",
+            target: room.target(),
+            agent: call.caller.agent().unwrap_or_default(),
+            call_id: &call.id,
+            tool_id: &call.tool_id,
+            arguments: &call.args,
+            effects: &call.contract.effects,
+            next: room.spelled(brigade_core::NextStep::Approve(call.id.clone())).to_string(),
+        }
+    }
+}
 
 /// The agents of the gateway, and what each is shown.
 #[derive(Clone)]
@@ -50,6 +83,29 @@ impl Agents {
     pub fn tools(&self, agent: &str, overlays: &[String], names: NameStyle) -> Result<AgentTools, Error> {
         let session = SessionProfiles::default();
         self.tools_with(Arc::new(agent_config(&self.room)?), agent, &session, overlays, names)
+    }
+
+    /// Tells the program of `[notify]` in gateway.toml that a call waits for a person, and waits for its end. Without
+    /// one, does nothing.
+    ///
+    /// # Errors
+    /// Returns why it was not started or failed.
+    #[cfg(feature = "builtin")]
+    pub fn notify_waiting(&self, call: &Call) -> Result<(), Error> {
+        let event = WaitingNotification::new(&self.room, call);
+        let event = brigade_core::json::to_json(&event).expect("a notification is JSON");
+        brigade_tasks::notify(&self.room.context, &event, self.room.env.cancel.clone()).map_err(|why| {
+            Error::new(ErrorKind::Refused, format!("the command of `[notify]` did not succeed: {why}"))
+        })
+    }
+
+    /// A build without tasks starts no program.
+    ///
+    /// # Errors
+    /// Never fails.
+    #[cfg(not(feature = "builtin"))]
+    pub fn notify_waiting(&self, _: &Call) -> Result<(), Error> {
+        Ok(())
     }
 
     /// Reads profiles.toml and gateway.toml.

@@ -302,7 +302,11 @@ fn an_ambiguous_prefix_lists_its_candidates() {
     assert_eq!(site.json(["call", "approve", prefix]).expect(0)["call"]["id"], second);
     let run = site.tools(["call", "show", "call-"]);
     run.assert_code(1);
-    assert!(run.stderr_text().contains(&first) && run.stderr_text().contains(&second), "{run}");
+    // People see the short form of the id of a repeated call.
+    let own = second.strip_prefix(&format!("{first}-queued-")).expect("it repeats the first call");
+    let short = format!("{}~{}", &first[.."call-1234".len()], &own[..8]);
+    assert!(run.stderr_text().contains(&first) && run.stderr_text().contains(&short), "{run}");
+    assert_eq!(site.json(["call", "show", &short]).expect(0)["call"]["id"], second);
     site.json(["call", "show", ""]).expect(1);
     site.json(["call", "show", "../../x"]).expect(1);
 }

@@ -119,6 +119,7 @@ mod serve_http;
 mod serve_judge;
 mod serve_lenient;
 mod serve_memory_guard;
+mod serve_notify;
 mod serve_reads;
 mod serve_rights;
 mod serve_shared;

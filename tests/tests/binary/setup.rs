@@ -211,11 +211,11 @@ fn an_undo_takes_back_what_is_as_it_was_written() {
     site.document(words).expect(0);
     let undone = site.document(["setup", "--undo", "--yes"]).expect(0);
     assert_eq!((&undone["undo"], &undone["written"]), (&json!(true), &json!(true)), "{undone:#}");
-    let is_home = |change: &Value| change["path"].as_str().unwrap().ends_with("/runtime/notes/home");
-    let home = undone["changes"].as_array().unwrap().iter().find(|change| is_home(change)).unwrap();
-    assert_eq!(home["action"], "keep", "what the server stored is not deleted: {undone:#}");
     let left: Vec<String> = files(&site).into_iter().filter(|path| !before.contains(path)).collect();
-    assert!(left.iter().all(|path| path.starts_with(".brigade/tools/")), "{left:?}");
+    // Locks, and what a person reviewed.
+    let stays = |path: &String| path.ends_with(".lock") || path.ends_with("/trusted.json");
+    assert!(left.iter().all(stays), "{left:?}");
+    assert!(!site.workspace.exists(".brigade/tools/runtime/notes"), "an empty home is removed");
     for gone in
         [".mcp.json", ".brigade/tools.toml", ".brigade/tools/policy.toml", ".brigade/tools/gateway.toml"]
     {
@@ -225,11 +225,61 @@ fn an_undo_takes_back_what_is_as_it_was_written() {
 
     site.document(words).expect(0);
     site.add_to_policy("# mine\n");
+    site.workspace.write(".brigade/tools/runtime/notes/home/kept", "x");
     let undone = site.document(["setup", "--undo", "--yes"]).expect(0);
-    let kept =
-        undone["changes"].as_array().unwrap().iter().find(|change| change["action"] == "keep").unwrap();
-    assert!(kept["path"].as_str().unwrap().ends_with("/policy.toml"), "{undone:#}");
+    let kept = undone["changes"].as_array().unwrap().iter().filter(|change| change["action"] == "keep");
+    let mut kept = kept.map(|change| change["path"].as_str().unwrap());
+    assert!(kept.next().unwrap().ends_with("/policy.toml"), "{undone:#}");
+    assert!(
+        kept.next().unwrap().ends_with("/runtime/notes/home"),
+        "what the server stored stays: {undone:#}"
+    );
     assert!(site.workspace.exists(".brigade/tools/policy.toml"));
+}
+
+/// Issue 45: programs of agents and shells of people have different values of PATH.
+#[test]
+fn a_call_may_be_approved_with_another_path() {
+    let site = site();
+    site.document(["setup", "--agents", "claude", "--servers", "notes", "--yes"]).expect(0);
+    let command = site.json(["runtime", "show", "notes"]).expect(0)["runtime"]["command"].clone();
+    assert!(command.as_str().is_some_and(|command| command.starts_with('/')), "{command}");
+    let doctor = site.json(["doctor"]).run.stdout_text();
+    assert!(!doctor.contains("definition_changed") && doctor.contains("client_bypasses_gateway"), "{doctor}");
+    let mut client = Client::connect(&site, "claude");
+    let asked = client.call("notes-write", json!({"text": "x"}));
+    let said = text(&asked);
+    assert!(said.contains("`brigade approve call-") && !said.contains("tools call"), "{said}");
+    let folder = site.beside("bin");
+    fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink("/bin/false", folder.join("python3")).unwrap();
+    let path = std::env::join_paths([folder, "/usr/bin".into(), "/bin".into()]).unwrap();
+    let brigade = site.brigade.clone().env("PATH", path.to_str().unwrap());
+    brigade.run(["pending"]).assert_code(0);
+    brigade.run(["approve", "1"]).assert_code(0);
+    assert_eq!(text(&client.call("notes-write", json!({"text": "x"}))), "notes write");
+}
+
+/// Issue 45: what repeats a call has a short id, too.
+#[test]
+fn people_see_no_long_ids_of_repeated_calls() {
+    let site = site();
+    site.document(["setup", "--agents", "claude,codex", "--servers", "notes", "--yes"]).expect(0);
+    for agent in ["claude", "codex"] {
+        let said = text(&Client::connect(&site, agent).call("notes-write", json!({"text": "x"})));
+        assert!(said.contains("`brigade approve call-"), "{said}");
+    }
+    let rows = site.document(["pending"]).expect(0)["rows"].clone();
+    let short = |at: usize| rows[at]["short_id"].as_str().unwrap().to_owned();
+    assert!(short(0).len() == 10 && short(1).starts_with(&short(0)), "{rows:#}");
+    let shown = site.document(["show", &short(0)]).expect(0);
+    assert_eq!(shown["call"]["id"], rows[0]["ids"][0], "{shown:#}");
+    for words in
+        [&["pending"][..], &["show", &short(1)], &["why", &short(1)], &["approve", "--all"], &["log"]]
+    {
+        let run = site.brigade.run(words);
+        assert!(!run.to_string().contains("-queued-"), "{run}");
+    }
 }
 
 #[test]

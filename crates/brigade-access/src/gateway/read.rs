@@ -9,8 +9,8 @@ use brigade_policy::{LocatedValue, RiskLevel};
 
 use super::{
     Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, IssueTracker, JudgeSettings, Listing,
-    PlanMemoryWrite, SearchProvider, SearchSource, Share, SyncTime, Upstream, VolumeLimits, Worker,
-    WorkerPrompt, WorkerResult,
+    NotifyCommand, PlanMemoryWrite, SearchProvider, SearchSource, Share, SyncTime, Upstream, VolumeLimits,
+    Worker, WorkerPrompt, WorkerResult,
 };
 use crate::builtin::relative;
 use crate::profiles::Profiles;
@@ -32,6 +32,7 @@ const TOP_LEVEL_KEYS: &[&str] = &[
     "worker",
     "judge",
     "issues",
+    "notify",
 ];
 const VOLUMES: &[&str] = &["max_count", "max_bytes", "max_file_bytes"];
 const HTTP: &[&str] = &["allowed_origins", "public"];
@@ -49,9 +50,13 @@ const LIMITS: &[&str] = &[
 const WEB: &[&str] = &["search"];
 const SEARCH: &[&str] = &["command", "folder"];
 const ISSUES: &[&str] = &["command", "env"];
+const NOTIFY: &[&str] = &["command", "effects", "timeout"];
 const JUDGE: &[&str] = &["worker", "threshold"];
 const WORKER: &[&str] = &["id", "command", "adapter", "prompt", "result"];
 const UPSTREAM: &[&str] = &["id", "keep", "share", "resources", "prompts", "effects", "sampling"];
+
+/// The longest time limit of a notification, in seconds.
+const MAX_NOTIFY_SECONDS: u64 = 300;
 
 /// The largest page.
 const MAX_PAGE_SIZE: u64 = 1000;
@@ -82,6 +87,7 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
             "volumes" => config.volumes = volumes(&mut reader, value),
             "web" => config.search = web(&mut reader, value),
             "issues" => config.issues = issues(&mut reader, value),
+            "notify" => config.notify = notify(&mut reader, value),
             "worker" => config.workers = workers(&mut reader, value),
             "judge" => judged = judge(&mut reader, value),
             "upstream" => config.upstreams = upstreams(&mut reader, value),
@@ -219,6 +225,32 @@ fn issues(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<IssueTracker> {
     }
     reader.needed(table, &place, "issues.", &["command"]);
     Some(IssueTracker { place, command: command?, env })
+}
+
+fn notify(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<NotifyCommand> {
+    let place = reader.place(&value.span());
+    let table = reader.table("notify", value)?;
+    let (mut command, mut effects, mut timeout) = (None, None, NotifyCommand::DEFAULT_TIMEOUT);
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "command" => command = words(reader, "notify.command", value),
+            "effects" => {
+                let found = reader.strings("notify.effects", value);
+                effects = Some(found.into_iter().map(|effect| effect.value).collect());
+            }
+            "timeout" => {
+                let seconds = reader.count("notify.timeout", value);
+                if let Some(long) = seconds.as_ref().filter(|seconds| MAX_NOTIFY_SECONDS < seconds.value) {
+                    let message = "expected a number from 1 to 300";
+                    reader.error_at(long.place.clone(), "notify.timeout", message, None);
+                }
+                set(&mut timeout, seconds);
+            }
+            _ => reader.unknown_member(key, "notify.", NOTIFY, TOP_LEVEL_KEYS),
+        }
+    }
+    reader.needed(table, &place, "notify.", &["command"]);
+    Some(NotifyCommand { place, command: command?, effects, timeout })
 }
 
 /// Returns whether a text is a scheme, a host and an optional port, as browsers write origins.
@@ -420,6 +452,22 @@ fn judge(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<(Place, JudgeSett
     reader.needed(table, &place, "judge.", &["worker"]);
     let worker = worker?;
     Some((worker.place, JudgeSettings { place, worker: worker.value, threshold }))
+}
+
+/// Reads a command: an array of words, or a text that is split into words without a shell.
+fn words(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Argv> {
+    if value.get_ref().as_array().is_none() {
+        return argv(reader, field, value);
+    }
+    let place = reader.place(&value.span());
+    let words = reader.some_strings(field, value).into_iter().map(|word| word.value).collect();
+    match Argv::new(words) {
+        Ok(command) => Some(command),
+        Err(error) => {
+            reader.error_at(place, field, &error.to_string(), None);
+            None
+        }
+    }
 }
 
 /// Splits a command line into words, without a shell.

@@ -20,6 +20,29 @@ fn a_file_without_agents_has_none() {
 }
 
 #[test]
+fn a_notification_is_an_array_or_a_line() {
+    let command = |text: &str| {
+        let notify = parse(text).map(|config| config.notify.unwrap());
+        notify.map(|notify| (notify.command.words().to_vec(), notify.timeout))
+    };
+    let words = vec!["sh".to_owned(), "a b.sh".to_owned()];
+    assert_eq!(command("[notify]\ncommand = [\"sh\", \"a b.sh\"]\n"), Ok((words.clone(), 5)));
+    assert_eq!(command("[notify]\ncommand = \"sh 'a b.sh'\"\ntimeout = 9\n"), Ok((words, 9)));
+    for (text, line, message) in [
+        ("[notify]\n", 1, "is missing"),
+        ("[notify]\ncommand = []\n", 2, "empty list"),
+        ("[notify]\ncommand = [\"x\"]\ntimeout = 301\n", 3, "from 1 to 300"),
+        ("[notify]\ncomand = \"x\"\ncommand = \"x\"\n", 2, "unknown key"),
+    ] {
+        let issues = parse(text).unwrap_err();
+        let found = issues.iter().any(|issue| {
+            issue.place.line == Some(line) && format!("{} {:?}", issue.message, issue.hint).contains(message)
+        });
+        assert!(found, "{text}: {issues:?}");
+    }
+}
+
+#[test]
 fn everything_is_read() {
     let hash = Fingerprint::of_bytes(b"secret").to_hex();
     let text = format!(

@@ -209,6 +209,7 @@ pub(super) fn propose(
         if asking == Asking::Person {
             output.note(&format!("starting {name}"));
         }
+        output.show_progress(&format!("starting {name}"));
     };
     let mut staged = onboarding.begin(choice, &mut tell)?;
     let has_tools = staged.report().servers.iter().any(|server| !server.tools.is_empty());

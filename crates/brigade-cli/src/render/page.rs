@@ -68,6 +68,13 @@ impl Sheet {
         self.add_field(key, value.into(), Fit::Whole);
     }
 
+    /// Adds a field with a row for each line of a text, if there is one.
+    pub(crate) fn lines_if(&mut self, key: &str, text: &str) {
+        for (index, line) in text.lines().map(str::trim_end).filter(|line| !line.is_empty()).enumerate() {
+            self.field(if index == 0 { key } else { "" }, line);
+        }
+    }
+
     /// Adds a field whose value is cut to the width of the terminal.
     pub(crate) fn short_field(&mut self, key: &str, value: impl Into<Text>) {
         self.add_field(key, value.into(), Fit::Cut);

@@ -1,5 +1,6 @@
 //! Text that is safe to print: escaped once, on creation.
 
+use brigade::core::short_repeats;
 use brigade::core::text::escape_terminal;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -37,6 +38,11 @@ impl Tone {
     }
 }
 
+/// Escapes a text, and shortens the ids of repeated calls in it.
+fn shown(text: &str) -> String {
+    short_repeats(&escape_terminal(text)).into_owned()
+}
+
 /// Whether to write escape sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colour {
@@ -57,13 +63,13 @@ pub(crate) struct Text {
 impl Text {
     /// Creates text of one tone.
     pub(crate) fn new(tone: Tone, text: &str) -> Text {
-        Text { spans: vec![(tone, escape_terminal(text).into_owned())] }
+        Text { spans: vec![(tone, shown(text))] }
     }
 
     /// Adds text of another tone.
     #[must_use]
     pub(crate) fn then(mut self, tone: Tone, text: &str) -> Text {
-        self.spans.push((tone, escape_terminal(text).into_owned()));
+        self.spans.push((tone, shown(text)));
         self
     }
 

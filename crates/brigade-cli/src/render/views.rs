@@ -18,7 +18,7 @@ mod projections;
 mod register;
 mod registries;
 mod registry;
-mod runs;
+pub(crate) mod runs;
 mod runtimes;
 mod setup;
 mod state;

@@ -377,7 +377,7 @@ impl<'e> JobContext<'e> {
             policy: &self.menu.policy,
             approved: self.approved,
             kind,
-            prd: &self.menu.name,
+            prd: Some(&self.menu.name),
             task: Some(&task.id),
             command,
             effects,

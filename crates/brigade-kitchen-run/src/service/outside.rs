@@ -186,7 +186,7 @@ impl ServiceLoop<'_> {
                 policy: &menu.policy,
                 approved,
                 kind: RunKind::Notification,
-                prd: &menu.name,
+                prd: Some(&menu.name),
                 task: None,
                 command,
                 effects: settings.verification_effects.as_deref(),

@@ -1,15 +1,19 @@
 //! What a setup wrote, so that it can be taken back.
 
+use std::path::Path;
+
 use brigade_core::json::{from_json, pretty_text};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{FileMode, FsError, RelPath, StagedChange, StagedFs};
 use brigade_harness::{Scope, Transport};
+use brigade_mcp::PINS;
 use brigade_projection::unified;
 use brigade_workspace::{GATEWAY, POLICY, WorkspaceContext, load};
 use serde::{Deserialize, Serialize};
 
 use super::Onboarding;
 use super::stage::remove_empty;
+use crate::DISCOVERED;
 use crate::clients::{Clients, ConnectRequest, ConnectStatus, ConnectStep};
 use crate::error::Error;
 use crate::report::{ConnectReport, SetupAction, SetupChange, SetupProgram, SetupReport, SetupState};
@@ -23,8 +27,8 @@ const SCHEMA: &str = "brigade.setup-record.v1";
 /// The largest file that is read.
 const LIMIT: u64 = 64 << 20;
 
-/// Files that are taken back each by itself. All others are one catalog.
-const APART: [&str; 3] = [POLICY, GATEWAY, ".gitignore"];
+/// Files that are taken back each by itself. All others but pins are one catalog, and pins go only with it.
+const APART: [&str; 4] = [POLICY, GATEWAY, DISCOVERED, ".gitignore"];
 
 /// What was written, and what was there before. The MAC of this host shows that no cloned repository brought it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -131,12 +135,14 @@ pub struct SetupUndo {
     onboarding: Onboarding,
     record: SetupRecord,
     changes: Vec<StagedChange>,
+    /// Home directories in which no server stored anything.
+    homes: Vec<RelPath>,
     report: SetupReport,
 }
 
 impl Onboarding {
     /// Prepares taking back what was written: the entries in the files of programs, and each file that is still as it
-    /// was written. Catalog, runtimes and schemas are taken back together or not at all.
+    /// was written. Catalog, runtimes, schemas and pins are taken back together or not at all.
     ///
     /// # Errors
     /// Fails inside a run, and on file errors.
@@ -148,7 +154,9 @@ impl Onboarding {
         let is_same =
             |file: &&RecordedFile| now(file).is_some_and(|now| Fingerprint::of_bytes(&now) == file.after);
         let is_apart = |file: &RecordedFile| APART.contains(&file.path.as_str());
-        let is_catalog_same = record.files.iter().filter(|file| !is_apart(file)).all(|file| is_same(&file));
+        let is_pin = |file: &RecordedFile| Path::new(&file.path).starts_with(PINS);
+        let of_catalog = |file: &&RecordedFile| !is_apart(file) && !is_pin(file);
+        let is_catalog_same = record.files.iter().filter(of_catalog).all(|file| is_same(&file));
         let (mut changes, mut rows) = (Vec::new(), Vec::new());
         for file in &record.files {
             let path = self.context.absolute(&file.path);
@@ -180,7 +188,10 @@ impl Onboarding {
         let runtimes = load::runtimes(&self.context).unwrap_or_default();
         let homes = runtimes.runtimes().iter().filter_map(brigade_catalog::Runtime::home_path);
         let is_there = |home: &String| fs.exists(&RelPath::composed(home)).unwrap_or_default();
-        for home in homes.filter(|home| !changes.is_empty() && is_there(home)) {
+        let is_empty =
+            |home: &String| fs.list_dir(&RelPath::composed(home)).is_ok_and(|entries| entries.is_empty());
+        let (empty, used): (Vec<String>, Vec<String>) = homes.filter(is_there).partition(is_empty);
+        for home in used.into_iter().filter(|_| !changes.is_empty()) {
             let detail = Some("it has what the server stored, so it stays until you delete it".to_owned());
             let (path, action) = (self.context.absolute(&home), SetupAction::Keep);
             rows.push(SetupChange { path, action, diff: String::new(), detail });
@@ -197,7 +208,8 @@ impl Onboarding {
         let programs = programs.collect();
         let change_count = changes.len() + record.entries.len();
         let report = SetupReport { undo: true, programs, change_count, changes: rows, ..self.report() };
-        Ok(SetupUndo { onboarding: self.clone(), record, changes, report })
+        let homes = empty.iter().filter(|_| is_catalog_same).map(|home| RelPath::composed(home)).collect();
+        Ok(SetupUndo { onboarding: self.clone(), record, changes, homes, report })
     }
 }
 
@@ -241,8 +253,8 @@ impl SetupUndo {
         let is_back = |file: &RecordedFile| changes.iter().any(|change| change.path.as_str() == file.path);
         self.record.files.retain(|file| !is_back(file));
         self.record.store(context)?;
-        for change in changes {
-            remove_empty(&*context.fs, change.path.parent());
+        for folder in changes.iter().map(|change| change.path.parent()).chain(self.homes) {
+            remove_empty(&*context.fs, folder);
         }
         self.report.written = true;
         Ok(self.report)

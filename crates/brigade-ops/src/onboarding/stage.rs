@@ -8,7 +8,6 @@ use brigade_catalog::starter::{self, StarterTools};
 use brigade_core::{AgentName, NextStep};
 use brigade_fs::{RelPath, StagedChange, StagedFs};
 use brigade_harness::{Transport, client};
-use brigade_mcp::PINS;
 use brigade_policy::{NETWORK_EFFECTS, PolicyAdditions, READ_EFFECT, RiskLevel, RuleText};
 use brigade_redact::Redactor;
 use brigade_workspace::{CATALOG, POLICY, TRUSTED, WorkspaceContext, gather, load};
@@ -363,7 +362,7 @@ impl StagedSetup {
         self.homes.retain(|(server, _)| !is_added(server));
         note_shown(&real, "setup", |tool| self.enabled.iter().any(|id| tool.id == id.as_str()));
         let mut record = SetupRecord::read(&real);
-        record.add_files(self.changes.iter().filter(|change| !change.path.as_str().starts_with(PINS)));
+        record.add_files(self.changes.iter());
         let mut programs = std::mem::take(&mut self.report.programs);
         for program in programs.iter_mut().filter(|program| program.state != SetupState::Failed) {
             match self.connect(&real, &program.program, ConnectStep::Write) {
@@ -374,7 +373,13 @@ impl StagedSetup {
         self.report.programs = programs;
         record.store(&real)?;
         // The brief compares the machine with this. It is a cache, so a setup without it is whole.
-        drop(sync(&real, false));
+        let synced = Arc::new(StagedFs::new(real.fs.clone()));
+        if sync(&real.over(synced.clone()), false).is_ok() {
+            let changes = synced.changes()?;
+            synced.write(&changes)?;
+            record.add_files(changes.iter());
+            record.store(&real)?;
+        }
         self.report.written = true;
         Ok(self.report.clone())
     }

@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 
 use brigade_catalog::{Level, Runtime, Tool};
+use brigade_cmdline::{Argv, find_program};
 use brigade_core::ErrorKind;
 use brigade_fs::RelPath;
 use brigade_policy::{
     Failure, NETWORK_EFFECTS, PolicyAdditions, PolicyEditError, RuleText, add_permissions, add_rule,
 };
-use brigade_workspace::{CONFIG_LIMIT, POLICY, WorkspaceContext, load};
+use brigade_workspace::{CONFIG_LIMIT, POLICY, RUNTIMES, WorkspaceContext, is_program, load};
 
 use super::import_mcp::{ImportMcpRequest, downloads_package, import_mcp};
 use super::register::{RegisterRequest, RegisterSource, register, save_runtime};
@@ -62,6 +63,7 @@ pub fn add_tools(
         };
         let runtime = load::runtimes(context)?.runtime(&runtime).cloned();
         let runtime = Runtime { enabled: true, ..runtime.ok_or_else(|| not_there(&tool))? };
+        let runtime = with_program(context, runtime);
         save_runtime(context, &runtime)?;
         allow(context, &needs_of_server(&runtime))?;
         let request = ImportMcpRequest {
@@ -82,6 +84,28 @@ fn runtime_of_entry(context: &WorkspaceContext, id: &str) -> Result<String, Fail
     let catalog = load::catalog(context)?;
     let of_tool = catalog.tool(id).and_then(|tool: &Tool| tool.runtime_id.clone());
     Ok(of_tool.unwrap_or_else(|| id.to_owned()))
+}
+
+/// Writes the path of the program that `PATH` finds now into the command of a server. Agents and people often have
+/// different values of `PATH`, and a call that one asked for would start another program for the other. A file that git
+/// tracks is for every machine, and keeps the name.
+fn with_program(context: &WorkspaceContext, runtime: Runtime) -> Runtime {
+    let (fs, root) = (&*context.fs, context.fs.root());
+    let find = || {
+        let argv = Argv::parse(&runtime.command).ok()?;
+        let [name, rest @ ..] = argv.words() else { return None };
+        if name.contains('/') || runtime.url.is_some() || brigade_fs::is_tracked(fs, RUNTIMES) {
+            return None;
+        }
+        let found = find_program(name, root, context.environment.get("PATH"), |path| is_program(fs, path))?;
+        let path = found.to_str().filter(|_| !found.starts_with(root))?.to_owned();
+        let words = std::iter::once(path).chain(rest.iter().cloned());
+        Some(Argv::new(words.collect()).ok()?.to_string())
+    };
+    match find() {
+        Some(command) => Runtime { command, ..runtime },
+        None => runtime,
+    }
 }
 
 fn not_there(tool: &str) -> Failure {

@@ -6,7 +6,7 @@ use brigade_core::IdPrefix;
 use brigade_kitchen::show::DecisionRow;
 use brigade_workspace::WorkspaceContext;
 
-use super::history::{HistoryFilter, history};
+use super::history::{HistoryFilter, history, rows_of};
 use super::numbers::ShownNumbers;
 use super::pages::{CallPage, page};
 use super::pending::{Grouping, WaitingGroup, pending, waiting_groups, waiting_items};
@@ -14,7 +14,8 @@ use super::series::series;
 use crate::calls::Calls;
 use crate::error::Error;
 use crate::report::{
-    CallListReport, HistoryReport, LifeReport, PendingReport, SeriesReport, WaitingReport, WaitingRow,
+    CallListReport, HistoryReport, HistoryRow, LifeReport, PendingReport, RunListReport, SeriesReport,
+    WaitingReport, WaitingRow,
 };
 
 /// Lists what waits outside of the queue of calls.
@@ -85,6 +86,14 @@ impl Daily {
     /// Fails if the tool does not exist, and on file errors.
     pub fn history(&self, filter: &HistoryFilter) -> Result<HistoryReport, Error> {
         Ok(history(&self.context, filter)?)
+    }
+
+    /// Describes the runs of a list as the history does, with short ids of runs.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn run_rows(&self, list: &RunListReport) -> Result<Vec<HistoryRow>, Error> {
+        Ok(rows_of(&self.context, list)?)
     }
 
     /// Lists a page of calls, oldest first.

@@ -1,15 +1,15 @@
 //! What ran: agent, tool, arguments, who or which rule approved, result.
 
-use brigade_call::{Caller, Receipt, RunStatus};
+use brigade_call::{Caller, Receipt, RunStatus, RunSummary};
 use brigade_core::text::short;
 use brigade_core::{Report as _, Timestamp};
 use brigade_policy::{CallKind, Failure};
-use brigade_queue::View;
+use brigade_queue::{FoundReceipt, View};
 use brigade_workspace::{WorkspaceContext, load};
 
 use super::statistics::Statistics;
 use super::{approver, arguments_line, who};
-use crate::report::{HistoryReport, HistoryRow};
+use crate::report::{HistoryReport, HistoryRow, RunListReport};
 
 /// How many receipts are read at a time: first a few, then more.
 const FIRST_PART: usize = 64;
@@ -117,6 +117,19 @@ pub(crate) fn last_runs(view: &View<'_>, tool: &str, limit: usize) -> Result<Vec
     let list = view.receipts(FIRST_PART)?;
     let of_tool = list.receipts.iter().filter(|stored| stored.receipt.tool_id() == tool);
     of_tool.take(limit).map(|stored| row(view, &stored.receipt)).collect()
+}
+
+/// Describes listed runs as the log does. A run without a readable receipt has only what the list knows.
+pub(crate) fn rows_of(context: &WorkspaceContext, list: &RunListReport) -> Result<Vec<HistoryRow>, Failure> {
+    let view = context.queue().read()?;
+    let describe = |run: RunSummary| {
+        let described = match view.receipt(&run.id) {
+            Ok(Some(FoundReceipt::Good(stored))) => row(&view, &stored.receipt),
+            _ => row(&view, &run),
+        };
+        Ok(HistoryRow { short_id: view.short_run_id(&run.id)?, ..described? })
+    };
+    list.runs.iter().map(describe).collect()
 }
 
 fn row(view: &View<'_>, receipt: &Receipt) -> Result<HistoryRow, Failure> {

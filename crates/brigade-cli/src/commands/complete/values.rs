@@ -1,7 +1,7 @@
 //! Words that depend on the workspace: ids, names and codes.
 
-use brigade::core::Json;
 use brigade::core::json::to_json;
+use brigade::core::{Json, short_repeats};
 use brigade::{CallFilter, CallStatus, DecisionFilter, RunFilter, Workspace};
 
 use super::Candidate;
@@ -149,7 +149,7 @@ fn calls(workspace: &Workspace, statuses: &[Option<&str>]) -> Option<Vec<Candida
         let list = workspace.calls().list(CallFilter { status, tool: None, limit: Some(MAX_IDS) }).ok()?;
         for call in list {
             let call = call.ok()?;
-            found.push(Candidate::new(call.id.to_string(), call.tool_id));
+            found.push(Candidate::new(short_repeats(call.id.as_str()), call.tool_id));
         }
     }
     Some(found)

@@ -114,7 +114,7 @@ fn follow(
     let cancel = session.cancel()?;
     let begun = output.now().unix_micros();
     let mut shown = HashSet::new();
-    let mut table = history_table();
+    let mut table = history_table("call");
     loop {
         for row in workspace.daily().history(&filter)?.runs {
             if shown.insert(row.run_id.clone()) {

@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use brigade::arguments_line;
 use brigade::core::Timestamp;
-use brigade::core::text::escape_terminal;
 use brigade_gateway::ServeEvent;
 
+use crate::render::attention::Attention;
 use crate::render::text::{Colour, Text, Tone};
 use crate::render::when::{self, Now};
 use crate::surroundings::Surroundings;
@@ -49,7 +49,9 @@ impl<'a> EventLines<'a> {
                     return;
                 }
                 let agent = call.caller.agent().unwrap_or_default();
-                attention = self.attention(&format!("{agent} asks for {}", call.tool_id));
+                attention = Attention::for_terminal(self.surroundings).map_or_else(String::new, |kind| {
+                    kind.sequences(&format!("{agent} asks for {}", call.tool_id))
+                });
                 Text::new(Tone::Strong, agent)
                     .then(Tone::Plain, &format!(" {} {}  ", call.tool_id, arguments_line(&call.args)))
                     .then(Tone::Warning, "waits")
@@ -67,32 +69,8 @@ impl<'a> EventLines<'a> {
         let at: Timestamp = self.surroundings.clock.now();
         Now { at, offset_minutes: Some(self.surroundings.local_offset_minutes) }.brief(at)
     }
-
-    /// Returns the bell, and the notifications that terminals know: OSC 9 and OSC 777.
-    fn attention(&self, text: &str) -> String {
-        if self.surroundings.dumb {
-            return "\x07".to_owned();
-        }
-        // Nothing of an agent can end the sequence.
-        let text: String = escape_terminal(text).chars().filter(|c| !c.is_control() && *c != ';').collect();
-        format!("\x07\x1b]9;{text}\x1b\\\x1b]777;notify;brigade;{text}\x1b\\")
-    }
 }
 
 fn in_brackets(client: &str) -> String {
     if client.trim().is_empty() { String::new() } else { format!(" ({})", client.trim()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_notification_holds_no_control_characters_of_an_agent() {
-        let surroundings = Surroundings::for_test("/");
-        let lines = EventLines::new(&surroundings, Colour::Off);
-        let text = lines.attention("a\x1b\\;b\u{9c}");
-        assert_eq!(text.matches('\x1b').count(), 4, "{text:?}");
-        assert!(!text.contains('\u{9c}') && text.contains("notify;brigade;a"), "{text:?}");
-    }
 }

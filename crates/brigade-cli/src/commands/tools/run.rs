@@ -25,7 +25,7 @@ pub(crate) enum Run {
 
 pub(crate) fn run(command: &Run, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
     match command {
-        Run::List(arguments) => output.finish(list::run(session, arguments, output.is_json())),
+        Run::List(arguments) => list::run(session, arguments, output),
         Run::Show(arguments) => show::run(session, arguments, output),
         Run::Latest(arguments) => output.finish(latest::run(session, arguments)),
         Run::Replay(arguments) => output.finish(replay::run(session, arguments)),

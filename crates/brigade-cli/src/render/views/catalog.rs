@@ -8,6 +8,7 @@ use brigade::{
 
 use super::doctor::{place, show_issues};
 use super::finding;
+use crate::render::happened::first_line;
 use crate::render::next::with_named_option;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -75,7 +76,7 @@ impl View for ToolLinesReport {
                 listed_id(&tool.id, tool.broken, tool.enabled),
                 cell(tool.family.map_or("unknown", Family::as_str)),
                 cell(&harnesses(&tool.supported_harnesses)),
-                cell(&tool.description),
+                cell(&first_line(&tool.description)),
             ]);
         }
         let hidden = self.tools.len() - self.tools.iter().filter(is_listed).count();
@@ -86,8 +87,8 @@ impl View for ToolLinesReport {
             let disabled = if hidden == 1 { "disabled tool is" } else { "disabled tools are" };
             page.note(&format!("{hidden} {disabled} not listed"));
             page.next("brigade tools list --all");
-        } else if let Some(first) = self.tools.iter().find(|tool| !tool.enabled) {
-            page.next_step(&NextStep::EnableTools(first.id.clone()));
+        } else if self.tools.iter().any(|tool| !tool.enabled) {
+            page.next("brigade enable ID");
         }
         page.next("brigade tools describe ID");
     }
@@ -125,7 +126,7 @@ fn show_tool(shown: &ShownTool, page: &mut Page) {
     sheet.field("name", &tool.name);
     sheet.field_if("enabled", (!tool.enabled).then(|| Text::new(Tone::Bad, "no")));
     sheet.field_if("family", tool.family.map(Family::as_str));
-    sheet.field_if("description", Some(&tool.description));
+    sheet.lines_if("description", &tool.description);
     sheet.field("defined at", place(&tool.origin.file, tool.origin.line));
     sheet.field_if("source", tool.source_path.as_ref());
     sheet.field_if("command", tool.command.as_ref());
@@ -183,7 +184,7 @@ fn show_contract(contract: &Contract, page: &mut Page) {
     sheet.field("tool", Text::new(Tone::Strong, &contract.tool_id));
     sheet.field("name", &contract.name);
     sheet.field_if("family", contract.family.map(Family::as_str));
-    sheet.field_if("description", Some(&contract.description));
+    sheet.lines_if("description", &contract.description);
     sheet.field_if("command", contract.command.as_ref());
     sheet.field_if("cwd", contract.cwd.as_ref());
     sheet.field("approval mode", contract.approval_mode.as_str());
@@ -215,7 +216,7 @@ fn show_arguments(arguments: &[ArgumentDescription], page: &mut Page) {
             Text::new(Tone::Strong, &argument.name),
             Text::from(&argument.kind),
             words::yes_no(argument.required),
-            Text::from(argument.description.as_deref().unwrap_or("")),
+            Text::from(first_line(argument.description.as_deref().unwrap_or(""))),
         ]);
     }
     page.data.table(table);

@@ -75,11 +75,11 @@ fn result(row: &HistoryRow) -> Text {
     words::status(&row.status).then(Tone::Faint, &took.unwrap_or_default())
 }
 
-/// Creates the table of runs.
-pub(crate) fn history_table() -> Table {
+/// Creates the table of runs, whose ids are those of calls or of runs.
+pub(crate) fn history_table(id: &'static str) -> Table {
     Table::new([
         ("time", Fit::Whole),
-        ("call", Fit::Whole),
+        (id, Fit::Whole),
         ("who", Fit::Whole),
         ("tool", Fit::Whole),
         ("arguments", Fit::Cut),
@@ -114,7 +114,7 @@ impl View for HistoryReport {
             page.data.line("nothing ran");
             return;
         };
-        let mut table = history_table();
+        let mut table = history_table("call");
         self.runs.iter().for_each(|row| history_row(row, page.now, &mut table));
         page.data.table(table);
         if self.more {

@@ -8,6 +8,7 @@ use brigade::{
 use brigade::core::{NextStep, Timestamp};
 use brigade::profile::builtin::ToolApproval;
 
+use crate::render::happened::first_line;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -76,7 +77,7 @@ impl View for SearchReport {
             table.row([
                 tool_id(&tool.id, tool.broken),
                 Text::from(tool.family.map_or("unknown", Family::as_str)),
-                Text::from(&tool.description),
+                Text::from(first_line(&tool.description)),
             ]);
         }
         page.data.table(table);
@@ -218,7 +219,11 @@ pub(super) fn suggestions(rows: &[Suggestion], discovered_at: Option<Timestamp>,
     page.data.gap();
     let mut table = Table::new([("discovered", Fit::Whole), ("in", Fit::Cut), ("description", Fit::Cut)]);
     for row in rows {
-        table.row([Text::from(&row.id), Text::from(row.harnesses.join(", ")), Text::from(&row.description)]);
+        table.row([
+            Text::from(&row.id),
+            Text::from(row.harnesses.join(", ")),
+            Text::from(first_line(&row.description)),
+        ]);
     }
     page.data.table(table);
     if let Some(at) = discovered_at {

@@ -132,7 +132,7 @@ impl View for PinReport {
         sheet.field("pinned", when::moment(&pin.pinned_at, now));
         sheet.field_if("changed", pin.offered_at.as_ref().map(|at| when::moment(at, now)));
         sheet.field_if("not listed", pin.missing_since.as_ref().map(|at| when::moment(at, now)));
-        sheet.field_if("description", self.description.as_ref());
+        sheet.lines_if("description", self.description.as_deref().unwrap_or_default());
         sheet.field("file", Text::new(Tone::Accent, &pin.pin_path));
         if !self.changes.is_empty() {
             page.data.gap();
@@ -212,7 +212,8 @@ pub(super) fn live(report: &LiveReport, page: &mut Page) {
         page.data.field(&format!("server {}", server.server), said);
     }
     for tool in &report.tools {
-        page.data.field_if(&format!("{} describes {}", tool.server, tool.tool), tool.description.as_ref());
+        let name = format!("{} describes {}", tool.server, tool.tool);
+        page.data.lines_if(&name, tool.description.as_deref().unwrap_or_default());
     }
     page.data.field("live issues", report.issue_count.to_string());
     live_issues(&report.issues, page);

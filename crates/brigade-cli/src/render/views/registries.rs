@@ -4,6 +4,7 @@ use brigade::core::NextStep;
 use brigade::{RegistriesReport, RegistryInfoReport, RegistrySearchReport};
 
 use crate::render::View;
+use crate::render::happened::first_line;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -44,7 +45,7 @@ impl View for RegistrySearchReport {
                 Text::new(Tone::Strong, &server.name),
                 Text::from(server.version.as_deref().unwrap_or("")),
                 Text::from(&server.registry),
-                Text::from(&server.description),
+                Text::from(first_line(&server.description)),
             ]);
         }
         page.data.table(table);
@@ -57,7 +58,7 @@ impl View for RegistryInfoReport {
         let server = &self.server;
         page.data.field("server", Text::new(Tone::Strong, &server.name));
         page.data.field_if("version", server.version.as_ref());
-        page.data.field("description", &server.description);
+        page.data.lines_if("description", &server.description);
         page.data.field("registry", if self.cached { "as cached" } else { &*server.registry });
         page.data.field("sha256", &self.digest);
         page.data.gap();

@@ -4,71 +4,48 @@ use std::io::{self, Write};
 
 use brigade::core::{NextStep, json};
 use brigade::{
-    LedgerReport, ObserveReport, ObservedAddress, ObservedDenial, Receipt, ReplayReport, Rows,
-    RunInputsReport, RunListReport, RunShowReport, RunStatus, RunSummary,
+    HistoryRow, LedgerReport, ObserveReport, ObservedAddress, ObservedDenial, Receipt, ReplayReport, Rows,
+    RunInputsReport, RunListReport, RunShowReport, RunStatus,
 };
 
 use super::catalog::config_errors;
+use super::daily::{history_row, history_table};
 use crate::render::page::{Page, Sheet};
-use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when, words};
 
-impl View for RunListReport {
-    fn show(&self, page: &mut Page) {
-        for error in &self.errors {
-            page.trouble.line(
-                Text::new(Tone::Bad, "unreadable: ")
-                    .then(Tone::Accent, &error.receipt_path)
-                    .then(Tone::Plain, &format!(": {}", error.error)),
-            );
-        }
-        if self.runs.is_empty() {
-            page.data.line("no runs");
-            for note in &self.notes {
-                page.note(note);
-            }
-            page.next_step(&NextStep::ListCalls);
-            return;
-        }
-        page.data.field("runs", self.run_count.to_string());
-        page.data.field_if("status", words::counts(&self.counts));
-        page.data.gap();
-        page.data.table(runs_table(&self.runs, page));
-        page.next("brigade tools run show RUN");
-        if let Some(last) = &self.next_before {
-            page.next(&format!("brigade tools run list --before {last}"));
-        }
+/// Shows a list of runs, each as the log shows it.
+pub(crate) fn show_run_list(list: &RunListReport, rows: &[HistoryRow], page: &mut Page) {
+    for error in &list.errors {
+        page.trouble.line(
+            Text::new(Tone::Bad, "unreadable: ")
+                .then(Tone::Accent, &error.receipt_path)
+                .then(Tone::Plain, &format!(": {}", error.error)),
+        );
     }
-
-    fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut bare: RunListReport = self.clone();
-        bare.runs = Rows::none();
-        json::write_with_lists(out, &bare, &["runs"], |_, out| json::write_rows(out, &self.runs, drop))
+    if rows.is_empty() {
+        page.data.line("no runs");
+        list.notes.iter().for_each(|note| page.note(note));
+        page.next_step(&NextStep::ListCalls);
+        return;
+    }
+    if let Some(counts) = words::counts(&list.counts) {
+        page.data.line(Text::new(Tone::Faint, "runs: ").then(Tone::Plain, &counts));
+    }
+    let mut table = history_table("run");
+    rows.iter().for_each(|row| history_row(row, page.now, &mut table));
+    page.data.table(table);
+    page.next("brigade tools run show RUN");
+    if let Some(last) = &list.next_before {
+        page.next(&format!("brigade tools run list --before {last}"));
     }
 }
 
-fn runs_table(runs: &Rows<RunSummary>, page: &Page) -> Table {
-    let mut table = Table::new([
-        ("run", Fit::Whole),
-        ("tool", Fit::Whole),
-        ("status", Fit::Whole),
-        ("exit", Fit::Whole),
-        ("duration", Fit::Whole),
-        ("started", Fit::Cut),
-    ]);
-    for run in runs.iter() {
-        let run = &run;
-        table.row([
-            Text::new(Tone::Accent, &run.id),
-            words::tool_of(&run.tool_id, run.kind_word()),
-            words::status(run.status.as_str()),
-            words::number(run.exit_code),
-            words::number(run.duration_seconds.as_ref().map(|took| when::format_seconds(took.as_f64()))),
-            run.started_at.map_or_else(Text::default, |at| when::at(at, page.now)),
-        ]);
-    }
-    table
+/// Writes a list of runs as its document.
+pub(crate) fn write_run_list(list: &RunListReport, out: &mut dyn Write) -> io::Result<()> {
+    let mut bare = list.clone();
+    bare.runs = Rows::none();
+    json::write_with_lists(out, &bare, &["runs"], |_, out| json::write_rows(out, &list.runs, drop))
 }
 
 impl View for RunShowReport {

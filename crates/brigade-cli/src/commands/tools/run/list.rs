@@ -1,10 +1,12 @@
 //! `brigade tools run list`
 
 use brigade::core::IdPrefix;
-use brigade::{Error, RunFilter, RunListReport, RunStatus};
+use brigade::{Error, Exit, Report as _, RunFilter, RunStatus};
 use clap::Args;
 
 use crate::arguments::count;
+use crate::output::Output;
+use crate::render::views::runs::{show_run_list, write_run_list};
 use crate::session::Session;
 
 /// List runs, newest first
@@ -37,12 +39,12 @@ pub(crate) struct ListArgs {
 /// How many runs are shown as text by default.
 const DEFAULT_ROWS: usize = 50;
 
-pub(crate) fn run(
-    session: &Session<'_>,
-    arguments: &ListArgs,
-    is_json: bool,
-) -> Result<RunListReport, Error> {
-    let limit = arguments.limit.or((!arguments.all && !is_json).then_some(DEFAULT_ROWS));
+pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
+    list(session, arguments, output).unwrap_or_else(|error| output.fail(&error))
+}
+
+fn list(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+    let limit = arguments.limit.or((!arguments.all && !output.is_json()).then_some(DEFAULT_ROWS));
     let filter = RunFilter {
         status: arguments.status.as_deref().map(RunStatus::from_word),
         tool: arguments.tool.clone(),
@@ -50,5 +52,13 @@ pub(crate) fn run(
         before: arguments.before.as_deref().map(IdPrefix::new),
         ..RunFilter::default()
     };
-    session.workspace()?.runs().list(&filter)
+    let workspace = session.workspace()?;
+    let list = workspace.runs().list(&filter)?;
+    if output.is_json() {
+        return Ok(output.write(list.exit(), |out| write_run_list(&list, out)));
+    }
+    let rows = workspace.daily().run_rows(&list)?;
+    let mut page = output.new_page();
+    show_run_list(&list, &rows, &mut page);
+    Ok(output.page(&page, list.exit()))
 }
