@@ -19,7 +19,9 @@ const RUNNER: &[Role] = &[Role::Runner];
 
 /// What a host with another policy would run.
 fn elsewhere(host: &str) -> Binding {
-    Binding { policy: Fingerprint::of_bytes(host.as_bytes()), ..binding() }
+    let mut bound = binding();
+    bound.policy = Fingerprint::of_bytes(host.as_bytes());
+    bound
 }
 
 fn offer(call: &str, binding: Binding, passed_over: Option<&str>) -> NewOffer {
