@@ -1,6 +1,6 @@
 //! Finds what any process changed in the workspace.
 //!
-//! Looks at the marks of a few files forty times a second. Only when one of them differs, reads what is open now, and
+//! Looks at the marks of a few files 25 times a second. Only when one of them differs, reads what is open now, and
 //! compares it with what was open before.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use brigade::{
 use crate::events::{Change, ChangeKind, Events};
 
 /// How often files are looked at.
-const LOOK_INTERVAL: Duration = Duration::from_millis(25);
+const LOOK_INTERVAL: Duration = Duration::from_millis(40);
 
 /// How many of the newest runs are compared.
 const RUNS_COMPARED: usize = 50;
