@@ -6,8 +6,10 @@ use std::time::Duration;
 use brigade_call::CallStatus;
 use brigade_core::{ErrorCode, OperationError as _};
 use brigade_fs::{FileMode, Fs, MemoryFs, RelPath, WorkspaceKey};
-use brigade_queue::{JournalStore, KeptLog, Queue, Records, Store as _, StoredCall};
-use brigade_team::{Check, CheckState, FileCall, LogPlace, Owner, Presence, Role, Schema, TeamStore};
+use brigade_queue::{JournalStore, KeptLog, Queue, QueueError, Records, Store as _, StoredCall};
+use brigade_team::{
+    Check, CheckState, FileCall, FileReceipt, LogPlace, Owner, Presence, Role, Schema, TeamStore,
+};
 use brigade_testkit::Postgres;
 
 use crate::suite::common::{TestHost, approve, at, call_id, complete, enqueue, run_id, start, stored};
@@ -76,7 +78,7 @@ fn brigade_now() -> brigade_core::Timestamp {
     brigade_core::Clock::now(&brigade_core::SystemClock)
 }
 
-/// A workspace with files: three calls that ran, a rejected and an approved one, and one that waits.
+/// A workspace with files: three calls that ran, an approved one, and one that waits.
 fn files() -> (Arc<MemoryFs>, Arc<JournalStore>, Queue) {
     let fs = Arc::new(MemoryFs::new());
     let key = Arc::new(WorkspaceKey::temporary());
@@ -91,10 +93,21 @@ fn files() -> (Arc<MemoryFs>, Arc<JournalStore>, Queue) {
     (fs, files, queue)
 }
 
+/// Returns the receipts of files, in the order of the ledger.
+fn receipts_of(files: &JournalStore) -> Vec<FileReceipt> {
+    let mut receipts = Vec::new();
+    files
+        .each_receipt::<QueueError>(&mut |receipt| {
+            receipts.push(receipt);
+            Ok(())
+        })
+        .unwrap();
+    receipts
+}
+
 /// Imports everything, or only the receipts. Returns how many records were new.
 fn import(store: &TeamStore, files: &JournalStore, queue: &Queue, with_calls: bool) -> usize {
-    let mut receipts = Vec::new();
-    files.each_receipt(&mut |receipt| Ok::<(), brigade_queue::QueueError>(receipts.push(receipt))).unwrap();
+    let receipts = receipts_of(files);
     let mut found = store.import_receipts(&receipts).unwrap();
     let mut calls: Vec<StoredCall> = Vec::new();
     queue
@@ -144,7 +157,7 @@ fn files_are_taken_into_the_team_and_written_again() {
     let key = Arc::new(WorkspaceKey::temporary());
     let copied = JournalStore::new(copy.clone(), key, "4711 test", Duration::from_secs(60));
     let fill = |copied: &JournalStore| {
-        copied.fill::<brigade_queue::QueueError>(
+        copied.fill::<QueueError>(
             &mut || Ok(dump.borrow_mut().receipts()?),
             &mut || Ok(dump.borrow_mut().calls()?),
             at(70),
@@ -177,8 +190,7 @@ fn only_a_reviewer_who_queues_brings_records() {
         [("rev-1", ALL), ("queuer", &[Role::Queuer][..]), ("box-1", &[Role::Runner, Role::Reviewer][..])];
     let Some(world) = World::new("importers", &members) else { return };
     let (_, files, queue) = files();
-    let mut receipts = Vec::new();
-    files.each_receipt(&mut |receipt| Ok::<(), brigade_queue::QueueError>(receipts.push(receipt))).unwrap();
+    let receipts = receipts_of(&files);
     for member in ["queuer", "box-1"] {
         let denied = world.store(member, "shop").import_receipts(&receipts).unwrap_err();
         assert_eq!(denied.code(), Some(ErrorCode::TeamRole), "{member}: {denied}");

@@ -145,6 +145,7 @@ fn signatures_are_not_replayed() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a person may ask for more rounds")]
 fn reviews_at_the_same_instant_have_one_result() {
     let members = [("asker", ALL), ("rev-1", ALL), ("rev-2", ALL), ("rev-3", ALL)];
     let Some(world) = World::new("race", &members) else { return };
