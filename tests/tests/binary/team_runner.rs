@@ -106,10 +106,9 @@ fn a_runner_offers_and_runs_what_was_approved() {
         "denied_effects = [",
         "denied_effects = [\"local-read\", ",
     );
-    let refused = reviewer.json(["call", "approve", &id]).refused("no runner is there");
-    assert_eq!(code(&refused), "call_blocked", "{refused:#}");
+    reviewer.json(["call", "approve", &id]).refused("no runner is there");
     // The runner has another policy than the one who asks.
-    host.workspace.replace(".brigade/tools/policy.toml", "max_timeout = 60", "max_timeout = 20");
+    host.workspace.replace(".brigade/tools/policy.toml", "max_timeout = 60", "max_timeout = 50");
     assert_eq!(kinds(&events(host, &["--once"])), ["ready", "offered", "stopped"]);
     let shown = reviewer.json(["call", "show", &id]).expect(0);
     let offer = &shown["offers"][0];
@@ -150,7 +149,7 @@ fn a_runner_offers_and_runs_what_was_approved() {
 fn an_approval_is_given_again_for_a_host() {
     let Some(team) = team("bin_again") else { return };
     let [asker, reviewer, host] = &team.sites[..] else { unreachable!() };
-    host.workspace.replace(".brigade/tools/policy.toml", "max_timeout = 60", "max_timeout = 20");
+    host.workspace.replace(".brigade/tools/policy.toml", "max_timeout = 60", "max_timeout = 50");
     let id = approved(asker, reviewer, "{}");
     assert_eq!(kinds(&events(host, &["--once"])), ["ready", "passed_over", "stopped"]);
     let again = reviewer.json(["call", "approve", &id]).expect(0);
@@ -227,6 +226,7 @@ fn a_runner_drains_and_a_second_request_ends_the_runs() {
             [1, 2].map(|n| approved(asker, reviewer, &format!(r#"{{"n":{n},"requests":{requests}}}"#)));
         let runner = Running::start(host, &[]);
         runner.await_event("started");
+        until("started program", || host.workspace.exists("ran.txt").then_some(()));
         runner.signal("-TERM");
         runner.await_event("draining");
         if requests == 1 {
@@ -241,6 +241,7 @@ fn a_runner_drains_and_a_second_request_ends_the_runs() {
         assert_eq!(runner.end(), 0);
         assert_eq!(asker.status(&next), "approved", "nothing more was claimed");
         reviewer.json(["call", "reject", &next, "--reason", "enough"]).expect(0);
+        std::fs::remove_file(host.workspace.join("ran.txt")).expect("it has run");
     }
 }
 

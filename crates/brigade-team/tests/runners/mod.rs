@@ -19,7 +19,9 @@ const RUNNER: &[Role] = &[Role::Runner];
 
 /// What a host with another policy would run.
 fn elsewhere(host: &str) -> Binding {
-    Binding { policy: Fingerprint::of_bytes(host.as_bytes()), ..binding() }
+    let mut binding = binding();
+    binding.policy = Fingerprint::of_bytes(host.as_bytes());
+    binding
 }
 
 fn offer(call: &str, binding: Binding, passed_over: Option<&str>) -> NewOffer {
@@ -258,6 +260,7 @@ fn a_replaced_server_waits_for_all_claims() {
     assert!(early.is_err(), "a stolen runner credential interrupts nothing");
     // The server is one that was promoted before it knew of the run of call-c.
     world.as_owner("UPDATE @schema@.servers SET name = 'other/1'");
+    world.as_owner("UPDATE @schema@.hosts SET server = 'other/1'");
     let error = start(&queue_on(runner(&world, "box-1")), "call-a", "run-a", 3).unwrap_err();
     assert_eq!(error.code(), Some(codes::TEAM_FAILOVER), "{error}");
     let forgotten = stored(&queue.read().unwrap(), "call-c").call.next_run_id();
