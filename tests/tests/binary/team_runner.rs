@@ -74,6 +74,11 @@ impl Drop for Running {
     }
 }
 
+/// Waits until the program of a run has begun.
+fn has_begun(host: &Site) {
+    until("started program", || host.workspace.exists("ran.txt").then_some(()));
+}
+
 /// Runs a runner to its end, and returns its events.
 #[track_caller]
 fn events(site: &Site, words: &[&str]) -> Vec<Value> {
@@ -177,6 +182,7 @@ fn a_runner_that_is_killed_runs_nothing_twice() {
     let runner = Running::start(host, &["--lease", "2"]);
     let started = runner.await_event("started");
     assert_eq!((&started["call_id"], asker.status(&id).as_str()), (&json!(id), "running"));
+    has_begun(host);
     runner.signal("-KILL");
     drop(runner);
     let tool = host.workspace.join("bin/tool.sh");
@@ -199,6 +205,7 @@ fn a_stopped_runner_loses_its_lease_and_reports_late() {
     let id = approved(asker, reviewer, "{}");
     let runner = Running::start(host, &["--lease", "2"]);
     let started = runner.await_event("started");
+    has_begun(host);
     runner.signal("-STOP");
     until("interrupted call", || (asker.status(&id) == "interrupted").then_some(()));
     // A writer records it, and nothing claims it again.
@@ -226,7 +233,7 @@ fn a_runner_drains_and_a_second_request_ends_the_runs() {
             [1, 2].map(|n| approved(asker, reviewer, &format!(r#"{{"n":{n},"requests":{requests}}}"#)));
         let runner = Running::start(host, &[]);
         runner.await_event("started");
-        until("started program", || host.workspace.exists("ran.txt").then_some(()));
+        has_begun(host);
         runner.signal("-TERM");
         runner.await_event("draining");
         if requests == 1 {

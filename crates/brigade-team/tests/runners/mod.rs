@@ -109,10 +109,10 @@ fn two_people_approve_for_the_same_host() {
     let again = approve_for(&world, "rev-2", elsewhere("two"), &[]).unwrap_err();
     assert_eq!(again.code(), Some(codes::WRONG_STATE), "{again}");
     let shared = elsewhere("box-1");
+    runner(&world, "asker").offer(&[offer("call-a", shared.clone(), None)]).unwrap();
     assert_eq!(have(approve_for(&world, "rev-2", elsewhere("two"), &[&shared]).unwrap()).1, 1);
     let both = approve_for(&world, "rev-1", elsewhere("one"), &[&shared]).unwrap();
     assert_eq!(have(both), (CallStatus::Approved, 2));
-    runner(&world, "asker").offer(&[offer("call-a", shared.clone(), None)]).unwrap();
     assert_eq!(seen_by(runner(&world, "asker")), (CallStatus::Approved, Some(shared)));
 }
 
