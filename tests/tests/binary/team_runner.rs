@@ -18,7 +18,7 @@ const BODY: &str = "echo \"ran $1\" >> ran.txt\nwhile [ -e wait.txt ]; do sleep 
 
 /// Makes a team whose calls need one approval.
 fn team(schema: &'static str) -> Option<Team> {
-    let team = Team::of(schema, || Site::script(BODY))?;
+    let team = Team::with_checkouts(schema, || Site::script(BODY))?;
     team.owner.document(["team", "rule", "remove", "1", "--schema", schema]).expect(0);
     team.join_all();
     Some(team)
@@ -304,7 +304,7 @@ fn a_runner_needs_a_team_and_its_role() {
 
 #[test]
 fn a_rule_approves_calls_of_agents_with_the_account_s_key() {
-    let Some(team) = Team::of("bin_agents", serve_common::site) else { return };
+    let Some(team) = Team::with_checkouts("bin_agents", serve_common::site) else { return };
     team.join_all();
     let [gateway, other, _] = &team.sites[..] else { unreachable!() };
     let mut client = Client::connect(gateway, "ann");

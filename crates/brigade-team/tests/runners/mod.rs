@@ -117,9 +117,9 @@ fn two_people_approve_for_the_same_host() {
 }
 
 #[derive(Default)]
-struct Seen(Mutex<Option<String>>);
+struct MemorySeenServer(Mutex<Option<String>>);
 
-impl SeenServer for Seen {
+impl SeenServer for MemorySeenServer {
     fn read(&self) -> Option<String> {
         self.0.lock().unwrap().clone()
     }
@@ -130,7 +130,7 @@ impl SeenServer for Seen {
 }
 
 /// Returns a store with accepted rules, and a place for the server that it saw.
-fn store_with(world: &World, member: &str, rules: Vec<JoinedRule>, seen: Arc<Seen>) -> TeamStore {
+fn store_with(world: &World, member: &str, rules: Vec<JoinedRule>, seen: Arc<MemorySeenServer>) -> TeamStore {
     let owned = member.to_owned();
     TeamStore::new(TeamStoreOptions {
         connection: connection(&world.url(&world.login(member)), &world.schema).unwrap(),
@@ -247,7 +247,7 @@ fn a_replaced_server_waits_for_all_claims() {
     }
     approve(&queue, "call-a", 2).unwrap();
     approve(&queue, "call-b", 2).unwrap();
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(MemorySeenServer::default());
     let box_1 = store_with(&world, "box-1", Vec::new(), seen.clone());
     for store in [&box_1, &runner(&world, "box-2")] {
         assert_eq!(store.report_host("ready", &|_| false), Ok(ServerState::Same));
