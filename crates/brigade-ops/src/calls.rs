@@ -370,7 +370,7 @@ fn may_cover_more(context: &WorkspaceContext, call: &Call, hosts: &[HostOffer]) 
     Ok(more.is_ok_and(|more| more.covers_more_than(call)))
 }
 
-/// Lists changes since the call was queued that a person is told first. Another host of a team may have queued it, with
+/// Lists changes since the call was queued that a person sees first. Another host of a team may have queued it, with
 /// other programs and another policy.
 fn to_be_told(context: &WorkspaceContext, plan: &Plan, call: &Call) -> Vec<Change> {
     let mut changes = plan.to_be_told(call);

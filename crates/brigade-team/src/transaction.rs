@@ -300,7 +300,7 @@ impl Transaction for TeamTransaction {
         for (stored, outcome) in calls.iter_mut().zip(outcomes) {
             let core = self.core();
             match outcome {
-                PutOutcome::Stored => {}
+                PutOutcome::Stored if stored.call.approvals.is_none() => {}
                 PutOutcome::Claimed(claim) => {
                     if let Some(claimed) = &core.claimed {
                         claimed(&claim.run);
@@ -311,7 +311,8 @@ impl Transaction for TeamTransaction {
                     let run = stored.call.claim.as_ref().map(|claim| claim.run_id.as_str());
                     core.renewals.end(run.unwrap_or_default());
                 }
-                PutOutcome::PartlyApproved => {
+                // How many have approved it is counted by the database.
+                PutOutcome::Stored | PutOutcome::PartlyApproved => {
                     let id = stored.call.id.clone();
                     self.snapshot.calls(&CallQuery::Id(&id), &mut |record| {
                         *stored = record.into_stored().expect("the database keeps whole records");

@@ -1,6 +1,6 @@
 //! Wakes runners when the queue of their workspace changes.
 //!
-//! One channel for each workspace, and nothing in the notification. It is sent in a statement of its own after the
+//! One channel for each workspace, and nothing in the notification. It is sent in a separate statement after the
 //! commit: a pending notification would serialize the commits of the whole server.
 
 use std::time::Duration;

@@ -34,11 +34,11 @@ fn on_team(document: Value) -> Value {
 
 impl Team {
     pub(crate) fn new(schema: &'static str) -> Option<Team> {
-        Team::of(schema, checkout)
+        Team::with_checkouts(schema, checkout)
     }
 
     /// Makes the team with these checkouts.
-    pub(crate) fn of(schema: &'static str, checkout: impl Fn() -> Site) -> Option<Team> {
+    pub(crate) fn with_checkouts(schema: &'static str, checkout: impl Fn() -> Site) -> Option<Team> {
         let server = Postgres::get(schema)?;
         let owner = checkout().env("BRIGADE_TEAM_URL", server.url("postgres", "owner"));
         let init = || owner.document(["team", "init", "--schema", schema]).expect(0);

@@ -22,7 +22,7 @@ use super::Team;
 use crate::calls::Calls;
 use crate::error::Error;
 use crate::report::{Report as _, RunnerEvent, RunnerEventKind, TeamRunnerReport};
-use host::{AttemptEnd, Host, HostCore, LookRequest, Looked, Message, Retry, not_started};
+use host::{AttemptEnd, Host, HostCore, LookAnswer, LookRequest, Message, Retry, not_started};
 
 /// How long a runner waits before it looks again, without a notification.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
@@ -281,7 +281,7 @@ impl<'a> RunnerLoop<'a> {
     }
 
     /// Starts what there is to do. A lost connection is tried again later.
-    fn looked<'s>(&mut self, scope: &'s Scope<'s, '_>, looked: Result<Looked, Error>) -> Result<(), Error>
+    fn looked<'s>(&mut self, scope: &'s Scope<'s, '_>, looked: Result<LookAnswer, Error>) -> Result<(), Error>
     where
         'a: 's,
     {

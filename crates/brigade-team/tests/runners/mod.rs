@@ -19,9 +19,9 @@ const RUNNER: &[Role] = &[Role::Runner];
 
 /// What a host with another policy would run.
 fn elsewhere(host: &str) -> Binding {
-    let mut bound = binding();
-    bound.policy = Fingerprint::of_bytes(host.as_bytes());
-    bound
+    let mut binding = binding();
+    binding.policy = Fingerprint::of_bytes(host.as_bytes());
+    binding
 }
 
 fn offer(call: &str, binding: Binding, passed_over: Option<&str>) -> NewOffer {
@@ -109,17 +109,17 @@ fn two_people_approve_for_the_same_host() {
     let again = approve_for(&world, "rev-2", elsewhere("two"), &[]).unwrap_err();
     assert_eq!(again.code(), Some(ErrorCode::WrongState), "{again}");
     let shared = elsewhere("box-1");
+    runner(&world, "asker").offer(&[offer("call-a", shared.clone(), None)]).unwrap();
     assert_eq!(have(approve_for(&world, "rev-2", elsewhere("two"), &[&shared]).unwrap()).1, 1);
     let both = approve_for(&world, "rev-1", elsewhere("one"), &[&shared]).unwrap();
     assert_eq!(have(both), (CallStatus::Approved, 2));
-    runner(&world, "asker").offer(&[offer("call-a", shared.clone(), None)]).unwrap();
     assert_eq!(seen_by(runner(&world, "asker")), (CallStatus::Approved, Some(shared)));
 }
 
 #[derive(Default)]
-struct Seen(Mutex<Option<String>>);
+struct MemorySeenServer(Mutex<Option<String>>);
 
-impl SeenServer for Seen {
+impl SeenServer for MemorySeenServer {
     fn read(&self) -> Option<String> {
         self.0.lock().unwrap().clone()
     }
@@ -130,7 +130,7 @@ impl SeenServer for Seen {
 }
 
 /// Returns a store with accepted rules, and a place for the server that it saw.
-fn store_with(world: &World, member: &str, rules: Vec<JoinedRule>, seen: Arc<Seen>) -> TeamStore {
+fn store_with(world: &World, member: &str, rules: Vec<JoinedRule>, seen: Arc<MemorySeenServer>) -> TeamStore {
     let owned = member.to_owned();
     TeamStore::new(TeamStoreOptions {
         connection: connection(&world.url(&world.login(member)), &world.schema).unwrap(),
@@ -247,7 +247,7 @@ fn a_replaced_server_waits_for_all_claims() {
     }
     approve(&queue, "call-a", 2).unwrap();
     approve(&queue, "call-b", 2).unwrap();
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(MemorySeenServer::default());
     let box_1 = store_with(&world, "box-1", Vec::new(), seen.clone());
     for store in [&box_1, &runner(&world, "box-2")] {
         assert_eq!(store.report_host("ready", &|_| false), Ok(ServerState::Same));
@@ -260,6 +260,7 @@ fn a_replaced_server_waits_for_all_claims() {
     assert!(early.is_err(), "a stolen runner credential interrupts nothing");
     // The server is one that was promoted before it knew of the run of call-c.
     world.as_owner("UPDATE @schema@.servers SET name = 'other/1'");
+    world.as_owner("UPDATE @schema@.hosts SET server = 'other/1'");
     let error = start(&queue_on(runner(&world, "box-1")), "call-a", "run-a", 3).unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::TeamFailover), "{error}");
     let forgotten = stored(&queue.read().unwrap(), "call-c").call.next_run_id();

@@ -61,7 +61,7 @@ pub(super) enum Message {
     /// Something happened.
     Event(Box<RunnerEvent>),
     /// The database has answered.
-    Looked(Box<Result<Looked, Error>>),
+    Looked(Box<Result<LookAnswer, Error>>),
     /// A call that was to be run needs its thread no more.
     Ended(CallId, Box<AttemptEnd>),
 }
@@ -76,7 +76,7 @@ pub(super) enum LookRequest {
 
 /// What there is to do.
 #[derive(Default)]
-pub(super) struct Looked {
+pub(super) struct LookAnswer {
     pub(super) approved: Vec<CallId>,
     /// The hosts that have not reported to a server that has replaced another one.
     pub(super) waits_for: Option<Vec<String>>,
@@ -181,7 +181,7 @@ impl HostCore {
                 let looked = match request {
                     LookRequest::Look { says_ready } => core.look(says_ready),
                     LookRequest::Say(state) => {
-                        core.report_host(state).map(|_| Looked::default()).map_err(Error::from)
+                        core.report_host(state).map(|_| LookAnswer::default()).map_err(Error::from)
                     }
                 };
                 let _ = core.send.send(Message::Looked(Box::new(looked)));
@@ -226,8 +226,8 @@ impl HostCore {
     }
 
     /// Looks what there is to do, says what this host would run, and interrupts calls whose claim has expired.
-    fn look(&self, says_ready: bool) -> Result<Looked, Error> {
-        let mut looked = Looked::default();
+    fn look(&self, says_ready: bool) -> Result<LookAnswer, Error> {
+        let mut looked = LookAnswer::default();
         if says_ready {
             looked.waits_for = match self.report_host("ready")? {
                 ServerState::Same => None,
@@ -239,7 +239,7 @@ impl HostCore {
         let work = self.store.work("ready", tools)?;
         if !says_ready && self.store.connections() != before {
             // The new connection may lead to another server.
-            return Ok(Looked { is_reconnected: true, ..self.look(true)? });
+            return Ok(LookAnswer { is_reconnected: true, ..self.look(true)? });
         }
         looked.reported = self.report_kept()?;
         if work.has_expired {
