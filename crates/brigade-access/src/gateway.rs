@@ -147,7 +147,7 @@ pub struct IssueTracker {
     pub env: Vec<String>,
 }
 
-/// `[notify]`: the program that is told what waits for a person.
+/// `[notify]`: the program that learns what waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotifyCommand {
     /// The place of the table.
@@ -237,7 +237,7 @@ pub struct GatewayConfig {
     pub search: Option<SearchProvider>,
     /// What `issue.*` ask, if the file names it.
     pub issues: Option<IssueTracker>,
-    /// What is told that something waits, if the file names it.
+    /// The program that learns what waits, if the file names one.
     pub notify: Option<NotifyCommand>,
 }
 

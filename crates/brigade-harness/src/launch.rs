@@ -181,8 +181,8 @@ impl Launch {
     }
 }
 
-/// Returns whether the words shown in an entry match a command line. Shown words may be masked, and the command line may
-/// have the path of a program that the entry only names.
+/// Returns whether the words shown in an entry match a command line. Shown words may be masked, and the command line
+/// may have the path of a program that the entry only names.
 pub fn shows_words(shown: &[String], words: &[String]) -> bool {
     let is_word = |(shown, word): (&String, &String)| shown == word || shown.contains(MARK);
     let ([name, shown @ ..], [program, words @ ..]) = (shown, words) else { return false };

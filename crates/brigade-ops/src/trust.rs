@@ -20,7 +20,7 @@ use crate::{find_runtime, machine_of};
 /// The name of the worker that judges calls.
 const JUDGE: &str = "judge";
 
-/// The name of the program that is told what waits.
+/// The name of the program that learns what waits.
 const NOTIFY: &str = "notify";
 
 /// The agent that plans are made for. Each agent would run the same.

@@ -1,15 +1,18 @@
-//! Tells the program of `[notify]` in gateway.toml that something waits for a person.
+//! Tells the program of `[notify]` in gateway.toml that a call waits for a person.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::{Fingerprint, Json, NextStep};
+use brigade_call::Call;
+use brigade_core::json::to_json;
+use brigade_core::{CallId, Fingerprint, Json, NextStep, Timestamp};
 use brigade_kitchen::Command;
 use brigade_kitchen::life::CommandResult;
 use brigade_kitchen_run::{Check, Host, RunKind, Watch, check};
 use brigade_process::CancelToken;
 use brigade_workspace::{WorkspaceContext, gather};
+use serde::Serialize;
 
 use crate::receipt::{TaskDetails, TaskReceiptStore};
 
@@ -22,14 +25,44 @@ const RECORDED: [&str; 2] = ["event", "call_id"];
 /// The tool in receipts of notifications.
 const TOOL: &str = "notify";
 
-/// Starts the program of `[notify]` with one JSON object on standard input, as the kitchen starts its own: confined by the
-/// policy, with a time limit and a receipt. Waits for its end. Without `[notify]`, does nothing.
+/// What the program is given on standard input.
+#[derive(Serialize)]
+struct WaitingNotification<'c> {
+    ts: Timestamp,
+    event: &'static str,
+    target: String,
+    agent: &'c str,
+    call_id: &'c CallId,
+    tool_id: &'c str,
+    arguments: &'c Json,
+    effects: &'c [String],
+    next: String,
+}
+
+impl<'c> WaitingNotification<'c> {
+    fn new(context: &WorkspaceContext, call: &'c Call) -> WaitingNotification<'c> {
+        WaitingNotification {
+            ts: context.now(),
+            event: "call_waiting",
+            target: context.target(),
+            agent: call.caller.agent().unwrap_or_default(),
+            call_id: &call.id,
+            tool_id: &call.tool_id,
+            arguments: &call.args,
+            effects: &call.contract.effects,
+            next: context.spelled(NextStep::Approve(call.id.clone())).to_string(),
+        }
+    }
+}
+
+/// Starts the program of `[notify]` with one JSON object on standard input, as the kitchen starts its own: confined by
+/// the policy, with a time limit and a receipt. Waits for its end. Without `[notify]`, does nothing.
 ///
 /// # Errors
 /// Returns why it was not started or failed.
 pub fn notify(
     context: &Arc<WorkspaceContext>,
-    event: &Json,
+    call: &Call,
     cancel: Option<CancelToken>,
 ) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
@@ -47,7 +80,8 @@ pub fn notify(
     let secrets = gather::bound_secrets(context, policy);
     let environment = (*context.environment).clone();
     let host = Host::new(context.fs.clone(), context.clock.clone(), environment, secrets);
-    let event = host.redactor().redact_json(event);
+    let event = to_json(&WaitingNotification::new(context, call)).map_err(|error| text(&error))?;
+    let event = host.redactor().redact_json(&event);
     let run = host.new_run().map_err(|error| text(&error))?;
     let random = run.as_str().rsplit('-').next().unwrap_or_default();
     let of_event = |member: &str| Some((member.to_owned(), event.get(member)?.clone()));

@@ -25,38 +25,6 @@ use crate::report::{
 };
 use crate::workspace_inner::{POLICY, WorkspaceInner};
 
-/// What the program of `[notify]` is told about a call.
-#[cfg(feature = "builtin")]
-#[derive(serde::Serialize)]
-struct WaitingNotification<'c> {
-    ts: brigade_core::Timestamp,
-    event: &'static str,
-    target: String,
-    agent: &'c str,
-    call_id: &'c brigade_core::CallId,
-    tool_id: &'c str,
-    arguments: &'c brigade_core::Json,
-    effects: &'c [String],
-    next: String,
-}
-
-#[cfg(feature = "builtin")]
-impl<'c> WaitingNotification<'c> {
-    fn new(room: &WorkspaceInner, call: &'c Call) -> WaitingNotification<'c> {
-        WaitingNotification {
-            ts: room.now(),
-            event: "call_waiting",
-            target: room.target(),
-            agent: call.caller.agent().unwrap_or_default(),
-            call_id: &call.id,
-            tool_id: &call.tool_id,
-            arguments: &call.args,
-            effects: &call.contract.effects,
-            next: room.spelled(brigade_core::NextStep::Approve(call.id.clone())).to_string(),
-        }
-    }
-}
-
 /// The agents of the gateway, and what each is shown.
 #[derive(Clone)]
 pub struct Agents {
@@ -92,9 +60,7 @@ impl Agents {
     /// Returns why it was not started or failed.
     #[cfg(feature = "builtin")]
     pub fn notify_waiting(&self, call: &Call) -> Result<(), Error> {
-        let event = WaitingNotification::new(&self.room, call);
-        let event = brigade_core::json::to_json(&event).expect("a notification is JSON");
-        brigade_tasks::notify(&self.room.context, &event, self.room.env.cancel.clone()).map_err(|why| {
+        brigade_tasks::notify(&self.room.context, call, self.room.env.cancel.clone()).map_err(|why| {
             Error::new(ErrorKind::Refused, format!("the command of `[notify]` did not succeed: {why}"))
         })
     }

@@ -1,4 +1,4 @@
-//! `[notify]` of gateway.toml: a program is told what waits for a person. Issue 45.
+//! `[notify]` of gateway.toml: a program learns what waits for a person.
 
 use brigade_tests::until;
 use serde_json::{Value, json};
