@@ -93,7 +93,7 @@ impl Calls {
         let Request { tool, args, .. } = &request;
         let context = &*self.context;
         let config = gather::config(context)?;
-        let (planned, missing) = gather::plan_request(context, &config, tool, args::args(context, args))?;
+        let (planned, missing) = args::plan_request(context, &config, tool, args)?;
         let report = plan_report(context, &config, &planned)?;
         match missing {
             None => Ok(report),
@@ -113,8 +113,7 @@ impl Calls {
     pub fn queue(&self, request: Request) -> Result<QueueReport, Error> {
         let Request { tool, args, blocked } = &request;
         let config = gather::config(&self.context)?;
-        let (planned, missing) =
-            gather::plan_request(&self.context, &config, tool, args::args(&self.context, args))?;
+        let (planned, missing) = args::plan_request(&self.context, &config, tool, args)?;
         let plan = &planned.plan;
         let refused = || plan.not_to_be_queued(*blocked).map(|why| Failure::new(ErrorKind::Refused, why));
         if let Some(error) = missing.or_else(refused) {

@@ -89,6 +89,7 @@ mod types;
 
 pub use describe::{Property, Requirement};
 pub use limits::{MAX_DEPTH, MAX_VIOLATIONS};
+pub use place::place_of_value;
 pub use problem::{Effect, PatternFault, ProblemKind, ReferenceFault, SchemaProblem};
 pub use schema::Schema;
 pub use types::{JsonType, TypeSet};

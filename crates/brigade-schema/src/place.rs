@@ -2,6 +2,29 @@
 
 use serde_json::{Deserializer, Value};
 
+use crate::path::Path;
+
+/// Returns line and column of the value at the path of a violation, such as `$.a[0]`. `None` if the text has no such
+/// value.
+pub fn place_of_value(text: &str, path: &str) -> Option<(usize, usize)> {
+    line_and_column(text, find(text, blank(text, 0), &Path::Root, path)?)
+}
+
+/// Returns the position of the value at a path, which is at or below the value at a position.
+fn find(text: &str, at: usize, here: &Path<'_>, path: &str) -> Option<usize> {
+    let rest = path.strip_prefix(&here.to_string())?;
+    if rest.is_empty() {
+        return Some(at);
+    }
+    let is_list = text.as_bytes().get(at) == Some(&b'[');
+    members(text, at)?.iter().enumerate().filter(|_| rest.starts_with(['.', '['])).find_map(
+        |(index, member)| {
+            let below = if is_list { here.index(index) } else { here.key(&member.name) };
+            find(text, member.value, &below, path)
+        },
+    )
+}
+
 /// Returns line and column of the keyword in the schema that a JSON pointer names. If the text lacks a part of the
 /// path, returns the place of the last existing part. Columns count characters.
 pub(crate) fn locate(text: &str, pointer: &str, keyword: Option<&str>) -> Option<(usize, usize)> {
@@ -14,7 +37,11 @@ pub(crate) fn locate(text: &str, pointer: &str, keyword: Option<&str>) -> Option
         };
         (value, shown) = (found.value, found.start);
     }
-    let before = text.get(..shown)?;
+    line_and_column(text, shown)
+}
+
+fn line_and_column(text: &str, at: usize) -> Option<(usize, usize)> {
+    let before = text.get(..at)?;
     let line = before.matches('\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     Some((line, before[start..].chars().count() + 1))
@@ -93,5 +120,25 @@ mod tests {
         check("/properties/nowhere", None, (3, 3));
         check("", Some("type"), (2, 3));
         check("", Some("nothing"), (1, 1));
+    }
+
+    #[track_caller]
+    fn check_value(path: &str, expect: Option<(usize, usize)>) {
+        let text = "{ \"a\": {\"b\": 1},\n  \"ab\": [2, {\"c d\": 3}], \"e\": \"é\", \"f\":4}";
+        assert_eq!(place_of_value(text, path), expect, "{path}");
+    }
+
+    #[test]
+    fn values_are_found_by_the_path_of_a_violation() {
+        check_value("$", Some((1, 1)));
+        check_value("$.a", Some((1, 8)));
+        check_value("$.a.b", Some((1, 14)));
+        check_value("$.ab", Some((2, 9)));
+        check_value("$.ab[0]", Some((2, 10)));
+        check_value("$.ab[1][\"c d\"]", Some((2, 21)));
+        check_value("$.f", Some((2, 40)));
+        for missing in ["$.x", "$.a.x", "$.ab[2]", "$.ab[0].x", "x", ""] {
+            check_value(missing, None);
+        }
     }
 }

@@ -362,6 +362,9 @@ fn a_blocked_call_is_stored_only_on_request() {
 #[test]
 fn arguments_come_from_one_place() {
     let site = Site::script_with(MARK, r#"argument_template = { a = "{a}" }"#);
+    site.workspace.write("schemas/tool.json", r#"{"type":"object","properties":{"path":{"type":"string"}}}"#);
+    let wrong = site.tools(["call", "plan", "tool", "--args", r#"{"path": 3}"#]).to_string();
+    assert!(wrong.contains("$.path: expected string\nhelp: {\"path\": 3}\nhelp:          ^"), "{wrong}");
     site.workspace.write("args.json", "\u{feff}{\"a\": \"1\"}\n");
     let plan = site.json(["call", "plan", "tool", "--args-json", "args.json"]).expect(0);
     assert_eq!(plan["plan"]["arguments"]["a"], "1");

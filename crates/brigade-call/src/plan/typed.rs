@@ -6,9 +6,12 @@ use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorCode, Hint, Json, NextStep, Object, Place, closest};
 use brigade_policy::Blocker;
-use brigade_redact::{Redactor, Source, looks_secret_value};
-use brigade_schema::{ProblemKind, Requirement, Schema, SchemaProblem, Violation, ViolationKind};
+use brigade_redact::{Redactor, SecretValue, Source, looks_secret_value};
+use brigade_schema::{
+    ProblemKind, Requirement, Schema, SchemaProblem, Violation, ViolationKind, place_of_value,
+};
 
+use super::Plan;
 use crate::facts::PlanFacts;
 
 /// Returns a hint with the correct form of the arguments.
@@ -38,6 +41,22 @@ pub(super) fn marked_line(text: &str, line: usize, column: usize, bound: &Redact
     let marks = columns(&excerpt.text()[excerpt.marked()]).max(1);
     let shown = escape_terminal(excerpt.text()).into_owned();
     Some(format!("{shown}\n{}{}", " ".repeat(before), "^".repeat(marks)))
+}
+
+impl Plan {
+    /// Shows in the hints where the typed text of the arguments violates the schema. `bound` are values to mask.
+    pub fn mark_arguments(&mut self, text: &str, bound: &[SecretValue]) {
+        let bound = Redactor::new(bound);
+        for blocker in self.blockers.iter_mut().filter(|blocker| blocker.is(ErrorCode::InvalidArgs)) {
+            let place = blocker.field.as_deref().and_then(|path| place_of_value(text, path));
+            let Some((line, column)) = place else { continue };
+            let Some(marked) = marked_line(text, line, column, &bound) else { continue };
+            blocker.hint = Some(match blocker.hint.take() {
+                Some(hint) => Hint::from(marked).or_else(hint),
+                None => marked.into(),
+            });
+        }
+    }
 }
 
 /// Parses `name=value name='a value'`. Names and types follow the schema, if it has them.

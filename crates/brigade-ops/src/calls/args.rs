@@ -1,11 +1,14 @@
 //! The source of a call's arguments.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use brigade_call::ArgsProblem;
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object};
-use brigade_workspace::{DOCUMENT_LIMIT, WorkspaceContext, near_path, parse_json};
+use brigade_policy::Failure;
+use brigade_workspace::gather::{self, PlannedCall};
+use brigade_workspace::{Config, DOCUMENT_LIMIT, WorkspaceContext, near_path, parse_json};
 
 /// The source of a call's arguments.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +33,7 @@ impl From<Json> for ArgsSource {
     }
 }
 
-pub(crate) fn args(context: &WorkspaceContext, source: &ArgsSource) -> Result<Json, ArgsProblem> {
+fn args(context: &WorkspaceContext, source: &ArgsSource) -> Result<Json, ArgsProblem> {
     match source {
         ArgsSource::None => Ok(Json::Object(Object::new())),
         ArgsSource::Value(value) => Ok(value.clone()),
@@ -45,6 +48,23 @@ pub(crate) fn args(context: &WorkspaceContext, source: &ArgsSource) -> Result<Js
         }
         ArgsSource::File(path) => args_file(context, path),
     }
+}
+
+/// Plans a call of a tool that a person named. See [`gather::plan_request`]. Typed arguments that violate the schema
+/// are shown.
+pub(crate) fn plan_request(
+    context: &WorkspaceContext,
+    config: &Arc<Config>,
+    tool: &str,
+    source: &ArgsSource,
+) -> Result<(PlannedCall, Option<Failure>), Failure> {
+    let (mut planned, missing) = gather::plan_request(context, config, tool, args(context, source))?;
+    if let ArgsSource::Inline(text) = source
+        && !planned.plan.blockers().is_empty()
+    {
+        planned.plan.mark_arguments(text, &gather::telling_values(context));
+    }
+    Ok((planned, missing))
 }
 
 fn args_file(context: &WorkspaceContext, path: &Path) -> Result<Json, ArgsProblem> {
