@@ -168,7 +168,9 @@ fn codes_are_explained() {
     );
     let issue = text(&site, &["explain", "missing_projection"]);
     assert!(issue.contains("issue:") && issue.contains("what to do:"), "{issue}");
-    assert!(text(&site, &["explain", "3"]).contains("environment"));
+    for exit in ["3", "exit-3"] {
+        assert!(text(&site, &["explain", exit]).contains("environment: "), "{exit}");
+    }
     let near = site.brigade.run(["explain", "inside_a_ran"]);
     near.assert_code(1);
     assert!(near.stderr_text().contains("did you mean `inside_a_run`?"), "{}", near.stderr_text());

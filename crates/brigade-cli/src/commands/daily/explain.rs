@@ -18,7 +18,7 @@ use crate::render::text::{Text, Tone};
 /// exit codes.
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
-    /// A code such as policy_denied_effect, or an exit code
+    /// A code such as policy_denied_effect, or an exit code: 1 or exit-1
     code: String,
 }
 
@@ -71,6 +71,16 @@ const EXITS: [(&str, &str); 11] = [
     ("130", "Ctrl-C interrupted a service of the kitchen."),
 ];
 
+/// The kinds of errors.
+const KINDS: [ErrorKind; 6] = [
+    ErrorKind::NotFound,
+    ErrorKind::Ambiguous,
+    ErrorKind::Refused,
+    ErrorKind::InvalidConfig,
+    ErrorKind::Usage,
+    ErrorKind::Environment,
+];
+
 pub(crate) fn run(arguments: &ExplainArgs, output: &Output<'_, '_>) -> Result<CodeReport, Error> {
     let code = arguments.code.trim();
     explanation(code, output).ok_or_else(|| {
@@ -106,24 +116,31 @@ pub(super) fn explanation(code: &str, output: &Output<'_, '_>) -> Option<CodeRep
         explanation: Some(issue.explanation().to_owned()),
         ..meaning("issue", issue.title())
     }));
-    let exit = EXITS.iter().find(|(exit, _)| *exit == code);
+    let exit = EXITS.iter().find(|(exit, _)| *exit == code.strip_prefix("exit-").unwrap_or(code));
     meanings.extend(exit.map(|(_, text)| meaning("exit", text)));
     if meanings.is_empty() {
         return None;
     }
     let known = advice::for_code(code);
-    let mut advice: Vec<String> =
-        known.iter().flat_map(|known| known.advice).map(|text| (*text).to_owned()).collect();
     let step = issue.and_then(|issue| step(issue.fix()));
-    advice.extend(step.map(|step| format!("`{}`", output.words().spell(&step, None))));
+    let step = step.map(|step| output.words().spell(&step, None));
+    let causes = known.iter().flat_map(|known| known.causes).map(|text| (*text).to_owned());
+    let advice = known.iter().flat_map(|known| known.advice).map(|text| (*text).to_owned());
+    let example = known.map(|known| known.example.to_owned()).filter(|example| !example.is_empty());
     Some(CodeReport {
         schema: CodeReport::SCHEMA,
         code: code.to_owned(),
         meanings,
-        causes: known.iter().flat_map(|known| known.causes).map(|text| (*text).to_owned()).collect(),
-        advice,
-        example: known.map(|known| known.example.to_owned()).filter(|example| !example.is_empty()),
+        causes: causes.chain(exit.into_iter().flat_map(|(exit, _)| causes_of_exit(exit))).collect(),
+        advice: advice.chain(step.as_ref().map(|step| format!("`{step}`"))).collect(),
+        example: example.or(step),
     })
+}
+
+/// Returns the kinds of errors that end with an exit code.
+fn causes_of_exit(exit: &str) -> impl Iterator<Item = String> {
+    let kinds = KINDS.iter().filter(move |kind| Error::new(**kind, "").exit().code().to_string() == exit);
+    kinds.map(|kind| format!("{}: {}", kind.code(), kind.code().meaning()))
 }
 
 /// Returns the step that fixes a type of issue, for any object.
