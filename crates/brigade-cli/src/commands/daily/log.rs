@@ -112,16 +112,20 @@ fn follow(
     output: &mut Output<'_, '_>,
 ) -> Result<Exit, Error> {
     let cancel = session.cancel()?;
-    let begun = output.now().unix_micros();
-    let mut shown = HashSet::new();
+    let first = filter.clone();
+    // What ends from now on began from now on, or ran already.
+    let begun = output.now().unix_micros() - LONGEST_FOLLOWED;
+    filter.since = filter.since.max(Some(Timestamp::from_unix_micros(begun)));
+    filter.limit = filter.limit.max(FOLLOWED_ROWS);
+    let daily = workspace.daily();
+    let mut known: HashSet<_> = daily.history(&filter)?.runs.into_iter().map(|row| row.run_id).collect();
+    let mut rows = daily.history(&first)?.runs;
+    known.extend(rows.iter().map(|row| row.run_id.clone()));
     let mut table = history_table("call");
+    let mut is_first = true;
     loop {
-        for row in workspace.daily().history(&filter)?.runs {
-            if shown.insert(row.run_id.clone()) {
-                history_row(&row, output.shown_now(), &mut table);
-            }
-        }
-        if 0 < table.len() || filter.limit < FOLLOWED_ROWS {
+        rows.iter().for_each(|row| history_row(row, output.shown_now(), &mut table));
+        if !rows.is_empty() || std::mem::take(&mut is_first) {
             let mut page = output.new_page();
             page.data.table(table.part());
             let exit = output.page(&page, Exit::Done);
@@ -129,11 +133,10 @@ fn follow(
                 return Ok(exit);
             }
         }
-        filter.limit = filter.limit.max(FOLLOWED_ROWS);
-        // What ends from now on began from now on, or ran already.
-        filter.since = filter.since.max(Some(Timestamp::from_unix_micros(begun - LONGEST_FOLLOWED)));
         if cancel.wait(LOOK_INTERVAL) {
             return Ok(Exit::Done);
         }
+        rows = daily.history(&filter)?.runs;
+        rows.retain(|row| known.insert(row.run_id.clone()));
     }
 }
