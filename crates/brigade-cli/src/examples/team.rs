@@ -31,7 +31,6 @@ pub(super) const ROWS: &[Examples] = &[
     ("team", "migrate", &[("brigade team migrate", "Update the tables for this version")]),
     ("team", "prune", &[("brigade team prune --logs-older-than 30d", "Delete old raw logs")]),
     ("team", "doctor", &[("brigade team doctor", "Check the database and the connection")]),
-    ("team", "roster", &[("brigade team roster", "Compare the keys of the reviewers")]),
     ("roster", "accept", &[("brigade team roster accept", "Accept the present keys")]),
     ("team", "verify", &[("brigade team verify", "Check receipts, signatures and approvals")]),
     ("team", "leave", &[("brigade team leave", "Use the files again")]),

@@ -4,6 +4,7 @@ use brigade::Exit;
 use brigade::team::JoinStep;
 use clap::{Args, Subcommand};
 
+use crate::examples;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -23,6 +24,7 @@ pub(crate) enum RosterStep {
 ///
 /// Shows the difference. On a terminal it asks; elsewhere it needs --yes.
 #[derive(Args, Debug)]
+#[command(after_help = examples::help_text("roster", "accept").unwrap_or_default())]
 pub(crate) struct AcceptArgs {
     /// Accept them without asking
     #[arg(long)]
