@@ -41,6 +41,17 @@ impl<'a> Session<'a> {
         self.open(self.context())
     }
 
+    /// Opens the workspace of a gateway for a client that works in the current directory. That of the user is narrowed
+    /// by the project there.
+    pub(crate) fn workspace_for_client(&self) -> Result<Workspace, Error> {
+        let workspace = self.workspace()?;
+        if !workspace.is_for_user() {
+            return Ok(workspace);
+        }
+        let project = Workspace::discover(self.current_directory()?, self.context())?;
+        Ok(if project.is_for_user() { workspace } else { workspace.narrowed_by(&project) })
+    }
+
     /// Returns the token that Ctrl-C and termination requests cancel.
     pub(crate) fn cancel(&self) -> Result<CancelToken, Error> {
         let signals = [CancelSignal::Interrupt, CancelSignal::Terminate, CancelSignal::Hangup];

@@ -148,6 +148,8 @@ pub struct CallFacts<'a> {
     pub agents: &'a [AgentName],
     /// The rules of the policy, in file order.
     pub rules: &'a [AutoApprove],
+    /// The rules of a second policy. If there is one, one of its rules must cover the call as well.
+    pub within: Option<&'a [AutoApprove]>,
     /// The current time.
     pub now: Timestamp,
     /// Counts the calls that a rule approved in the hour before `now`. Called only for a rule that has a limit and

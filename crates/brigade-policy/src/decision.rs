@@ -221,6 +221,21 @@ impl Decision {
         self.blockers.is_empty()
     }
 
+    /// Narrows the decision by a second policy: what that one refuses is refused, too. The terms stay, so labels need
+    /// no second binding. A missing policy refuses nothing.
+    pub fn narrow(&mut self, by: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) {
+        if by.standing() == Standing::Missing {
+            return;
+        }
+        let refused = refusals(by, facts, environment).into_iter();
+        let refused = refused.filter(|ruling| ruling.topic != Topic::EnvLabel);
+        let faults = invalid(by).into_iter().map(|blocker| {
+            let message = format!("{}: {}", by.file(), blocker.message);
+            Blocker { message, ..blocker }
+        });
+        self.blockers.extend(faults.chain(refused.filter_map(|ruling| ruling.blocker)));
+    }
+
     /// Adds what the runtime of the process asks for: its home, the paths that it writes, and its plain variables.
     /// Variables by which programs load code are left out.
     pub fn add_runtime(&mut self, runtime: &Runtime) {

@@ -147,6 +147,7 @@ impl PolicyTest {
                 agent: self.agent.as_ref().map(AgentName::as_str),
                 agents: &agents,
                 rules,
+                within: None,
                 now: Timestamp::from_unix_micros(0),
                 approved_last_hour: &|_| 0,
                 arguments: Some(Arguments { written: &self.args, followed: &self.args, command: None }),

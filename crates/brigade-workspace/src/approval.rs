@@ -74,6 +74,7 @@ pub fn explain_approval(
         agent: Some(request.agent),
         agents: request.agents,
         rules,
+        within: config.rules_of_project(),
         now: request.now,
         approved_last_hour: &|rule| (request.approved_last_hour)(&rule.name),
         arguments: None,
@@ -129,6 +130,7 @@ pub fn approve(
         agent,
         agents: &shown.agents.gateway.agent_names(),
         rules: asked,
+        within: shown.config.rules_of_project(),
         now,
         approved_last_hour: &|rule| match rules {
             Rules::All(approved) => approved(&rule.name),

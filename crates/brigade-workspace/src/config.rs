@@ -17,7 +17,10 @@ use brigade_cmdline::{Argv, PACKAGE_FILES, find_program, is_found_beside, is_loa
 use brigade_core::{ConfigIssue, Dialect, ErrorCode, Hint, Json, Place, Severity};
 use brigade_exec::ways_to_root;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
-use brigade_policy::{Blocker, ErrorLine, Policy, PolicyState, Reads as ReadMode, SandboxMode, ShellUse};
+use brigade_policy::{
+    AutoApprove, Blocker, CallFacts, Decision, ErrorLine, Policy, PolicyState, Reads as ReadMode,
+    SandboxMode, ShellUse, Standing,
+};
 use brigade_projection::Claims;
 
 use crate::agent_tools::{AgentConfig, read_agents};
@@ -55,6 +58,8 @@ pub struct Config {
     pub catalog: Catalog,
     /// What may run.
     pub policy: PolicyState,
+    /// The policy of the project that the gateway of the user serves, if it has one. It only narrows `policy`.
+    project: Option<PolicyState>,
     /// Which tool projects to which path.
     pub claims: Claims,
     /// The profiles and the gateway's settings, read on first use.
@@ -177,7 +182,31 @@ impl Config {
         let catalog = catalog.masked_by(&masks(host.environment, &policy));
         let claims = Claims::new(&host.root(), catalog.tools());
         let (agents, offers, runtimes) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Config { catalog, policy, claims, agents, offers, runtimes, web_framework: OnceLock::new() }
+        let (project, web_framework) = (None, OnceLock::new());
+        Config { catalog, policy, project, claims, agents, offers, runtimes, web_framework }
+    }
+
+    /// Narrows every decision on a call by the policy of a project.
+    #[must_use]
+    pub fn narrowed_by(self, project: Option<PolicyState>) -> Config {
+        Config { project, ..self }
+    }
+
+    /// Narrows a decision on a call by the policy of the project.
+    pub(crate) fn narrow(&self, host: &Host<'_>, decision: &mut Decision, asked: &CallFacts<'_>) {
+        if let Some(project) = &self.project {
+            decision.narrow(project, asked, &|name: &str| host.is_set(name));
+        }
+    }
+
+    /// Returns the rules of the project, one of which must also cover what a rule approves. `None` without a project.
+    pub(crate) fn rules_of_project(&self) -> Option<&[AutoApprove]> {
+        self.project.as_ref().map(PolicyState::auto_approve)
+    }
+
+    /// Returns the policies that decide on calls: first that of the workspace, then that of the project.
+    pub(crate) fn policies(&self) -> impl Iterator<Item = &PolicyState> {
+        std::iter::once(&self.policy).chain(&self.project)
     }
 
     /// Replaces the runtimes that the files have.
@@ -485,33 +514,41 @@ pub fn read_catalog(fs: &dyn Fs) -> Result<Catalog, FsError> {
 /// Reads the policy. An unreadable policy blocks all calls, and so does one that git tracks, unless a person of this
 /// host accepted its bytes.
 pub fn read_policy(fs: &dyn Fs, trust: &TrustStore) -> PolicyState {
-    policy_of(fs, |bytes| trust.require_counting(fs, POLICY, bytes).is_ok())
+    policy_of(fs, POLICY, |bytes| trust.require_counting(fs, POLICY, bytes).is_ok())
+}
+
+/// Like [`read_policy`], for the policy of a project that narrows another one: its places are absolute paths. `None` if
+/// the file does not exist.
+pub fn read_project_policy(fs: &dyn Fs, trust: &TrustStore) -> Option<PolicyState> {
+    let file = fs.root().join(POLICY).display().to_string();
+    let policy = policy_of(fs, &file, |bytes| trust.require_counting(fs, POLICY, bytes).is_ok());
+    (policy.standing() != Standing::Missing).then_some(policy)
 }
 
 /// Reads the policy as it is on the disk, for what it can only restrict.
 pub fn policy_on_disk(fs: &dyn Fs) -> PolicyState {
-    policy_of(fs, |_| true)
+    policy_of(fs, POLICY, |_| true)
 }
 
-fn policy_of(fs: &dyn Fs, counts: impl FnOnce(&[u8]) -> bool) -> PolicyState {
+fn policy_of(fs: &dyn Fs, file: &str, counts: impl FnOnce(&[u8]) -> bool) -> PolicyState {
     match read_config(fs, POLICY) {
         Ok(bytes) if !counts(&bytes) => {
             fs.bound_file_limit().set(None);
-            PolicyState::tracked(POLICY)
+            PolicyState::tracked(file)
         }
         Ok(bytes) => {
-            let policy = PolicyState::parse(POLICY, Some(&bytes));
-            tracing::debug!(bytes = bytes.len(), valid = policy.policy().is_some(), "read {POLICY}");
+            let policy = PolicyState::parse(file, Some(&bytes));
+            tracing::debug!(bytes = bytes.len(), valid = policy.policy().is_some(), "read {file}");
             let most = policy.policy().and_then(|policy| policy.max_bound_file.as_ref());
             fs.bound_file_limit().set(most.map(|most| most.value));
             policy
         }
         Err(error) if error.is_not_found() => {
-            tracing::debug!("{POLICY} does not exist");
+            tracing::debug!("{file} does not exist");
             fs.bound_file_limit().set(None);
-            PolicyState::parse(POLICY, None)
+            PolicyState::parse(file, None)
         }
-        Err(error) => PolicyState::unreadable(POLICY, &error.kind.to_string()),
+        Err(error) => PolicyState::unreadable(file, &error.kind.to_string()),
     }
 }
 

@@ -42,6 +42,8 @@ pub struct WorkspaceContext {
     pub digests: Arc<Digests>,
     /// What a person has reviewed.
     pub trust: Arc<TrustStore>,
+    /// The project whose policy narrows that of this workspace, which is the gateway of the user.
+    pub project: Option<Arc<WorkspaceContext>>,
     /// Cached facts, for a process that makes many calls. `None` reads everything for each call.
     pub memory: Option<Arc<Memory>>,
     /// The key of this host, which signs what approves, answers or resumes.
@@ -91,6 +93,7 @@ impl WorkspaceContext {
             cancel: None,
             speller: Arc::new(NeutralWords),
             digests: Arc::default(),
+            project: None,
             memory: None,
             store: None,
             names: None,
@@ -109,6 +112,7 @@ impl WorkspaceContext {
             cancel: self.cancel.clone(),
             speller: self.speller.clone(),
             store: self.store.clone(),
+            project: self.project.clone(),
             ..WorkspaceContext::new(fs)
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{Config, FactReader, Host, PlanInput, bound_values, read_policy};
+use crate::{Config, FactReader, Host, PlanInput, bound_values, read_policy, read_project_policy};
 use brigade_call::{
     ArgsProblem, Call, CallSession, Caller, MissingTool, Plan, Receipt, install_command, plan_missing,
 };
@@ -33,8 +33,11 @@ pub struct PlannedCall {
 /// Reads catalog and policy.
 pub fn config(context: &WorkspaceContext) -> Result<Arc<Config>, Failure> {
     match &context.memory {
-        Some(memory) => memory.config(context.host(), |host| config_from(context, host)),
-        None => own_config(context).map(Arc::new),
+        // Whether the policy of a project counts is known from more than the files of the workspace.
+        Some(memory) if context.project.is_none() => {
+            memory.config(context.host(), |host| config_from(context, host))
+        }
+        Some(_) | None => own_config(context).map(Arc::new),
     }
 }
 
@@ -44,7 +47,9 @@ pub fn own_config(context: &WorkspaceContext) -> Result<Config, Failure> {
 }
 
 fn config_from(context: &WorkspaceContext, host: Host<'_>) -> Result<Config, Failure> {
-    Ok(Config::new(&host, load::catalog_from(context, host)?, read_policy(host.fs, host.trust)))
+    let config = Config::new(&host, load::catalog_from(context, host)?, read_policy(host.fs, host.trust));
+    let project = context.project.as_ref();
+    Ok(config.narrowed_by(project.and_then(|project| read_project_policy(&*project.fs, &project.trust))))
 }
 
 /// Finds the entry for a call with these arguments.

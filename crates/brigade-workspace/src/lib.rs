@@ -92,7 +92,7 @@ pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
 pub use command::{command_only_reads, command_outside};
 pub use config::{
     CATALOG, CONFIG_LIMIT, Config, PACKAGE, POLICY, TARGETS, errors_of, policy_on_disk, read_catalog,
-    read_config, read_policy, unreadable,
+    read_config, read_policy, read_project_policy, unreadable,
 };
 pub use context::{AdoptStep, TaskSessions, WorkspaceContext, no_home, workspace_key};
 pub use deferred_sync::{DeferredSync, SyncGuard};

@@ -16,8 +16,8 @@ use brigade_core::{ConfigIssue, ErrorCode, Hint, Json, NextStep, Severity};
 use brigade_exec::OpenedProgram;
 use brigade_fs::FsError;
 use brigade_policy::{
-    Blocker, CallFacts, CallKind, Decision, Policy, SandboxMode, ShellUse, decide, refuse_inline_code,
-    refuse_undeclared_code,
+    Blocker, CallFacts, CallKind, Decision, Policy, PolicyState, SandboxMode, ShellUse, decide,
+    refuse_inline_code, refuse_undeclared_code,
 };
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
 use brigade_projection::{ProjectionItem, blocking, summarise};
@@ -168,9 +168,11 @@ impl<'c> FactReader<'_, 'c> {
             let linked = || behind_links.iter().find_map(|argv| chooses_code(argv, directory));
             files.code.chosen = files.chosen.take().or_else(linked);
         }
+        config.narrow(&self.host, &mut decision, asked);
         // The interpreter is a link with another name, and gets code as a word.
         let is_refused = decision.blockers.iter().any(|blocker| blocker.code == ErrorCode::PolicyInlineCode);
-        if let Some(rule) = config.policy.refuses_inline_code().filter(|_| !is_refused && !is_text) {
+        let rule = config.policies().find_map(PolicyState::refuses_inline_code);
+        if let Some(rule) = rule.filter(|_| !is_refused && !is_text) {
             let linked = behind_links.iter().find_map(|argv| refuse_inline_code(argv, &rule));
             decision.blockers.extend(linked);
         }
@@ -180,8 +182,9 @@ impl<'c> FactReader<'_, 'c> {
         decision.blockers.extend(newer_schema(&config.catalog, tool));
         decision.blockers.extend(files.blockers(tool, self.host.home()));
         if let Some(chosen) = &files.code.chosen
-            && let Some(refusal) =
-                refuse_undeclared_code(&config.policy, &undeclared_code(chosen), &declare_code(chosen))
+            && let Some(refusal) = config.policies().find_map(|policy| {
+                refuse_undeclared_code(policy, &undeclared_code(chosen), &declare_code(chosen))
+            })
         {
             decision.blockers.push(refusal);
             files.code.chosen = None;

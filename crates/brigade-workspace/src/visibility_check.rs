@@ -220,6 +220,7 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         };
         let mut decision =
             decide(&self.config.policy, &CallFacts::from_tool(tool), &|name: &str| host.is_set(name));
+        self.config.narrow(host, &mut decision, &CallFacts::from_tool(tool));
         decision.blockers.extend(newer_schema(&self.config.catalog, tool));
         if starts {
             let scripts = self.facts.scripts(&reader, &directory);

@@ -14,7 +14,7 @@ use brigade_mcp::{Listener, Requester};
 use brigade_process::CancelToken;
 use brigade_queue::Store;
 
-use brigade_workspace::{TaskSessions, is_program};
+use brigade_workspace::{TaskSessions, WorkspaceContext, is_program};
 
 use brigade_ops::upstreams::Upstreams;
 
@@ -46,6 +46,7 @@ pub struct Env {
     pub(crate) at_once: Option<u64>,
     pub(crate) ender: Option<Arc<dyn CallEnder>>,
     pub(crate) syncs_late: bool,
+    pub(crate) project: Option<Arc<WorkspaceContext>>,
     pub(crate) speller: Arc<dyn StepFormatter>,
 }
 
@@ -69,6 +70,7 @@ impl Env {
             at_once: None,
             ender: None,
             syncs_late: false,
+            project: None,
             speller: Arc::new(NeutralWords),
         }
     }

@@ -127,6 +127,19 @@ impl Workspace {
         Workspace::open(&folder, env)
     }
 
+    /// Returns whether this is the workspace of [`Workspace::for_user`].
+    pub fn is_for_user(&self) -> bool {
+        let folder = self.room.environment.config_folder().map(|folder| folder.join(USER_GATEWAY));
+        folder.and_then(|folder| DiskFs::open(&folder).ok()).is_some_and(|fs| fs.root() == self.root())
+    }
+
+    /// Narrows the decisions on calls by the policy of a project, which is read for each call. What it blocks is
+    /// blocked, and a rule approves only what one of its rules covers, too. A project without a policy narrows nothing.
+    #[must_use]
+    pub fn narrowed_by(&self, project: &Workspace) -> Workspace {
+        self.with_env(|env| Env { project: Some(project.room.context.clone()), ..env })
+    }
+
     /// Removes the directory of a workspace, and those above it, as long as they are empty.
     pub fn remove_if_empty(&self) {
         let mut folder = self.root();

@@ -128,6 +128,7 @@ fn context(
         speller: env.speller.clone(),
         digests,
         trust,
+        project: env.project.clone(),
         memory: remembers.then(|| memory.clone()),
         files_of_calls,
         store: env.store.clone(),

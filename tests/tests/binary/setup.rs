@@ -11,7 +11,7 @@ use std::fs;
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-use super::serve_common::{Client, about, text};
+use super::serve_common::{Client, about, stands, text};
 
 /// A server whose tools read, write, and say nothing about themselves.
 const SERVER: &str = r#"import json, os, sys
@@ -298,6 +298,46 @@ fn one_gateway_serves_all_projects_of_the_user() {
     let args = written["mcpServers"]["brigade"]["args"].as_array().unwrap();
     assert!(args.contains(&json!(root)), "{written:#}");
     assert!(written["mcpServers"]["notes"].is_object(), "other entries stay");
+}
+
+/// Issue 45: the policy of the project that a client works in narrows the gateway of the user, and never widens it.
+#[test]
+fn projects_narrow_the_gateway_of_the_user() {
+    const POLICY: &str = ".brigade/tools/policy.toml";
+    let site = site();
+    let reads = site.workspace.path().to_str().unwrap();
+    let words = ["setup", "--user", "--agents", "claude", "--servers", "clock", "--reads", reads, "--yes"];
+    site.document(words).expect(0);
+    let root = site.workspace.home().join(".config/brigade/gateway");
+    let mut client = Client::start(&site, &["--as", "claude", "--target", root.to_str().unwrap()]);
+    client.hello("2025-11-25", json!({}));
+    let rule = |effect: &str| {
+        format!("[[auto_approve]]\nname = \"r\"\ntools = [\"clock-*\"]\neffects = [\"{effect}\"]\n")
+    };
+    let (reads, writes) = (rule("local-read"), rule("local-write"));
+    // Also what a policy of the project allows is decided by that of the user: `write` asks.
+    let rows = [
+        (None, "clock-read", "completed", ""),
+        (Some(""), "clock-read", "pending", "approval_pending"),
+        (Some(&*writes), "clock-read", "pending", "approval_pending"),
+        (Some(&*reads), "clock-read", "completed", ""),
+        (Some(&*writes), "clock-write", "pending", "approval_pending"),
+        (Some("denied_effects = 1\n"), "clock-read", "refused", "policy_invalid"),
+    ];
+    for (policy, tool, status, code) in rows {
+        if let Some(policy) = policy {
+            site.workspace.write(POLICY, policy);
+        }
+        let answer = client.call(tool, json!({"text": policy.unwrap_or_default()}));
+        assert_eq!(stands(&answer), (status.to_owned(), code.to_owned()), "{policy:?} {answer:#}");
+        let file = site.workspace.join(POLICY).display().to_string();
+        assert!(status != "refused" || text(&answer).contains(&file), "{answer:#}");
+    }
+    // What a policy denies is not listed.
+    site.workspace.write(POLICY, "denied_effects = [\"local-read\"]\n");
+    let listed = client.names();
+    assert!(listed.iter().any(|name| name == "clock-write"), "{listed:?}");
+    assert!(!listed.iter().any(|name| name == "clock-read"), "{listed:?}");
 }
 
 #[test]

@@ -125,7 +125,8 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
     if let Some(directory) = &session.surroundings.task_gateway {
         return in_task(arguments, directory);
     }
-    let workspace = session.workspace()?;
+    let workspace =
+        if arguments.is_stdio() { session.workspace_for_client()? } else { session.workspace()? };
     #[cfg(feature = "web")]
     if arguments.page.is_new_token() {
         let report = page::another(&workspace)?;

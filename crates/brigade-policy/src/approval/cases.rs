@@ -106,6 +106,7 @@ fn check(name: &str, change: Change, expect: &str, need: ApprovalNeed) {
         agent: Some("codex"),
         agents: &values.agents,
         rules: values.rules.auto_approve(),
+        within: None,
         now: "2027-01-31T23:59:59Z".parse().unwrap(),
         approved_last_hour: &|_| 1,
         arguments: values.arguments(&values.docs, &values.docs),
@@ -252,6 +253,19 @@ fn table() {
             "person: reads: Expired(\"2027-01-31\"); words: Tool", N::Rule),
         ("at its limit", |_, c, _| c.approved_last_hour = &|_| 2,
             "person: reads: LimitReached(2); words: Tool", N::Rule),
+        // What a second policy says.
+        ("a second policy covers", |_, c, v| c.within = Some(v.rules.auto_approve()), READS, N::Rule),
+        ("a second policy has no rule", |_, c, _| c.within = Some(&[]),
+            "person: reads: Within; words: Tool", N::Rule),
+        ("only another rule of the second policy", |_, c, v| c.within = Some(&v.rules.auto_approve()[1..]),
+            "person: reads: Within; words: Tool", N::Rule),
+        ("a second policy covers more", |r, c, v| {
+            (r.tool.id, c.within) = ("deploy", Some(v.rules.auto_approve()));
+        }, "person: reads: Tool; words: Tool", N::Rule),
+        ("own none, a second policy without rules", |r, c, _| {
+            r.tool.own = Some(Own::None);
+            c.within = Some(&[]);
+        }, NONE, N::None),
         ("not counted", |_, c, v| {
             c.arguments = v.arguments(&v.secret, &v.secret);
             c.approved_last_hour = &|_| panic!("a rule that does not cover the call counts nothing");

@@ -97,6 +97,9 @@ pub enum CoverageGap {
     /// The rule reached its limit of calls.
     #[error("the rule has approved {0} calls in the last hour, which is its limit")]
     LimitReached(u64),
+    /// The second policy would ask.
+    #[error("no rule of the project's policy covers the call")]
+    Within,
     /// The rule expired.
     #[error("the rule expired at the end of {0}")]
     Expired(String),
@@ -195,6 +198,15 @@ pub(super) fn gaps(rule: &AutoApprove, request: &Request<'_>, call: &CallFacts<'
         && most.value <= (call.approved_last_hour)(rule)
     {
         gaps.push(CoverageGap::LimitReached(most.value));
+    }
+    if gaps.is_empty()
+        && let Some(others) = call.within
+    {
+        // The limit of the other rule holds for the calls that this rule approved, wherever they were made.
+        let approved_last_hour = |_: &AutoApprove| (call.approved_last_hour)(rule);
+        let alone = CallFacts { within: None, approved_last_hour: &approved_last_hour, ..*call };
+        let is_covered = others.iter().any(|other| self::gaps(other, request, &alone).is_empty());
+        gaps.extend((!is_covered).then_some(CoverageGap::Within));
     }
     gaps
 }

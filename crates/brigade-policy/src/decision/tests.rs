@@ -46,6 +46,41 @@ fn check(policy: Option<&str>, tool: &Tool, expect: &[&str]) {
     assert_eq!(found, expect);
 }
 
+/// Compares the codes of the blockers, and the file and line of their rules, if a project's policy narrows the user's.
+#[track_caller]
+fn check_narrowed(user: &str, project: Option<&str>, expect: &[&str]) {
+    let (tool, is_set) = (tool(), |name: &str| name == "BOUND");
+    let facts = CallFacts::from_tool(&tool);
+    let user = PolicyState::parse("user", Some(format!("{BOUND}{user}").as_bytes()));
+    let alone = decide(&user, &facts, &is_set);
+    let mut decision = alone.clone();
+    decision.narrow(&PolicyState::parse("project", project.map(str::as_bytes)), &facts, &is_set);
+    let blockers = decision.blockers.iter();
+    let found = blockers.map(|blocker| format!("{} {}", blocker.code, blocker.place.as_ref().unwrap()));
+    assert_eq!(found.collect::<Vec<_>>(), expect, "{project:?}");
+    // Nothing is widened, and no term changes.
+    assert!(decision.blockers.starts_with(&alone.blockers));
+    assert_eq!(Decision { blockers: alone.blockers.clone(), ..decision }, alone);
+}
+
+#[test]
+fn a_project_only_narrows() {
+    let denied = "denied_effects = [\"network\"]\n";
+    check_narrowed("", None, &[]);
+    check_narrowed("", Some(""), &[]);
+    check_narrowed("", Some("allowed_effects = [\"local-read\", \"network\"]\n"), &[]);
+    check_narrowed("", Some(denied), &["policy_denied_effect project:1:19"]);
+    check_narrowed("", Some("max_timeout = 10\n"), &["policy_timeout project:1:15"]);
+    check_narrowed("", Some("denied_effects = 1\n"), &["policy_invalid project:1:18"]);
+    check_narrowed(denied, None, &["policy_denied_effect user:2:19"]);
+    check_narrowed(denied, Some(""), &["policy_denied_effect user:2:19"]);
+    check_narrowed(
+        denied,
+        Some(denied),
+        &["policy_denied_effect user:2:19", "policy_denied_effect project:1:19"],
+    );
+}
+
 const BOUND: &str = "env_bindings = { SAFE_ENV = \"BOUND\" }\n";
 
 #[test]
