@@ -1,7 +1,7 @@
 //! Watches the files that listings depend on.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,15 +23,20 @@ const SETTLED: Duration = Duration::from_millis(100);
 /// The files that define the agents.
 const AGENTS: [&str; 2] = [GATEWAY, PROFILES];
 
+/// The files of a project that narrows the gateway of the user.
+const OF_PROJECT: [&str; 3] = [POLICY, GIT_INDEX, TRUSTED];
+
 /// Returns the versions of the files that decide about listings, those of the agents first.
 pub(crate) fn stamp(workspace: &Workspace) -> Stamp {
     let others = [CATALOG, POLICY, GIT_INDEX, PINS, PACKAGE, TRUSTED];
-    looked_at(workspace, AGENTS.iter().chain(&others).chain(&TARGETS))
+    let mut stamp = looked_at(workspace.root(), AGENTS.iter().chain(&others).chain(&TARGETS));
+    stamp.extend(workspace.project_root().into_iter().flat_map(|root| looked_at(root, &OF_PROJECT)));
+    stamp
 }
 
 /// Returns the versions of the files that define the agents.
 pub(crate) fn agents_stamp(workspace: &Workspace) -> Stamp {
-    looked_at(workspace, &AGENTS)
+    looked_at(workspace.root(), &AGENTS)
 }
 
 /// Returns the part of a [`stamp`] that [`agents_stamp`] returns.
@@ -39,8 +44,8 @@ pub(crate) fn of_agents(stamp: &Stamp) -> &[Option<FileVersion>] {
     &stamp[..AGENTS.len()]
 }
 
-fn looked_at<'p>(workspace: &Workspace, files: impl IntoIterator<Item = &'p &'p str>) -> Stamp {
-    files.into_iter().map(|path| FileVersion::at(&workspace.root().join(path))).collect()
+fn looked_at<'p>(root: &Path, files: impl IntoIterator<Item = &'p &'p str>) -> Stamp {
+    files.into_iter().map(|path| FileVersion::at(&root.join(path))).collect()
 }
 
 /// Returns whether no file changed recently.

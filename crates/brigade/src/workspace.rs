@@ -140,6 +140,11 @@ impl Workspace {
         self.with_env(|env| Env { project: Some(project.room.context.clone()), ..env })
     }
 
+    /// Returns the root of the project that narrows this workspace.
+    pub fn project_root(&self) -> Option<&Path> {
+        self.room.context.project.as_ref().map(|project| project.fs.root())
+    }
+
     /// Removes the directory of a workspace, and those above it, as long as they are empty.
     pub fn remove_if_empty(&self) {
         let mut folder = self.root();
