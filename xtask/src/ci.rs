@@ -13,6 +13,7 @@ use crate::repository::{Failure, Repository};
 use crate::schemas::{self, SchemasArguments};
 use crate::skills;
 use crate::tidy::{self, TidyArguments};
+use crate::torture;
 use crate::web;
 
 /// Check formatting, lints, docs, house rules and generated files
@@ -30,7 +31,7 @@ type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Failure> + 'a>);
 
 pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
     let start = |arguments: &'static str| move || start_cargo(repository, arguments);
-    let steps: [Step<'_>; 13] = [
+    let steps: [Step<'_>; 14] = [
         ("formatting", Box::new(start("fmt --all --check"))),
         ("lints", Box::new(start(LINTS))),
         ("docs", Box::new(start("doc --workspace --no-deps --locked --quiet"))),
@@ -42,6 +43,7 @@ pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
         ("skills", Box::new(|| skills::run_if_installable(repository))),
         ("real MCP servers", Box::new(|| interop::run_if_installable(repository))),
         ("page in a browser", Box::new(|| web::run_if_installable(repository))),
+        ("torture of a team", Box::new(|| torture::team_if_installed(repository))),
         ("manual and issues", Box::new(|| docs::run(repository, &DocsArguments { check: true }))),
         ("pictures", Box::new(|| pictures::run(repository, &PicturesArguments { check: true }))),
     ];

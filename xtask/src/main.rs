@@ -20,6 +20,7 @@ mod generated;
 mod interop;
 mod mcp_client;
 mod pictures;
+mod postgres;
 mod redaction;
 mod repository;
 mod schemas;

@@ -1,18 +1,51 @@
 //! `cargo xtask torture`: repeats the randomized tests thousands of times.
 
+mod proxy;
+mod random;
+mod team;
+mod world;
+
+use std::path::PathBuf;
+
 use crate::cargo::{cargo, run_command};
 use crate::repository::{Failure, Repository};
+
+pub use team::run_if_installed as team_if_installed;
 
 /// Kill processes and misbehave thousands of times, and check that nothing is lost or left behind
 #[derive(Debug, clap::Args)]
 pub struct TortureArguments {
-    /// Number of trials of each kind
-    #[arg(long, default_value_t = 3_000)]
-    pub trials: usize,
+    /// What is disturbed
+    #[arg(value_enum, default_value = "processes")]
+    kind: Kind,
+
+    /// Number of trials of each kind [default: 3000, of a team 100]
+    #[arg(long)]
+    trials: Option<usize>,
+
+    /// The seed of the trials of a team
+    #[arg(long, requires = "kind")]
+    seed: Option<u64>,
+
+    /// For a team, use this binary instead of building one
+    #[arg(long, value_name = "PATH", requires = "kind")]
+    binary: Option<PathBuf>,
+}
+
+/// What is disturbed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// Commands and the processes of tools
+    Processes,
+    /// Runners, reviewers and queuers of a team, the network and the database
+    Team,
 }
 
 pub fn run(repository: &Repository, arguments: &TortureArguments) -> Result<(), Failure> {
-    let trials = arguments.trials.to_string();
+    if arguments.kind == Kind::Team {
+        return team::run(repository, arguments);
+    }
+    let trials = arguments.trials.unwrap_or(3_000).to_string();
     println!("misbehaving programs: {trials} trials");
     let words = "run --release --locked --quiet --package brigade-process --example torture --";
     let processes = run_command(cargo(repository, words.split(' ')).arg(&trials));

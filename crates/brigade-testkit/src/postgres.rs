@@ -2,7 +2,7 @@
 
 use std::env;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
@@ -49,13 +49,35 @@ impl Postgres {
         static SERVER: OnceLock<Option<Postgres>> = OnceLock::new();
         let server = SERVER.get_or_init(|| Some(Postgres { place: find()? }));
         if server.is_none() {
-            let is_required = env::var("BRIGADE_REQUIRE")
-                .is_ok_and(|names| names.split(',').any(|name| name == "postgres"));
-            assert!(!is_required, "{test} needs postgresql");
-            // Not by a macro, whose output the harness keeps for itself.
-            let _ = writeln!(std::io::stdout(), "SKIPPED: {test} needs postgresql");
+            skip(test);
         }
         server.as_ref()
+    }
+
+    /// Returns the directory of the programs of PostgreSQL. Without them it says so and returns `None`, and with
+    /// `BRIGADE_REQUIRE=postgres` it panics.
+    ///
+    /// # Panics
+    /// Panics if they are missing and required.
+    pub fn programs(test: &str) -> Option<PathBuf> {
+        let programs = programs();
+        if programs.is_none() {
+            skip(test);
+        }
+        programs
+    }
+
+    /// Prepares a program of PostgreSQL, which refuses to run as root, as an unprivileged account.
+    pub fn unprivileged(program: &Path) -> Command {
+        if !rustix::process::geteuid().is_root() {
+            return Command::new(program);
+        }
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let user =
+            if users.lines().any(|line| line.starts_with("postgres:")) { "postgres" } else { UNPRIVILEGED };
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", user, "--clear-groups"]).arg(program);
+        command
     }
 
     /// Returns the address of a database for a login.
@@ -65,6 +87,15 @@ impl Postgres {
             Place::Named { url, database } => at(url, Some(user), database),
         }
     }
+}
+
+/// Says that PostgreSQL is missing.
+fn skip(test: &str) {
+    let is_required =
+        env::var("BRIGADE_REQUIRE").is_ok_and(|names| names.split(',').any(|name| name == "postgres"));
+    assert!(!is_required, "{test} needs postgresql");
+    // Not by a macro, whose output the harness keeps for itself.
+    let _ = writeln!(std::io::stdout(), "SKIPPED: {test} needs postgresql");
 }
 
 /// Returns the address of a server with another user and database.
@@ -105,15 +136,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 fn start(programs: &PathBuf) -> Place {
-    // The server refuses to run as root.
-    let is_root = rustix::process::geteuid().is_root();
-    let mut command = Command::new(if is_root { "setpriv" } else { "sh" });
-    if is_root {
-        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let user =
-            if users.lines().any(|line| line.starts_with("postgres:")) { "postgres" } else { UNPRIVILEGED };
-        command.args(["--reuid", user, "--clear-groups", "sh"]);
-    }
+    let mut command = Postgres::unprivileged(Path::new("sh"));
     command.args(["-c", SCRIPT, "sh"]).arg(programs).current_dir("/");
     let mut keeper =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a shell can be started");
