@@ -315,8 +315,15 @@ pub(crate) fn record_abandoned(
         return Ok(());
     }
     transaction.prepare()?;
-    for stored in abandoned(transaction.snapshot(), host)? {
-        record_one(transaction, host, stored, now)?;
+    for found in abandoned(transaction.snapshot(), host)? {
+        // A shared store lets others write after each step. They record the same runs.
+        transaction.prepare()?;
+        let stored = transaction.snapshot().call(&found.call.id)?;
+        let Some(stored) = stored.filter(|stored| is_abandoned(stored, host)) else { continue };
+        match record_one(transaction, host, stored, now) {
+            Err(QueueError::Changed { id }) => tracing::debug!(call = %id, "another writer recorded the run"),
+            recorded => recorded?,
+        }
     }
     Ok(())
 }

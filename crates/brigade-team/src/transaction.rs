@@ -42,6 +42,7 @@ impl Drop for TeamTransaction {
 /// What is stored about a call that changes.
 struct Before {
     status: String,
+    revision: i64,
     is_expired: bool,
 }
 
@@ -157,6 +158,10 @@ fn put_one(core: &Core, lease: &mut Lease, stored: &mut StoredCall) -> Result<Pu
     }
     let base = i64::try_from(stored.revision).unwrap_or(i64::MAX) - 1;
     let before = before(lease, ws, &call.id).map_err(failed)?;
+    // The function for a step depends on what the call was. A claim may be one whose answer was lost.
+    if before.revision != base && call.status != CallStatus::Running {
+        return Err(QueueError::Changed { id });
+    }
     let sql = match (before.status.as_str(), &call.status) {
         // Also the claim whose answer was lost.
         (_, CallStatus::Running) => {
@@ -243,12 +248,12 @@ pub(crate) fn record_of(stored: &StoredCall) -> String {
 }
 
 fn before(lease: &mut Lease, workspace: &str, id: &CallId) -> Result<Before, TeamError> {
-    let sql = "SELECT status, coalesce(lease_until <= clock_timestamp(), false) FROM @schema@.calls
-               WHERE workspace = $1 AND id = $2";
+    let sql = "SELECT status, revision, coalesce(lease_until <= clock_timestamp(), false)
+               FROM @schema@.calls WHERE workspace = $1 AND id = $2";
     let rows = lease.rows(sql, &[&workspace, &id.as_str()])?;
     let gone = || TeamError::Step { state: "BR003".to_owned(), message: "the call is gone".to_owned() };
     let row = rows.first().ok_or_else(gone)?;
-    Ok(Before { status: row.try_get(0)?, is_expired: row.try_get(1)? })
+    Ok(Before { status: row.try_get(0)?, revision: row.try_get(1)?, is_expired: row.try_get(2)? })
 }
 
 /// Stores a receipt, unless it is stored. Returns its place in the chain of the host.

@@ -66,10 +66,15 @@ fn a_receipt_that_was_recorded_in_time_ends_its_call() {
     let report = receipt("call-a", "run-a", "completed", 3, &[]);
     let store = world.store("box-1", "shop");
     let mut transaction = store.begin(at(4), Durability::AtOnce).unwrap();
+    let mut ended = [stored(&queue.read().unwrap(), "call-a")];
+    ended[0].call.status = CallStatus::Completed;
+    ended[0].revision += 1;
     transaction.record(NewReceipt::Unstored(&report, OnRunTaken::Refuse)).unwrap();
-    drop(transaction);
     world.as_owner("UPDATE @schema@.calls SET lease_until = clock_timestamp()");
     drop(queue.lock(at(9)).unwrap());
+    let again = transaction.put(&mut ended).unwrap_err();
+    assert!(matches!(again, QueueError::Changed { .. }), "another writer has ended it: {again:?}");
+    drop(transaction);
     assert_eq!(stored(&queue.read().unwrap(), "call-a").call.status, CallStatus::Completed);
     let mut transaction = store.begin(at(10), Durability::AtOnce).unwrap();
     transaction.report_late(&report).unwrap();
@@ -128,11 +133,34 @@ fn one_of_many_runners_claims_a_call() {
 }
 
 #[test]
+fn several_writers_record_expired_claims() {
+    let Some(world) = World::new("all_expired", &[("all", ALL), ("other", ALL)]) else { return };
+    let queue = world.queue("all");
+    for number in 0..20 {
+        let id = format!("call-{number}");
+        enqueue(&queue, &id, &id, number).unwrap();
+        approve(&queue, &id, number).unwrap();
+        start(&queue, &id, &format!("run-{number}"), number).unwrap();
+    }
+    world.as_owner("UPDATE @schema@.calls SET lease_until = clock_timestamp()");
+    std::thread::scope(|scope| {
+        let writers = ["all", "all", "other", "other"].map(|member| {
+            let queue = world.queue(member);
+            scope.spawn(move || drop(queue.lock(at(30)).unwrap()))
+        });
+        writers.map(|writer| writer.join().unwrap());
+    });
+    let view = queue.read().unwrap();
+    assert_eq!(view.call_counts().unwrap().get("interrupted"), Some(&20));
+    assert_eq!(view.receipts(99).unwrap().receipts.len(), 20);
+}
+
+#[test]
 fn the_tables_are_made_once_and_have_a_version() {
     let Some(world) = World::new("versions", &[("all", ALL)]) else { return };
     let again = world.owner.init().unwrap();
     assert_eq!((world.made.created, again.created, again.applied), (true, false, 0));
-    assert_eq!((again.team_id, again.version), (world.made.team_id.clone(), 2));
+    assert_eq!((again.team_id, again.version), (world.made.team_id.clone(), 3));
     let code = |store: &brigade_team::TeamStore| {
         store.read().unwrap().counts(brigade_queue::Records::Calls).err().unwrap().code()
     };
