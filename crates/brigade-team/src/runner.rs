@@ -87,6 +87,16 @@ impl TeamStore {
 
     /// Restores the claims of runs that this host has begun and the server does not know, as expired ones.
     fn restore_claims(&self, has_begun: &dyn Fn(&RunId) -> bool) -> Result<(), TeamError> {
+        loop {
+            match self.try_restore_claims(has_begun) {
+                // A member changed one of the calls, or the answer about a restored claim was lost.
+                Err(TeamError::Step { state, .. }) if state == "BR003" => {}
+                restored => return restored,
+            }
+        }
+    }
+
+    fn try_restore_claims(&self, has_begun: &dyn Fn(&RunId) -> bool) -> Result<(), TeamError> {
         let core = self.core();
         let sql = "SELECT sequence, revision, record FROM @schema@.calls WHERE workspace = $1 AND $2 < sequence
                        AND status IN ('pending', 'held', 'approved', 'resume-pending') ORDER BY sequence LIMIT 256";

@@ -221,11 +221,14 @@ impl Shared {
         }
     }
 
-    /// Sets the clock of the database, which is a function of its own from then on.
+    /// Sets the clock of the database, which is a function of its own from then on. Sessions have plans with the old one,
+    /// so all end.
     fn set_clock(&self, minutes: i64) -> Result<(), Failure> {
         let sql = format!(
             "CREATE OR REPLACE FUNCTION pg_catalog.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE \
-             PARALLEL SAFE AS 'SELECT timeofday()::timestamptz + interval ''{minutes} min'''"
+             PARALLEL SAFE AS 'SELECT timeofday()::timestamptz + interval ''{minutes} min'''; \
+             SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
         );
         self.ask("owner", |client| client.batch_execute(&sql))
     }
