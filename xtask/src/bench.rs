@@ -11,6 +11,7 @@ mod program;
 mod registry;
 mod serve;
 mod table;
+mod team;
 mod workspace;
 
 use std::path::{Path, PathBuf};
@@ -55,6 +56,14 @@ pub struct BenchArguments {
     #[arg(long)]
     kitchen: bool,
 
+    /// Measure only the queue of a team, which needs PostgreSQL
+    #[arg(long)]
+    team: bool,
+
+    /// For a team, the number of finished calls
+    #[arg(long, value_name = "CALLS", default_value_t = 100_000)]
+    team_calls: u32,
+
     /// Measure this binary instead of building one
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
@@ -67,6 +76,10 @@ pub struct ParseTomlArguments {
 }
 
 pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Failure> {
+    if let (true, Some(binary)) = (arguments.team, &arguments.binary) {
+        let binary = std::path::absolute(binary).map_err(Failure::at(binary))?;
+        return team::measure(&binary, arguments.team_calls);
+    }
     let this = std::env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
     let built = this
         .parent()
@@ -107,6 +120,10 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
         println!("{}", gateway()?);
         return Ok(());
     }
+    let team = || team::measure(bench.brigade.path(), arguments.team_calls);
+    if arguments.team {
+        return team();
+    }
     let kitchen = || kitchen::measure(&bench.brigade, &bench.measurer, bench.turns);
     if arguments.kitchen {
         kitchen()?.iter().for_each(|table| println!("{table}"));
@@ -125,7 +142,7 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
     registry()?.iter().for_each(|table| println!("{table}"));
     println!("{}", gateway()?);
     kitchen()?.iter().for_each(|table| println!("{table}"));
-    Ok(())
+    team()
 }
 
 /// Parse a file as JSON, as a reference for comparisons

@@ -3,14 +3,14 @@
 mod proxy;
 mod random;
 mod team;
-mod world;
+pub mod world;
 
 use std::path::PathBuf;
 
 use crate::cargo::{cargo, run_command};
 use crate::repository::{Failure, Repository};
 
-pub use team::run_if_installed as team_if_installed;
+pub use team::{Homes, make_team, run_if_installed as team_if_installed};
 
 /// Kill processes and misbehave thousands of times, and check that nothing is lost or left behind
 #[derive(Debug, clap::Args)]

@@ -87,6 +87,12 @@ impl Checkout {
         Ok(Checkout { binary: binary.to_owned(), root, home, host: host.to_owned() })
     }
 
+    /// Joins the team.
+    pub fn join(&self, url: &str, workspace: &str) -> Result<(), Failure> {
+        let words = ["team", "join", "--url", url, "--workspace", workspace, "--accept-roster"];
+        self.run(&words, "")?.expect("team join").map(|_| ())
+    }
+
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(words).current_dir(&self.root).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
@@ -211,9 +217,14 @@ impl Runner {
         }
     }
 
+    /// Returns all events.
+    pub fn events(&self) -> String {
+        fs::read_to_string(&self.events).unwrap_or_default()
+    }
+
     /// Returns the last events, for the report of a failure.
     pub fn last_events(&self) -> String {
-        let text = fs::read_to_string(&self.events).unwrap_or_default();
+        let text = self.events();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(20)..].join("\n")
     }
