@@ -23,6 +23,9 @@ use crate::verify::check_chains;
 /// The number of calls that are read at once.
 pub(crate) const PAGE: i64 = 256;
 
+/// How many calls are read first.
+const FIRST_PAGE: i64 = 16;
+
 /// The columns of a call. The database's clock decides whether a claim has expired.
 const COLUMNS: &str = "c.record, c.sequence, c.revision, c.approved_revision, \
     coalesce(c.status = 'running' AND c.lease_until <= clock_timestamp(), false), c.queued_by, c.created, \
@@ -69,17 +72,20 @@ impl TeamSnapshot {
         };
         let sql = format!(
             "SELECT {COLUMNS} FROM @schema@.calls c WHERE c.workspace = $1 AND {condition} AND {after} \
-             ORDER BY {sorted} LIMIT {PAGE}"
+             ORDER BY {sorted} LIMIT $5"
         );
+        // Often the first call is enough.
+        let mut page = FIRST_PAGE;
         let mut last = (if order == Order::Newest { i64::MAX } else { -1 }, i64::MIN);
         loop {
-            let rows = self.rows(&sql, &[&self.core.workspace, &value, &last.0, &last.1])?;
+            let rows = self.rows(&sql, &[&self.core.workspace, &value, &last.0, &last.1, &page])?;
             for stored in self.calls_of(&rows)? {
                 if found(stored).is_break() {
                     return Ok(());
                 }
             }
-            let Some(row) = rows.last().filter(|_| rows.len() == PAGE as usize) else { return Ok(()) };
+            let Some(row) = rows.last().filter(|_| rows.len() == page as usize) else { return Ok(()) };
+            page = PAGE.min(page * 4);
             last = (row.try_get(1)?, if order == Order::Oldest { row.try_get(6)? } else { i64::MIN });
         }
     }
