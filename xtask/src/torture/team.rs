@@ -1,8 +1,8 @@
 //! `cargo xtask torture team`: several runners, reviewers and queuers share a queue, while everything fails.
 //!
-//! One server has several workspaces, and each has its own proxy and two hosts with a runner. A trial queues some calls,
-//! approves most of them, disturbs what runs, waits until each call has ended, and compares the database with the file
-//! in which the tool notes its runs.
+//! One server has several workspaces, and each has its own proxy and two hosts with a runner. A trial queues some
+//! calls, approves most of them, disturbs what runs, waits until each call has ended, and compares the database with
+//! the file in which the tool notes its runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ enum Fault {
     KillRunner,
     KillKeeper,
     KillServer,
-    /// A runner stands still for longer than its lease.
+    /// A runner is stopped for longer than its lease.
     Stop,
     /// Two runners have the same member and host name.
     Twin,
@@ -113,7 +113,7 @@ struct Counts {
 }
 
 /// What all workspaces share.
-struct Shared {
+struct Cluster {
     server: Mutex<Server>,
     /// The directory of the socket of the server that clients reach.
     socket: Arc<Mutex<PathBuf>>,
@@ -131,7 +131,7 @@ fn torture(programs: &Path, binary: &Path, trials: usize, seed: u64) -> Result<(
     let holder = tempfile::tempdir().map_err(|error| Failure::new(error.to_string()))?;
     let server = Server::start(programs)?;
     let socket = Arc::new(Mutex::new(server.directory().to_owned()));
-    let shared = Shared {
+    let shared = Cluster {
         server: Mutex::new(server),
         socket,
         quiet: RwLock::new(()),
@@ -153,10 +153,7 @@ fn torture(programs: &Path, binary: &Path, trials: usize, seed: u64) -> Result<(
                 .into_iter()
                 .map(|mut world| scope.spawn(move || world.run_all(trials, seed, done)))
                 .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().expect("no trial panics"))
-                .collect::<Result<(), Failure>>()
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no trial panics"))
         })
     });
     if let Err(failure) = result {
@@ -200,7 +197,7 @@ pub fn make_team(server: &Path, binary: &Path, root: &Path) -> Result<Homes, Fai
     Ok(homes)
 }
 
-impl Shared {
+impl Cluster {
     /// Asks the database directly, and again if the server is away.
     fn ask<T>(
         &self,
@@ -224,7 +221,7 @@ impl Shared {
         }
     }
 
-    /// Sets the clock of the database, which is a function of its own from then on. Sessions have plans with the old one,
+    /// Sets the clock of the database, which is a separate function from then on. Sessions have plans with the old one,
     /// so all end.
     fn set_clock(&self, minutes: i64) -> Result<(), Failure> {
         let sql = format!(
@@ -239,7 +236,7 @@ impl Shared {
 
 /// One workspace of the team.
 struct World<'s> {
-    shared: &'s Shared,
+    shared: &'s Cluster,
     name: String,
     root: PathBuf,
     proxy: Proxy,
@@ -264,7 +261,7 @@ struct Row {
 
 impl<'s> World<'s> {
     fn new(
-        shared: &'s Shared,
+        shared: &'s Cluster,
         binary: &Path,
         root: &Path,
         homes: &Homes,

@@ -148,9 +148,7 @@ fn several_writers_record_expired_claims() {
             let queue = world.queue(member);
             scope.spawn(move || drop(queue.lock(at(30)).unwrap()))
         });
-        for writer in writers {
-            writer.join().unwrap();
-        }
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
     });
     let view = queue.read().unwrap();
     assert_eq!(view.call_counts().unwrap().get("interrupted"), Some(&20));
