@@ -24,11 +24,11 @@ pub struct TortureArguments {
     trials: Option<usize>,
 
     /// The seed of the trials of a team
-    #[arg(long, requires = "kind")]
+    #[arg(long)]
     seed: Option<u64>,
 
     /// For a team, use this binary instead of building one
-    #[arg(long, value_name = "PATH", requires = "kind")]
+    #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
 }
 
