@@ -138,7 +138,10 @@ fn two_people_approve_a_call_of_a_third() {
     assert_eq!(team.owner.document(rules).expect(0)["changed"], json!(true));
     let changed = asker.document(["team", "roster"]).expect(1);
     assert_eq!(changed["changes"].as_array().map(Vec::len), Some(1), "{changed:#}");
-    assert_eq!(asker.document(["team", "status"]).expect(1)["issues"], changed["changes"]);
+    let issues = asker.document(["team", "status"]).expect(1)["issues"].clone();
+    let (issue, change) =
+        (issues[0].as_str().expect("a text"), changed["changes"][0].as_str().expect("a text"));
+    assert!(issue.starts_with(change) && issue.ends_with("brigade team roster accept"), "{issue}");
     asker.document(["team", "roster", "accept", "--yes"]).expect(0);
     assert_eq!(asker.document(["team", "roster"]).expect(0)["changes"], json!([]));
     let none = one.document(["team", "accept-failover"]).expect(0);
@@ -225,14 +228,9 @@ fn a_new_key_counts_once_it_is_accepted() {
     team.administer(&["member", "remove", &team.login("rev-1")]).expect(0);
     let status = one.document(["team", "status"]).expect(1);
     assert!(status["issues"][0].as_str().is_some_and(|issue| issue.contains("roster accept")), "{status:#}");
-    let shown = one.document(["team", "roster"]).expect(0);
-    let changes: Vec<&str> = shown["reviewers"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter_map(|row| row["change"].as_str())
-        .collect();
-    assert_eq!((&shown["accepted"], changes), (&json!(false), vec!["same", "removed", "changed"]));
+    let shown = one.document(["team", "roster"]).expect(1);
+    let changes = shown["changes"].as_array().map(Vec::len);
+    assert_eq!((&shown["accepted"], changes), (&json!(false), Some(2)), "{shown:#}");
     one.document(["team", "roster", "accept"]).expect(2);
     one.document(["team", "status"]).expect(1);
     assert_eq!(one.document(["team", "roster", "accept", "--yes"]).expect(0)["accepted"], json!(true));
@@ -265,7 +263,7 @@ fn logs_in_the_database_are_read_on_another_host() {
     log(stored).expect(1);
     two.document(["team", "verify"]).expect(0);
     let migrated = team.administer(&["migrate"]).expect(0);
-    assert_eq!((&migrated["applied"], &migrated["version"]), (&json!(0), &json!(2)));
+    assert_eq!((&migrated["applied"], &migrated["version"]), (&json!(0), &json!(3)));
     let checked = two.document(["team", "doctor"]).expect(0);
     let checks = checked["checks"].as_array().expect("a list");
     assert!(checks.iter().any(|check| check["name"] == "listen" && check["state"] == "ok"), "{checked:#}");
