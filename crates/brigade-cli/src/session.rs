@@ -43,6 +43,7 @@ impl<'a> Session<'a> {
 
     /// Opens the workspace of a gateway for a client that works in the current directory. That of the user is narrowed
     /// by the project there.
+    #[cfg(feature = "serve")]
     pub(crate) fn workspace_for_client(&self) -> Result<Workspace, Error> {
         let workspace = self.workspace()?;
         if !workspace.is_for_user() {

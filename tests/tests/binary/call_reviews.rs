@@ -197,6 +197,8 @@ fn a_blocked_call_says_its_reasons_and_one_next_step() {
     run.assert_code(1);
     let text = run.stderr_text();
     assert!(text.contains("$.limit: "), "{run}");
-    assert_eq!(text.matches("help: ").count(), 1, "{run}");
+    // The line of the arguments, and the mark below it.
+    assert!(text.contains("^^^"), "{run}");
+    assert_eq!(text.matches("help: ").count(), 2, "{run}");
     assert!(!text.contains("include-blocked"), "{run}");
 }

@@ -65,7 +65,7 @@ fn on_a_terminal_running_tasks_are_redrawn_in_place() {
         "{}",
         seen.screen
     );
-    assert!(!seen.raw.contains("\u{1b}[2J") && !seen.raw.contains('\u{7}'));
+    assert!(!seen.raw.contains("\u{1b}[2J") && !seen.raw.contains("\u{1b}]0;"));
     // At the end, the progress lines are removed, and the report is shown.
     assert!(
         !seen.screen.contains("2 of 2 done, $") && seen.screen.contains("done:     2 of 2"),

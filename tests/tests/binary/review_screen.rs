@@ -313,6 +313,8 @@ fn a_stopped_screen_gives_the_terminal_back() {
         if stop != "STOP" {
             tty.assert_left();
         }
+        // What is drawn after this is new.
+        tty.parser.lock().unwrap().process(b"\x1b[2J");
         tty.press("\n");
         tty.see("q quit");
         tty.press("q");

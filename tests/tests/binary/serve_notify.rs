@@ -32,6 +32,8 @@ fn a_program_is_told_once_what_waits() {
         "{event:#}"
     );
     assert_eq!(event["next"], format!("brigade approve {}", event["call_id"].as_str().unwrap()));
-    let runs = site.json(["run", "list", "--tool", "notify"]).expect(0)["runs"].clone();
-    assert_eq!(runs.as_array().map(Vec::len), Some(2), "each has a receipt: {runs:#}");
+    until("a receipt of each", || {
+        let runs = site.json(["run", "list", "--tool", "notify"]).expect(0)["runs"].clone();
+        (runs.as_array().map(Vec::len) == Some(2)).then_some(())
+    });
 }

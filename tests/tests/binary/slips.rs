@@ -99,7 +99,11 @@ fn doctor_reports_a_catalog_fault_once() {
 fn a_misspelt_argument_is_one_message() {
     let site = site();
     for (args, message, hint) in [
-        (r#"{"pth":"x"}"#, "$.pth: additional property not allowed", json!("did you mean `path`?")),
+        (
+            r#"{"pth":"x"}"#,
+            "$.pth: additional property not allowed",
+            json!("{\"pth\":\"x\"}\n       ^^^\ndid you mean `path`?"),
+        ),
         ("{}", "$.path: required", json!(null)),
     ] {
         let plan = site.json(["call", "plan", "tool", "--args", args]).expect(1);

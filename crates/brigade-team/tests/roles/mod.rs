@@ -61,7 +61,7 @@ const FUNCTIONS: [(Role, &[&str]); 4] = [
 ];
 
 /// The functions that change nothing.
-const READ_ONLY: [&str; 2] = ["needed_approvals", "readable_workspaces"];
+const READ_ONLY: [&str; 3] = ["needed_approvals", "readable_workspaces", "server_name"];
 
 /// The functions that only other functions call.
 const INNER: [&str; 5] = ["call_at", "endings", "require_importer", "require_role", "write_call"];
