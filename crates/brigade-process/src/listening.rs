@@ -79,13 +79,17 @@ fn holder_of(inode: &str) -> Option<u32> {
     let wanted = format!("socket:[{inode}]");
     let pids = fs::read_dir("/proc").ok()?.flatten();
     let mut pids: Vec<u32> = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    // Clients that connect often are young.
-    pids.sort_unstable_by_key(|pid| std::cmp::Reverse(*pid));
-    pids.into_iter().find(|pid| {
-        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        let mut targets = open.filter_map(|fd| fs::read_link(fd.path()).ok());
-        targets.any(|target| target.to_str() == Some(wanted.as_str()))
-    })
+    // Children that this process has just started have its sockets open too. Clients that connect often are young.
+    let own = std::process::id();
+    pids.sort_unstable_by_key(|pid| (*pid != own, std::cmp::Reverse(*pid)));
+    pids.into_iter().find(|pid| has_open(*pid, &wanted))
+}
+
+/// Returns whether a process has something open, by its name in `/proc/PID/fd`.
+fn has_open(pid: u32, wanted: &str) -> bool {
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut targets = open.filter_map(|fd| fs::read_link(fd.path()).ok());
+    targets.any(|target| target.to_str() == Some(wanted))
 }
 
 /// A socket in a table of the kernel.
@@ -143,6 +147,10 @@ fn listening(address: &SocketAddr) -> Option<String> {
     Some(row.inode)
 }
 
+/// How often the maker of a connection is looked for. A child that its maker has just started holds the socket too,
+/// until it closes it or runs its own program.
+const LOOKS: u32 = 8;
+
 /// The other end of an accepted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerAddress {
@@ -162,20 +170,34 @@ impl PeerAddress {
     /// directory. A connection of this machine whose process cannot be found counts as made by a run. Linux only;
     /// elsewhere the answer is always no.
     pub fn is_of_a_run(self, workspace: &Path) -> bool {
-        self.maker().is_none_or(|maker| maker.is_of_a_run(workspace))
+        self.look(workspace).unwrap_or(true)
     }
 
     /// Like [`PeerAddress::is_of_a_run`], but a process that cannot be found does not count. The processes of an ssh
     /// tunnel are such. For connections that also need a secret.
     pub fn is_known_of_a_run(self, workspace: &Path) -> bool {
-        self.maker().is_some_and(|maker| maker.is_of_a_run(workspace))
+        self.look(workspace).unwrap_or(false)
+    }
+
+    /// Returns whether a run made the connection. `None` if its process cannot be found.
+    fn look(self, workspace: &Path) -> Option<bool> {
+        for _ in 0..LOOKS {
+            let maker = self.maker()?;
+            if !maker.is_of_a_run(workspace) {
+                return Some(false);
+            }
+            if maker.has_it_still() {
+                return Some(true);
+            }
+        }
+        Some(true)
     }
 
     /// Returns who made the connection. `None` if it was a process of this machine that cannot be found.
     #[cfg(target_os = "linux")]
     fn maker(self) -> Option<Maker> {
         let (own, peer) = match self {
-            PeerAddress::Unix(pid) => return pid.map(Maker::Process),
+            PeerAddress::Unix(pid) => return pid.map(|pid| Maker::Process { pid, inode: None }),
             PeerAddress::Tcp { own, peer } => (own, peer),
         };
         let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
@@ -186,7 +208,7 @@ impl PeerAddress {
             // Runs have the user of their caller, who cannot look into processes of others.
             Some(row) if !me.is_root() && row.user != me.as_raw() => Some(Maker::Other),
             // A closed socket has the inode 0.
-            Some(row) => holder_of(&row.inode).map(Maker::Process),
+            Some(row) => holder_of(&row.inode).map(|pid| Maker::Process { pid, inode: Some(row.inode) }),
             None => (!is_of_this_machine(peer.ip())).then_some(Maker::Other),
         }
     }
@@ -201,7 +223,11 @@ impl PeerAddress {
 /// Who made a connection.
 enum Maker {
     #[cfg(target_os = "linux")]
-    Process(u32),
+    Process {
+        pid: u32,
+        /// The inode of its TCP socket.
+        inode: Option<String>,
+    },
     /// Another user, or another machine.
     Other,
 }
@@ -210,11 +236,20 @@ impl Maker {
     fn is_of_a_run(&self, workspace: &Path) -> bool {
         match self {
             #[cfg(target_os = "linux")]
-            Maker::Process(pid) => crate::ancestry::is_of_a_run(*pid, workspace),
+            Maker::Process { pid, .. } => crate::ancestry::is_of_a_run(*pid, workspace),
             Maker::Other => {
                 let _ = workspace;
                 false
             }
+        }
+    }
+
+    /// Returns whether this process has the socket open now.
+    fn has_it_still(&self) -> bool {
+        match self {
+            #[cfg(target_os = "linux")]
+            Maker::Process { pid, inode: Some(inode) } => has_open(*pid, &format!("socket:[{inode}]")),
+            _ => true,
         }
     }
 }
