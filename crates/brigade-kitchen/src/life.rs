@@ -59,6 +59,8 @@ pub struct Life {
     pub decisions: Vec<DecisionState>,
     /// When the provider's limit of a tier ends, and the command that it applies to.
     pub limits: BTreeMap<Tier, (Timestamp, Option<Fingerprint>)>,
+    /// The number of commits of tasks that reached the branch.
+    pub integrations: u64,
     /// What was spent.
     pub spent: Usage,
     /// Budgets with a warning. The value says whether the budget is used up.
@@ -355,6 +357,8 @@ pub struct TaskLife {
     pub passed: bool,
     /// Its commit in the branch.
     pub commit: Option<String>,
+    /// The place of this commit in the order of the branch, from 1. 0 without a commit.
+    pub integration: u64,
     /// The task that did its work.
     pub absorbed_by: Option<TaskId>,
     /// The commit that its worktree was made from.
@@ -495,16 +499,15 @@ impl Life {
 
     /// Lists the commits of finished tasks that the branch must contain, the newest last.
     pub fn done_work(&self, prd: &ValidPrd) -> Vec<DoneWork> {
-        let mut found: Vec<(Option<Timestamp>, DoneWork)> = Vec::new();
+        let mut found: Vec<(u64, DoneWork)> = Vec::new();
         for task in prd.tasks.iter().map(|task| &task.id) {
             let Some(own) = self.tasks.get(task) else { continue };
             if let Some(commit) = own.commit.clone() {
                 let run = own.runs.last().map(|attempt| attempt.run.clone());
-                found.push((own.ended_at, DoneWork { task: task.clone(), run, commit }));
+                found.push((own.integration, DoneWork { task: task.clone(), run, commit }));
             }
         }
-        // A task without a recorded end was the last to reach the branch.
-        found.sort_by_key(|(ended, _)| (ended.is_none(), *ended));
+        found.sort_by_key(|(integration, _)| *integration);
         found.into_iter().map(|(_, work)| work).collect()
     }
 

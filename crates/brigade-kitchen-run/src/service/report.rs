@@ -69,7 +69,7 @@ impl ServiceLoop<'_> {
         };
         let last = prd.tasks.iter().filter_map(|task| {
             let own = life.tasks.get(&task.id)?;
-            Some((own.ended_at?, own.commit.clone()?))
+            Some((own.integration, own.commit.clone()?))
         });
         let waiting = life.decisions.iter().filter(|decided| decided.answer.is_none());
         let (target, path) = (self.kitchen.target(), self.menu.path.to_string());

@@ -155,7 +155,8 @@ impl Life {
                 Some(commit) => {
                     self.check(task, run, |checking| checking.integrated = true);
                     if let Some(life) = self.tasks.get_mut(task) {
-                        life.commit = Some(commit.clone());
+                        self.integrations += 1;
+                        (life.commit, life.integration) = (Some(commit.clone()), self.integrations);
                     }
                 }
                 None if *moved => {

@@ -4,7 +4,7 @@ use super::Life;
 use crate::layout;
 
 /// The version of the layout and of the fold's rules. Increase it when either changes, so that old caches are not used.
-const LAYOUT: u32 = 10;
+const LAYOUT: u32 = 11;
 
 impl Life {
     /// Encodes the life for programs with the same layout.

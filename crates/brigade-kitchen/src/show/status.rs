@@ -513,7 +513,7 @@ pub fn status(view: &View<'_>) -> StatusReport {
     let escalations = escalations(life);
     let surplus = |count: u64, kept: usize| count.saturating_sub(kept as u64);
     let ended = view.prd.tasks.iter().filter_map(|task| life.tasks.get(&task.id));
-    let last = ended.filter(|own| own.commit.is_some()).max_by_key(|own| own.ended_at);
+    let last = ended.filter(|own| own.commit.is_some()).max_by_key(|own| own.integration);
     let attention_reason = Glance::new(view.prd, life).attention(view.running);
     let waiting = life.decisions.iter().filter(|decided| decided.answer.is_none());
     let approved = life.approval.as_ref().map(|approval| approval.fingerprint);
