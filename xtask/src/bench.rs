@@ -61,7 +61,7 @@ pub struct BenchArguments {
     team: bool,
 
     /// For a team, the number of finished calls
-    #[arg(long, value_name = "CALLS", default_value_t = 100_000)]
+    #[arg(long, value_name = "CALLS", default_value_t = 1_000_000)]
     team_calls: u32,
 
     /// Measure this binary instead of building one
@@ -78,7 +78,7 @@ pub struct ParseTomlArguments {
 pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Failure> {
     if let (true, Some(binary)) = (arguments.team, &arguments.binary) {
         let binary = std::path::absolute(binary).map_err(Failure::at(binary))?;
-        return team::measure(&binary, arguments.team_calls);
+        return team::measure(repository, &binary, "dev", arguments.team_calls);
     }
     let this = std::env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
     let built = this
@@ -120,7 +120,7 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
         println!("{}", gateway()?);
         return Ok(());
     }
-    let team = || team::measure(bench.brigade.path(), arguments.team_calls);
+    let team = || team::measure(repository, bench.brigade.path(), "release", arguments.team_calls);
     if arguments.team {
         return team();
     }

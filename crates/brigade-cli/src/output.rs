@@ -485,7 +485,7 @@ impl<'a, 's> Output<'a, 's> {
 
     /// Returns the error for a question without a person at a terminal.
     pub(crate) fn unasked() -> Error {
-        let message = "this changes the catalog, and there is no terminal to ask a person";
+        let message = "a person must agree to this, and there is no terminal to ask on";
         let error = Error::new(brigade::ErrorKind::Usage, message);
         error.hint("pass `--yes` to agree, or `--dry-run` to only see what it would do")
     }

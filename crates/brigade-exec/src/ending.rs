@@ -261,6 +261,7 @@ fn status(
         Some(outcome) if outcome.cancelled() => RunStatus::Interrupted,
         Some(_) if failure.is_none() && !checkpoints.is_empty() => RunStatus::Waiting,
         Some(outcome) if failure.is_none() && succeeded(outcome) => RunStatus::Completed,
+        None if program.answer.is_none() && execution.interruption().is_some() => RunStatus::Interrupted,
         _ => RunStatus::Failed,
     }
 }

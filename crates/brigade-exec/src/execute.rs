@@ -69,6 +69,13 @@ pub struct Execution<'a> {
     pub postcondition: Option<&'a dyn Postcondition>,
 }
 
+impl Execution<'_> {
+    /// Returns by whom the run was interrupted, if it was.
+    pub(crate) fn interruption(&self) -> Option<String> {
+        self.cancel.as_ref().filter(|cancel| cancel.is_cancelled()).map(CancelToken::interruption)
+    }
+}
+
 /// Follows runs while they last, for a face that shows them. One value may follow several runs, one after the other.
 pub trait Progress: Send + Sync {
     /// A run starts.
@@ -161,8 +168,10 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut executor: Executor<'_>
         progress,
     };
     progress.inspect(|progress| progress.started());
-    let program =
-        start(execution, &mut output, &mut executor, &redactor).unwrap_or_else(ProgramResult::failed);
+    let program = start(execution, &mut output, &mut executor, &redactor).unwrap_or_else(|problem| {
+        let interruption = execution.interruption();
+        ProgramResult::failed(interruption.map_or(problem.clone(), |why| format!("{why}; {problem}")))
+    });
     progress.inspect(|progress| progress.ended());
     let ending = Ending::new(execution, program, output, &redactor);
     ending.finish(|receipt, redactor| executor.complete(receipt, redactor))
@@ -211,6 +220,9 @@ fn start<'e>(
     executor: &mut Executor<'_>,
     redactor: &Redactor,
 ) -> Result<ProgramResult, String> {
+    if execution.interruption().is_some() {
+        return Err("not started".to_owned());
+    }
     let peer = match executor {
         Executor::Reuse(kept) => return Ok(ask(execution, output, kept, redactor)),
         Executor::Builtin(builtin) => return act(execution, output, *builtin, redactor),

@@ -215,6 +215,7 @@ fn answer(
         schema: CheckpointReviewReport::SCHEMA,
         target: context.target(),
         checkpoints_path: context.absolute(CHECKPOINTS),
+        resumes_on: queue.read()?.other_host(&checkpoint.checkpoint.run_id)?,
         checkpoint: Box::new(checkpoint.shown(context)),
         call: call.call.shown(context),
     })

@@ -103,7 +103,11 @@ impl Runs {
     pub fn show(&self, prefix: &IdPrefix) -> Result<RunShowReport, Error> {
         let shown = logs::meant_run(&self.context, prefix).and_then(|run| match run {
             ResolvedRun::Abandoned(run) => abandoned_report(&self.context, &run),
-            run => Ok(run_report(&self.context, run.into_receipt()?)),
+            run => {
+                let run = run.into_receipt()?;
+                let logs_on = self.context.queue().read()?.other_host(&run.stored_id)?;
+                Ok(RunShowReport { logs_on, ..run_report(&self.context, run) })
+            }
         });
         shown.map_err(|error| error.missing(&self.context, Refusal::RunShow))
     }
@@ -288,6 +292,7 @@ fn shown_run(context: &WorkspaceContext, receipt: Receipt, next: Option<NextStep
         error: RefusalMember::default(),
         candidates: RefusalMember::default(),
         next,
+        logs_on: None,
     }
 }
 

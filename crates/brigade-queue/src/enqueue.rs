@@ -64,7 +64,7 @@ impl LockedQueue<'_> {
         make: &mut MakeCall<'_>,
     ) -> Result<Vec<EnqueueOutcome>, QueueError> {
         let _span = tracing::debug_span!("enqueue", calls = count).entered();
-        self.transaction.prepare()?;
+        self.transaction.lock_queue()?;
         let snapshot = self.transaction.snapshot();
         let mut batch = Batch::default();
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(count);
@@ -121,7 +121,7 @@ impl LockedQueue<'_> {
         now: Timestamp,
     ) -> Result<StoredCall, QueueError> {
         let _span = tracing::debug_span!("claim", call = %call.id, run = %claim.run_id).entered();
-        self.transaction.prepare()?;
+        self.transaction.lock_queue()?;
         let snapshot = self.transaction.snapshot();
         if snapshot.call(&call.id)?.is_some() {
             return Err(QueueError::IdTaken(call.id));

@@ -19,7 +19,7 @@ use crate::host::Host;
 use crate::outcome::Outcome;
 use crate::queue::{FinishedRun, checkpoint_of};
 use crate::store::{
-    CallQuery, Checkpoints, FoundReceipt, NewReceipt, OnRunTaken, Order, RecordedReceipt, Snapshot,
+    CallQuery, Checkpoints, FoundReceipt, NewReceipt, OnRunTaken, RecordedReceipt, Snapshot,
     StoredCall, StoredCheckpoint, StoredReceipt, Transaction, receipt_name,
 };
 
@@ -103,8 +103,7 @@ pub(crate) fn kept_outcome(stored: &StoredCall, host: &dyn Host) -> Option<Outco
 /// Lists the stored calls whose runner is gone.
 pub(crate) fn abandoned(snapshot: &dyn Snapshot, host: &dyn Host) -> Result<Vec<StoredCall>, QueueError> {
     let mut found = Vec::new();
-    let query = CallQuery::List { status: Some(&CallStatus::Running), order: Order::Oldest, before: None };
-    snapshot.each_call(&query, &mut |stored| {
+    snapshot.each_call(&CallQuery::Abandoned, &mut |stored| {
         if is_abandoned(&stored, host) {
             found.push(stored);
         }
@@ -289,6 +288,7 @@ fn report_one(
     now: Timestamp,
 ) -> Result<(), QueueError> {
     let bad = |_| QueueError::Store("a receipt names no call".to_owned());
+    transaction.lock_queue()?;
     let stored = changeable(transaction, &outcome.receipt.call_id().parse().map_err(bad)?)?;
     let outcome = outcome.with_arguments_of(&stored.call);
     let is_claimed = stored.call.claim.as_ref().is_some_and(|claim| claim.runner.is_some());
@@ -314,10 +314,10 @@ pub(crate) fn record_abandoned(
     if abandoned(transaction.snapshot(), host)?.is_empty() {
         return Ok(());
     }
-    transaction.prepare()?;
+    transaction.lock_queue()?;
     for found in abandoned(transaction.snapshot(), host)? {
         // A shared store lets others write after each step. They record the same runs.
-        transaction.prepare()?;
+        transaction.lock_queue()?;
         let stored = transaction.snapshot().call(&found.call.id)?;
         let Some(stored) = stored.filter(|stored| is_abandoned(stored, host)) else { continue };
         match record_one(transaction, host, stored, now) {

@@ -108,6 +108,7 @@ impl Snapshot for MemorySnapshot {
             CallQuery::List { status: Some(status), .. } => {
                 all.filter(|stored| stored.call.status == *status).collect()
             }
+            CallQuery::Abandoned => all.filter(|stored| stored.call.status == CallStatus::Running).collect(),
             CallQuery::Similar(call) => {
                 use CallStatus::{Approved, Pending, Rejected};
                 let may_count = |stored: &&StoredCall| {
@@ -128,7 +129,7 @@ impl Snapshot for MemorySnapshot {
             CallQuery::List { order: Order::Newest, .. } => {
                 calls.sort_by_key(|stored| Reverse(stored.sequence));
             }
-            CallQuery::List { order: Order::Oldest, .. } => {
+            CallQuery::List { order: Order::Oldest, .. } | CallQuery::Abandoned => {
                 calls.sort_by_key(|stored| (created(stored), stored.sequence));
             }
             CallQuery::LastApproved(_) => {

@@ -112,7 +112,8 @@ impl Queue {
     }
 
     /// Waits to become the only writer, until the result is dropped. Hold it for one read, check and write, never while
-    /// a child process runs. Runs whose runner is gone are first recorded as interrupted.
+    /// a child process runs. Runs whose runner is gone are first recorded as interrupted. In a shared store, others may
+    /// change other calls before [`LockedQueue::lock_all`].
     ///
     /// # Errors
     /// Fails if another writer does not finish in time, or the store cannot be written.
@@ -281,6 +282,11 @@ impl View<'_> {
         self.snapshot().offers(id)
     }
 
+    /// Returns the host of a team that made a run, if it is another one.
+    pub fn other_host(&self, run: &str) -> Result<Option<String>, QueueError> {
+        self.snapshot().other_host(run)
+    }
+
     /// Lists the hosts of a team that have a runner now, sorted.
     pub fn runner_hosts(&self) -> Result<Vec<String>, QueueError> {
         self.snapshot().runner_hosts()
@@ -427,6 +433,15 @@ pub struct LockedQueue<'a> {
 }
 
 impl LockedQueue<'_> {
+    /// Makes sure that no other writer changes any call, also in a shared store. Call it before a decision that depends
+    /// on other calls than the changed one.
+    ///
+    /// # Errors
+    /// Fails if another writer does not finish in time, or the store cannot be reached.
+    pub fn lock_all(&mut self) -> Result<(), QueueError> {
+        self.transaction.lock_queue()
+    }
+
     /// Reads the queue under the lock.
     pub fn view(&self) -> View<'_> {
         View { snapshot: SnapshotRef::Lent(self.transaction.snapshot()), host: self.host.clone() }

@@ -217,6 +217,8 @@ pub enum CallQuery<'a> {
         /// Calls from this sequence on may be left out, so that older ones are found at once.
         before: Option<u64>,
     },
+    /// At least the running calls whose runner may be gone, by creation time.
+    Abandoned,
     /// All calls in queue order, for a list as long as the history that only shows them.
     Shown,
     /// At least the pending, approved and rejected calls that may be equivalent to a new one, in queue order. May
@@ -363,7 +365,8 @@ pub trait Store: Send + Sync {
     /// Fails if the store cannot be reached.
     fn read(&self) -> Result<Arc<dyn Snapshot>, QueueError>;
 
-    /// Waits to become the only writer, until the result is dropped.
+    /// Waits to become the only writer, until the result is dropped. A shared store may let others write before
+    /// [`Transaction::lock_queue`], and refuses to change a call of another revision than the one that was read.
     ///
     /// # Errors
     /// Fails if another writer does not finish in time, or the store cannot be reached.
@@ -450,6 +453,11 @@ pub trait Snapshot: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Returns the host that made a run, if it is another one. A store of one host need not implement it.
+    fn other_host(&self, _run: &str) -> Result<Option<String>, QueueError> {
+        Ok(None)
+    }
+
     /// Lists the hosts of a team that have a runner now, sorted. A store of one host need not implement it.
     fn runner_hosts(&self) -> Result<Vec<String>, QueueError> {
         Ok(Vec::new())
@@ -496,6 +504,12 @@ pub trait Transaction {
     /// ready need not implement it.
     fn prepare(&mut self) -> Result<(), QueueError> {
         Ok(())
+    }
+
+    /// Waits to become the only writer of the queue, if the store let others write until now. Called before a change
+    /// that depends on other calls than the changed one.
+    fn lock_queue(&mut self) -> Result<(), QueueError> {
+        self.prepare()
     }
 
     /// Writes calls, all or none. A call with sequence 0 is new and gets the next sequence.

@@ -1,5 +1,6 @@
 //! Connections to the database, which are kept for the next statement.
 
+use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use brigade_fs::FsError;
 use postgres::types::ToSql;
-use postgres::{Client, Row};
+use postgres::{Client, Row, Statement};
 
 use crate::error::TeamError;
 use crate::migrate::{MIGRATIONS, Schema};
@@ -23,6 +24,9 @@ const MAX_IDLE: usize = 4;
 
 /// How long the version of the tables is not asked for again on a connection.
 const VERSION_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How long the server waits for a client that has begun to write, in milliseconds.
+const MAX_PAUSE_MILLIS: u64 = 30_000;
 
 /// What a member logs in with, in addition to the address.
 pub struct Credentials<'a> {
@@ -39,8 +43,7 @@ pub struct Connection {
     password: Option<String>,
     tls: Tls,
     timeout: Duration,
-    /// With the time at which the version of the tables was the current one.
-    idle: Mutex<Vec<(Client, Option<Instant>)>>,
+    idle: Mutex<Vec<Session>>,
     /// How many were opened.
     opened: AtomicU64,
 }
@@ -83,26 +86,22 @@ impl Connection {
         self.opened.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn timeout(&self) -> Duration {
-        self.timeout
-    }
-
     /// Returns a connection, which is given back when the result is dropped.
     pub(crate) fn take(self: &Arc<Connection>, tables: Tables) -> Result<Lease, TeamError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let (mut client, mut checked) = match idle.filter(|(client, _)| !client.is_closed()) {
+        let mut session = match idle.filter(|session| !session.client.is_closed()) {
             Some(idle) => idle,
             None => {
                 let client = self.connect()?;
                 self.opened.fetch_add(1, Ordering::Relaxed);
-                (client, None)
+                Session { client, statements: HashMap::new(), checked: None }
             }
         };
-        if tables == Tables::Current && checked.is_none_or(|at| VERSION_INTERVAL <= at.elapsed()) {
-            self.check_tables(&mut client)?;
-            checked = Some(Instant::now());
+        if tables == Tables::Current && session.checked.is_none_or(|at| VERSION_INTERVAL <= at.elapsed()) {
+            self.check_tables(&mut session.client)?;
+            session.checked = Some(Instant::now());
         }
-        Ok(Lease { client: Some(client), checked, of: self.clone() })
+        Ok(Lease { session: Some(session), in_transaction: false, of: self.clone() })
     }
 
     /// Runs a query of this schema outside of a transaction. A connection that was lost in the meantime is replaced.
@@ -111,14 +110,7 @@ impl Connection {
         sql: &str,
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, TeamError> {
-        let mut lease = self.take(Tables::Current)?;
-        match lease.rows(sql, values) {
-            Err(TeamError::Unreachable(_)) => {
-                self.replace_in(&mut lease)?;
-                lease.rows(sql, values)
-            }
-            rows => rows,
-        }
+        self.take(Tables::Current)?.rows_again(sql, values)
     }
 
     /// Opens a connection instead of one that is lost. Those that wait are lost, too.
@@ -126,7 +118,7 @@ impl Connection {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let fresh = self.take(Tables::Current)?;
         let mut lost = std::mem::replace(lost, fresh);
-        lost.client = None;
+        lost.session = None;
         Ok(())
     }
 
@@ -145,7 +137,14 @@ impl Connection {
                     tracing::debug!("the database does not answer");
                     pause(RETRY_INTERVAL);
                 }
-                result => return result,
+                result => {
+                    let mut client = result?;
+                    client.batch_execute(&format!(
+                        "SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {MAX_PAUSE_MILLIS}",
+                        self.timeout.max(Duration::from_secs(1)).as_millis()
+                    ))?;
+                    return Ok(client);
+                }
             }
         }
     }
@@ -178,10 +177,18 @@ fn pause(time: Duration) {
     drop(Condvar::new().wait_timeout(guard, time));
 }
 
+/// A connection with its prepared statements, by their text. There are as many texts as this crate has.
+struct Session {
+    client: Client,
+    statements: HashMap<String, Statement>,
+    /// When the version of the tables was the current one.
+    checked: Option<Instant>,
+}
+
 /// A connection in use.
 pub(crate) struct Lease {
-    client: Option<Client>,
-    checked: Option<Instant>,
+    session: Option<Session>,
+    in_transaction: bool,
     of: Arc<Connection>,
 }
 
@@ -189,7 +196,66 @@ impl Lease {
     /// Runs a query of this schema.
     pub(crate) fn rows(&mut self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, TeamError> {
         let sql = self.of.schema.sql(sql);
-        Ok(self.query(&sql, values)?)
+        let Session { client, statements, .. } = self.session.as_mut().expect(HELD);
+        let statement = match statements.get(&sql) {
+            Some(statement) => statement.clone(),
+            None => {
+                let statement = client.prepare(&sql)?;
+                statements.insert(sql.clone(), statement.clone());
+                statement
+            }
+        };
+        Ok(client.query(&statement, values).inspect_err(|_| {
+            // The tables may have changed since it was prepared.
+            statements.remove(&sql);
+        })?)
+    }
+
+    /// Runs a query of this schema. Outside of a transaction, a connection that was lost in the meantime is replaced.
+    pub(crate) fn rows_again(
+        &mut self,
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, TeamError> {
+        match self.rows(sql, values) {
+            Err(TeamError::Unreachable(_)) if !self.in_transaction => {
+                let of = self.of.clone();
+                of.replace_in(self)?;
+                self.rows(sql, values)
+            }
+            rows => rows,
+        }
+    }
+
+    /// Begins a transaction with this statement. A connection that was lost in the meantime is replaced.
+    pub(crate) fn begin(&mut self, sql: &str) -> Result<(), TeamError> {
+        let sql = format!("BEGIN; {sql}");
+        let begun = match self.run(&sql) {
+            Err(TeamError::Unreachable(_)) => {
+                let of = self.of.clone();
+                of.replace_in(self)?;
+                self.run(&sql)
+            }
+            begun => begun,
+        };
+        self.in_transaction = true;
+        begun.inspect_err(|_| self.roll_back())
+    }
+
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        self.in_transaction
+    }
+
+    pub(crate) fn commit(&mut self) -> Result<(), TeamError> {
+        self.in_transaction = false;
+        self.run("COMMIT")
+    }
+
+    /// Takes back a transaction, if there is one. Without a connection, the server does the same.
+    pub(crate) fn roll_back(&mut self) {
+        if std::mem::take(&mut self.in_transaction) {
+            let _ = self.run("ROLLBACK");
+        }
     }
 
     /// Runs statements of this schema without values.
@@ -199,26 +265,28 @@ impl Lease {
     }
 }
 
+const HELD: &str = "it is held until the lease is dropped";
+
 impl Deref for Lease {
     type Target = Client;
 
     fn deref(&self) -> &Client {
-        self.client.as_ref().expect("it is there until it is dropped")
+        &self.session.as_ref().expect(HELD).client
     }
 }
 
 impl DerefMut for Lease {
     fn deref_mut(&mut self) -> &mut Client {
-        self.client.as_mut().expect("it is there until it is dropped")
+        &mut self.session.as_mut().expect(HELD).client
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some(client) = self.client.take().filter(|client| !client.is_closed()) {
+        if let Some(session) = self.session.take().filter(|session| !session.client.is_closed()) {
             let mut idle = self.of.idle.lock().unwrap_or_else(PoisonError::into_inner);
             if idle.len() < MAX_IDLE {
-                idle.push((client, self.checked));
+                idle.push(session);
             }
         }
     }

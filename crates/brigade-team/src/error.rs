@@ -112,7 +112,9 @@ impl From<postgres::Error> for TeamError {
             state if state.starts_with("BR") => TeamError::Step { state: state.to_owned(), message },
             state if state.starts_with("28") => TeamError::Login(message),
             state if state.starts_with("08") || state.starts_with("57P") => TeamError::Unreachable(message),
-            _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => TeamError::Role(message),
+            _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
+                TeamError::Role(format!("the roles of this login do not allow it: {message}"))
+            }
             _ if *code == SqlState::LOCK_NOT_AVAILABLE => TeamError::Locked,
             _ if *code == SqlState::INVALID_CATALOG_NAME => TeamError::Unreachable(message),
             _ => TeamError::Database(message),
@@ -168,6 +170,12 @@ impl OperationError for TeamError {
             TeamError::Fs(error) => error.hints(),
             TeamError::SchemaOlder { found: 0, .. } => vec![Hint::to("make them", NextStep::InitTeam)],
             TeamError::SchemaOlder { .. } => vec![Hint::to("update them", NextStep::MigrateTeam)],
+            TeamError::Login(_) => {
+                vec!["keep the password in ~/.pgpass, in the file that PGPASSFILE names, or in PGPASSWORD".into()]
+            }
+            TeamError::Tls(_) => {
+                vec!["name the certificate of its authority by `sslrootcert` in the address".into()]
+            }
             _ => Vec::new(),
         }
     }

@@ -13,6 +13,7 @@ use brigade_queue::{
 };
 use postgres::Row;
 use postgres::types::ToSql;
+use postgres_protocol::escape::escape_literal;
 
 use crate::connection::Lease;
 use crate::error::TeamError;
@@ -31,6 +32,10 @@ const COLUMNS: &str = "c.record, c.sequence, c.revision, c.approved_revision, \
     coalesce(c.status = 'running' AND c.lease_until <= clock_timestamp(), false), c.queued_by, c.created, \
     CASE WHEN c.status IN ('pending', 'held', 'approved', 'resume-pending', 'waiting') \
     THEN @schema@.needed_approvals(c.tool_id, c.family, c.effects) ELSE 0 END";
+
+/// How many calls or ended runs have each status.
+pub(crate) const COUNTS: &str = "SELECT status, sum(change)::bigint FROM @schema@.counts \
+    WHERE workspace = $1 AND kind = $2 GROUP BY 1 HAVING sum(change) <> 0";
 
 /// The receipts that end runs.
 const ENDS: &str = "workspace = $1 AND NOT is_late AND NOT is_aside";
@@ -53,7 +58,7 @@ impl TeamSnapshot {
     pub(crate) fn rows(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, TeamError> {
         match &self.source {
             Source::Any => self.core.connection.rows(sql, values),
-            Source::Own(lease) => lease.lock().unwrap_or_else(PoisonError::into_inner).rows(sql, values),
+            Source::Own(lease) => lease.lock().unwrap_or_else(PoisonError::into_inner).rows_again(sql, values),
         }
     }
 
@@ -268,11 +273,17 @@ impl Snapshot for TeamSnapshot {
             CallQuery::List { status: None, order, .. } => self.each("$2 = ''", "", order, &mut found)?,
             CallQuery::List { status: Some(status), order, .. } => {
                 // A call that is stored as approved may be pending here, because its approvals do not count.
-                let condition = "(c.status = $2 OR $2 = 'pending' AND c.status IN ('approved', 'waiting', \
-                                 'resume-pending'))";
-                self.each(condition, status.as_str(), order, &mut |stored| {
+                let stored_as = match status {
+                    CallStatus::Pending => "IN ('pending', 'approved', 'waiting', 'resume-pending')".to_owned(),
+                    status => format!("= {}", escape_literal(status.as_str())),
+                };
+                self.each(&format!("c.status {stored_as} AND $2 = ''"), "", order, &mut |stored| {
                     if stored.call.status == *status { found(stored) } else { ControlFlow::Continue(()) }
                 })?;
+            }
+            CallQuery::Abandoned => {
+                let condition = "c.status = 'running' AND c.lease_until <= clock_timestamp() AND $2 = ''";
+                self.each(condition, "", Order::Oldest, &mut found)?;
             }
             CallQuery::Similar(call) => {
                 let condition = "c.tool_id = $2 AND c.status IN ('pending', 'approved', 'rejected')";
@@ -387,6 +398,15 @@ impl Snapshot for TeamSnapshot {
         Ok(self.offers_for(&[id.as_str()])?.remove(id.as_str()).unwrap_or_default())
     }
 
+    fn other_host(&self, run: &str) -> Result<Option<String>, QueueError> {
+        let sql = format!(
+            "SELECT host FROM @schema@.receipts \
+             WHERE {ENDS} AND run_id = $2 AND host <> session_user || '@' || $3"
+        );
+        let rows = self.rows(&sql, &[&self.core.workspace, &run, &self.core.host])?;
+        Ok(rows.first().map(|row| row.try_get(0)).transpose().map_err(TeamError::from)?)
+    }
+
     fn runner_hosts(&self) -> Result<Vec<String>, QueueError> {
         let sql = "SELECT h.name FROM @schema@.hosts h JOIN @schema@.members m
                 ON m.name = split_part(h.name, '@', 1) AND m.removed_at IS NULL AND 'runner' = ANY (m.roles)
@@ -397,16 +417,12 @@ impl Snapshot for TeamSnapshot {
     }
 
     fn counts(&self, of: Records) -> Result<BTreeMap<String, u64>, QueueError> {
-        let sql = match of {
-            Records::Calls => {
-                "SELECT status, count(*) FROM @schema@.calls WHERE workspace = $1 GROUP BY 1".to_owned()
-            }
-            Records::Runs => {
-                format!("SELECT status, count(*) FROM @schema@.receipts WHERE {ENDS} GROUP BY 1")
-            }
+        let kind = match of {
+            Records::Calls => "calls",
+            Records::Runs => "runs",
         };
         let mut counts = BTreeMap::new();
-        for row in self.rows(&sql, &[&self.core.workspace])? {
+        for row in self.rows(COUNTS, &[&self.core.workspace, &kind])? {
             let (status, count): (String, i64) =
                 (row.try_get(0).map_err(TeamError::from)?, row.try_get(1).map_err(TeamError::from)?);
             counts.insert(status, u64::try_from(count).unwrap_or(0));

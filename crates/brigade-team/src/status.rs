@@ -7,6 +7,7 @@ use brigade_core::Timestamp;
 
 use crate::connection::Lease;
 use crate::error::TeamError;
+use crate::snapshot::COUNTS;
 use crate::store::Core;
 
 /// How a team is.
@@ -86,8 +87,7 @@ pub(crate) fn status(lease: &mut Lease, core: &Core, now: Timestamp) -> Result<T
         runners.push(RunnerHost { host, state: state.to_owned(), last_seen_at: row.try_get(1)?, running });
     }
     let mut calls = BTreeMap::new();
-    let counts = "SELECT status, count(*) FROM @schema@.calls WHERE workspace = $1 GROUP BY 1";
-    for row in lease.rows(counts, &[workspace])? {
+    for row in lease.rows(COUNTS, &[workspace, &"calls"])? {
         calls.insert(row.try_get(0)?, u64::try_from(row.try_get::<_, i64>(1)?).unwrap_or(0));
     }
     Ok(TeamStatus {

@@ -1,7 +1,7 @@
 //! The store of a team's queue, for one workspace.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use brigade_call::Call;
 use brigade_core::{CallId, RunId, Timestamp};
@@ -243,8 +243,7 @@ impl Store for TeamStore {
     }
 
     fn begin(&self, _now: Timestamp, _: Durability) -> Result<Box<dyn Transaction + '_>, QueueError> {
-        let lease = Arc::new(Mutex::new(self.lease()?));
-        Ok(Box::new(TeamTransaction::begin(self.0.clone(), lease)?))
+        Ok(Box::new(TeamTransaction::new(self.0.clone(), self.lease()?)))
     }
 
     fn shared_name(&self) -> Option<String> {

@@ -10,32 +10,29 @@ use brigade_queue::{
     StoredCheckpoint, StoredReceipt, Transaction,
 };
 
+use postgres_protocol::escape::escape_literal;
+
 use crate::connection::Lease;
 use crate::error::TeamError;
 use crate::renewal::{HeldClaim, uptime};
-use crate::signature::{Approval, Subject};
+use crate::signature::{Approval, Subject, hex};
 use crate::snapshot::{Source, TeamSnapshot, created};
 use crate::store::Core;
 
-/// How long the server waits for a client that has begun to write, in milliseconds.
-const MAX_PAUSE_MILLIS: u64 = 30_000;
-
-/// The queue while this process is its only writer.
+/// A writer of the queue.
 ///
-/// The lock is released with the first write, which commits. A later write takes it again. What both are based on is
-/// compared by revision.
+/// Each step is one function of the database, which compares the revision of the call with the one that was read, so
+/// writers of different calls do not wait for each other. A change that depends on other calls locks the workspace
+/// first. The lock is released with the first write, which commits.
 pub(crate) struct TeamTransaction {
     snapshot: TeamSnapshot,
     lease: Arc<Mutex<Lease>>,
-    is_open: bool,
 }
 
 impl Drop for TeamTransaction {
     fn drop(&mut self) {
-        if self.is_open {
-            // Nothing was written. Without a connection, the server does the same.
-            let _ = self.lease().run("ROLLBACK");
-        }
+        // Nothing was written since the lock was taken.
+        self.lease().roll_back();
     }
 }
 
@@ -44,14 +41,14 @@ struct Before {
     status: String,
     revision: i64,
     is_expired: bool,
+    /// The member of this session.
+    member: String,
 }
 
 impl TeamTransaction {
-    pub(crate) fn begin(core: Arc<Core>, lease: Arc<Mutex<Lease>>) -> Result<TeamTransaction, TeamError> {
-        let snapshot = TeamSnapshot { core, source: Source::Own(lease.clone()) };
-        let mut transaction = TeamTransaction { snapshot, lease, is_open: false };
-        transaction.open()?;
-        Ok(transaction)
+    pub(crate) fn new(core: Arc<Core>, lease: Lease) -> TeamTransaction {
+        let lease = Arc::new(Mutex::new(lease));
+        TeamTransaction { snapshot: TeamSnapshot { core, source: Source::Own(lease.clone()) }, lease }
     }
 
     fn lease(&self) -> MutexGuard<'_, Lease> {
@@ -60,36 +57,6 @@ impl TeamTransaction {
 
     fn core(&self) -> &Core {
         &self.snapshot.core
-    }
-
-    /// Begins a transaction, and waits to be the only writer of the workspace.
-    fn open(&mut self) -> Result<(), TeamError> {
-        if self.is_open {
-            return Ok(());
-        }
-        let timeout = self.core().connection.timeout().as_millis().max(1);
-        {
-            let mut lease = self.lease();
-            let begin = format!(
-                "BEGIN; SET LOCAL lock_timeout = {timeout}; \
-                 SET LOCAL idle_in_transaction_session_timeout = {MAX_PAUSE_MILLIS}"
-            );
-            match lease.run(&begin) {
-                // It was kept from before, and lost in the meantime.
-                Err(TeamError::Unreachable(_)) => {
-                    self.core().connection.replace_in(&mut lease)?;
-                    lease.run(&begin)?;
-                }
-                begun => begun?,
-            }
-            let lock = "SELECT pg_advisory_xact_lock(hashtextextended('@schema@/' || $1, 0))";
-            if let Err(error) = lease.rows(lock, &[&self.core().workspace]) {
-                let _ = lease.run("ROLLBACK");
-                return Err(error);
-            }
-        }
-        self.is_open = true;
-        Ok(())
     }
 
     /// Returns the place of a stored receipt in the chain of its host.
@@ -102,24 +69,21 @@ impl TeamTransaction {
         Ok(rows.first().ok_or_else(gone)?.try_get(0)?)
     }
 
-    /// Does a step in a transaction, and commits it. Nothing of a failed step stays.
+    /// Does a step with this many writes. Nothing of a failed step stays.
     fn step<T>(
-        &mut self,
+        &self,
+        writes: usize,
         step: impl FnOnce(&Core, &mut Lease) -> Result<T, QueueError>,
     ) -> Result<T, QueueError> {
-        self.open()?;
-        self.is_open = false;
         let mut lease = self.lease();
-        match step(self.core(), &mut lease) {
-            Ok(done) => {
-                lease.run("COMMIT")?;
-                Ok(done)
-            }
-            Err(error) => {
-                let _ = lease.run("ROLLBACK");
-                Err(error)
-            }
+        if 1 < writes && !lease.is_in_transaction() {
+            lease.begin("")?;
         }
+        let done = step(self.core(), &mut lease).inspect_err(|_| lease.roll_back())?;
+        if lease.is_in_transaction() {
+            lease.commit()?;
+        }
+        Ok(done)
     }
 }
 
@@ -128,66 +92,103 @@ fn is_lost(error: &QueueError) -> bool {
     matches!(error, QueueError::Shared { code, .. } if *code == ErrorCode::TeamUnreachable)
 }
 
+/// Makes up what no other attempt to claim a call has.
+fn new_token() -> Result<String, TeamError> {
+    let mut token = [0; 16];
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    random.fill(&mut token).map_err(|_| TeamError::Invalid("there are no random numbers".to_owned()))?;
+    Ok(hex(&token))
+}
+
 /// Returns whether a call is written to claim it.
 fn is_claim(stored: &StoredCall) -> bool {
     stored.sequence != 0 && stored.call.status == CallStatus::Running
 }
 
-/// Writes calls.
-fn put_all(core: &Core, lease: &mut Lease, calls: &mut [StoredCall]) -> Result<Vec<PutOutcome>, QueueError> {
-    calls.iter_mut().map(|stored| put_one(core, lease, stored)).collect()
+/// Whether a claim may be stored already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    First,
+    /// The answer about the first one was lost.
+    Again,
+}
+
+/// Claims a call for a run. `token` tells this attempt from those of others.
+fn claim(
+    core: &Core,
+    lease: &mut Lease,
+    (stored, run): (&StoredCall, &RunId),
+    (attempt, token): (Attempt, &str),
+) -> Result<PutOutcome, TeamError> {
+    let (ws, call, run) = (core.workspace.as_str(), stored.call.id.as_str(), run.as_str());
+    let sql = "SELECT now_fence, here FROM @schema@.find_claim($1, $2, $3, $4)";
+    let found = match attempt {
+        Attempt::First => None,
+        Attempt::Again => lease.rows(sql, &[&ws, &call, &run, &token])?.pop(),
+    };
+    let found = match found {
+        Some(row) if row.try_get::<_, Option<i64>>(0)?.is_some() => row,
+        _ => {
+            let sql = "SELECT now_fence, here FROM @schema@.claim_call($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+            let (base, record, seen) = (base_of(stored), record_of(stored), core.seen_server());
+            let values: [&(dyn postgres::types::ToSql + Sync); 9] =
+                [&ws, &call, &base, &record, &run, &token, &core.host, &core.lease_seconds, &seen];
+            lease.rows(sql, &values)?.swap_remove(0)
+        }
+    };
+    core.remember_server(found.try_get(1)?);
+    Ok(PutOutcome::Claimed(HeldClaim {
+        workspace: ws.to_owned(),
+        call: call.to_owned(),
+        run: run.to_owned(),
+        fence: found.try_get(0)?,
+        lease_seconds: core.lease_seconds,
+    }))
+}
+
+/// Returns the revision that a changed call is based on.
+fn base_of(stored: &StoredCall) -> i64 {
+    i64::try_from(stored.revision).unwrap_or(i64::MAX) - 1
 }
 
 /// Writes one call.
-fn put_one(core: &Core, lease: &mut Lease, stored: &mut StoredCall) -> Result<PutOutcome, QueueError> {
+fn put_one(
+    core: &Core,
+    lease: &mut Lease,
+    stored: &mut StoredCall,
+    attempt: (Attempt, &str),
+) -> Result<PutOutcome, QueueError> {
     let call = &stored.call;
     let (id, run) = (call.id.clone(), call.claim.as_ref().map(|claim| claim.run_id.clone()));
     let failed = |error: TeamError| error.of_step(&id, run.as_ref());
     let ws = core.workspace.as_str();
-    let record = record_of(stored);
     if stored.sequence == 0 {
         if call.status != CallStatus::Pending {
             let message = "a team's call is queued first, and then approved".to_owned();
             return Err(failed(TeamError::Role(message)));
         }
-        let sql = "SELECT @schema@.queue_call($1, $2, $3, $4)";
+        let (sql, record) = ("SELECT @schema@.queue_call($1, $2, $3, $4)", record_of(stored));
         let rows = lease.rows(sql, &[&ws, &call.id.as_str(), &created(call.created_at), &record]);
         let place: i64 = rows.and_then(|rows| Ok(rows[0].try_get(0)?)).map_err(failed)?;
         stored.sequence = u64::try_from(place).unwrap_or(0);
         return Ok(PutOutcome::Stored);
     }
-    let base = i64::try_from(stored.revision).unwrap_or(i64::MAX) - 1;
+    if call.status == CallStatus::Running {
+        let no_run = || failed(TeamError::Invalid("a run has no id".to_owned()));
+        return claim(core, lease, (stored, run.as_ref().ok_or_else(no_run)?), attempt).map_err(failed);
+    }
+    let base = base_of(stored);
+    // The function for a step depends on what the call was.
     let before = before(lease, ws, &call.id).map_err(failed)?;
-    // The function for a step depends on what the call was. A claim may be one whose answer was lost.
-    if before.revision != base && call.status != CallStatus::Running {
+    if before.revision != base {
         return Err(QueueError::Changed { id });
     }
+    let record = record_of(stored);
     let sql = match (before.status.as_str(), &call.status) {
-        // Also the claim whose answer was lost.
-        (_, CallStatus::Running) => {
-            let Some(run) = &run else {
-                return Err(failed(TeamError::Invalid("a run has no id".to_owned())));
-            };
-            let sql = "SELECT now_fence, here FROM @schema@.claim_call($1, $2, $3, $4, $5, $6, $7, $8)";
-            let (lease_seconds, seen) = (core.lease_seconds, core.seen_server());
-            let values: [&(dyn postgres::types::ToSql + Sync); 8] =
-                [&ws, &call.id.as_str(), &base, &record, &run.as_str(), &core.host, &lease_seconds, &seen];
-            let rows = lease.rows(sql, &values).map_err(failed)?;
-            let answer = |error: postgres::Error| failed(error.into());
-            let (fence, here) = (rows[0].try_get(0).map_err(answer)?, rows[0].try_get(1).map_err(answer)?);
-            core.remember_server(here);
-            return Ok(PutOutcome::Claimed(HeldClaim {
-                workspace: core.workspace.clone(),
-                call: call.id.to_string(),
-                run: run.to_string(),
-                fence,
-                lease_seconds,
-            }));
-        }
         ("running", _) if before.is_expired => "SELECT @schema@.interrupt_call($1, $2, $3, $4)",
         ("running", _) => "SELECT @schema@.finish_call($1, $2, $3, $4)",
         (_, CallStatus::Rejected) if call.withdrawn => "SELECT @schema@.withdraw_call($1, $2, $3, $4)",
-        _ => return review(core, lease, stored, base, &record).map_err(failed),
+        _ => return review(core, lease, stored, &before, &record).map_err(failed),
     };
     lease.rows(sql, &[&ws, &call.id.as_str(), &base, &record]).map_err(failed)?;
     Ok(if before.status == "running" { PutOutcome::Ended } else { PutOutcome::Stored })
@@ -210,21 +211,20 @@ fn review(
     core: &Core,
     lease: &mut Lease,
     stored: &StoredCall,
-    base: i64,
+    before: &Before,
     record: &str,
 ) -> Result<PutOutcome, TeamError> {
     let Call { id, status, approval, reviewed_at, .. } = &stored.call;
-    let ws = core.workspace.as_str();
+    let (ws, base) = (core.workspace.as_str(), before.revision);
     let signed = match (status, approval) {
         (CallStatus::Approved, Some(approval)) => {
             let Some(key) = (core.signer)()? else {
                 let message = "an approval of a team is signed, and this account has no key".to_owned();
                 return Err(TeamError::UntrustedKey(message));
             };
-            let member: String = lease.rows("SELECT session_user::text", &[])?[0].try_get(0)?;
             let subject = Subject { team: &core.team_id, workspace: ws, call: id.as_str(), revision: base };
             let at = reviewed_at.map(|at| at.to_string()).unwrap_or_default();
-            Some(Approval::sign(subject, &member, &approval.binding, &approval.hosts, at, &key))
+            Some(Approval::sign(subject, &before.member, &approval.binding, &approval.hosts, at, &key))
         }
         _ => None,
     };
@@ -248,12 +248,17 @@ pub(crate) fn record_of(stored: &StoredCall) -> String {
 }
 
 fn before(lease: &mut Lease, workspace: &str, id: &CallId) -> Result<Before, TeamError> {
-    let sql = "SELECT status, revision, coalesce(lease_until <= clock_timestamp(), false)
+    let sql = "SELECT status, revision, coalesce(lease_until <= clock_timestamp(), false), session_user::text
                FROM @schema@.calls WHERE workspace = $1 AND id = $2";
     let rows = lease.rows(sql, &[&workspace, &id.as_str()])?;
     let gone = || TeamError::Step { state: "BR003".to_owned(), message: "the call is gone".to_owned() };
     let row = rows.first().ok_or_else(gone)?;
-    Ok(Before { status: row.try_get(0)?, revision: row.try_get(1)?, is_expired: row.try_get(2)? })
+    Ok(Before {
+        status: row.try_get(0)?,
+        revision: row.try_get(1)?,
+        is_expired: row.try_get(2)?,
+        member: row.try_get(3)?,
+    })
 }
 
 /// Stores a receipt, unless it is stored. Returns its place in the chain of the host.
@@ -284,17 +289,33 @@ impl Transaction for TeamTransaction {
         &self.snapshot
     }
 
-    fn prepare(&mut self) -> Result<(), QueueError> {
-        Ok(self.open()?)
+    fn lock_queue(&mut self) -> Result<(), QueueError> {
+        let mut lease = self.lease();
+        if !lease.is_in_transaction() {
+            let workspace = escape_literal(&self.core().workspace);
+            lease.begin(&format!(
+                "SELECT pg_advisory_xact_lock(hashtextextended('@schema@/' || {workspace}, 0))"
+            ))?;
+        }
+        Ok(())
     }
 
     fn put(&mut self, calls: &mut [StoredCall]) -> Result<(), QueueError> {
-        let since = uptime();
-        let mut outcomes = self.step(|core, lease| put_all(core, lease, calls));
-        if matches!(&outcomes, Err(error) if is_lost(error)) && calls.iter().all(is_claim) {
+        let (since, token) = (uptime(), new_token()?);
+        let is_claim = calls.iter().all(is_claim);
+        let mut put_all = |attempt: Attempt| {
+            self.step(calls.len(), |core, lease| {
+                calls
+                    .iter_mut()
+                    .map(|stored| put_one(core, lease, stored, (attempt, &token)))
+                    .collect::<Result<Vec<_>, _>>()
+            })
+        };
+        let mut outcomes = put_all(Attempt::First);
+        if is_claim && matches!(&outcomes, Err(error) if is_lost(error)) {
             // The claim may be stored, and only its answer lost.
             self.core().connection.replace_in(&mut self.lease())?;
-            outcomes = self.step(|core, lease| put_all(core, lease, calls));
+            outcomes = put_all(Attempt::Again);
         }
         let outcomes = outcomes?;
         if calls.iter().any(|stored| matches!(stored.call.status, CallStatus::Pending | CallStatus::Approved))
@@ -333,7 +354,7 @@ impl Transaction for TeamTransaction {
         if checkpoints.is_empty() {
             return Ok(Vec::new());
         }
-        self.step(|core, lease| {
+        self.step(checkpoints.len(), |core, lease| {
             let mut stored = Vec::with_capacity(checkpoints.len());
             for mut checkpoint in checkpoints {
                 let wanted = checkpoint.id.as_str().to_owned();
@@ -356,7 +377,7 @@ impl Transaction for TeamTransaction {
     fn record(&mut self, receipt: NewReceipt<'_>) -> Result<RecordedReceipt, QueueError> {
         let (receipt, place) = match receipt {
             NewReceipt::Unstored(receipt, taken) => {
-                self.step(|core, lease| store_receipt(core, lease, receipt, taken))?
+                self.step(1, |core, lease| store_receipt(core, lease, receipt, taken))?
             }
             NewReceipt::Stored(stored) => {
                 let place = self.place_of(&stored)?;
@@ -369,7 +390,7 @@ impl Transaction for TeamTransaction {
     }
 
     fn report_late(&mut self, receipt: &Receipt) -> Result<(), QueueError> {
-        self.step(|core, lease| {
+        self.step(1, |core, lease| {
             // The host reports its claims first. Until then, it keeps the receipt.
             let sql =
                 "SELECT FROM @schema@.calls WHERE workspace = $1 AND id = $2 AND run_id IS DISTINCT FROM $3

@@ -148,8 +148,7 @@ impl TeamStore {
     ) -> Result<Vec<Presence>, TeamError> {
         let mut result = found.to_vec();
         let mut lease = self.lease()?;
-        let timeout = self.core().connection.timeout().as_millis().max(1);
-        lease.run(&format!("BEGIN; SET LOCAL lock_timeout = {timeout}"))?;
+        lease.run("BEGIN")?;
         for (place, presence) in
             result.iter_mut().enumerate().filter(|(_, found)| **found == Presence::Missing)
         {

@@ -98,7 +98,9 @@ impl FromStr for TeamUrl {
         if config.get_hosts().is_empty() {
             return Err(TeamError::Url("names no host"));
         }
-        let mode = mode.unwrap_or(if is_local(&config) { SslMode::Disable } else { SslMode::VerifyFull });
+        // Who names a certificate wants encryption.
+        let is_plain = is_local(&config) && files.iter().all(Option::is_none);
+        let mode = mode.unwrap_or(if is_plain { SslMode::Disable } else { SslMode::VerifyFull });
         let [root_certificates, certificate, key] = files;
         if certificate.is_some() != key.is_some() {
             return Err(TeamError::Url("has only one of `sslcert` and `sslkey`"));

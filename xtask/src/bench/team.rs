@@ -1,4 +1,4 @@
-//! Measures the queue of a team: an idle runner, the time from an approval to its run, and a long history.
+//! Measures the queue of a team: an idle runner, the time from an approval to its run, claims, and a long history.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,8 +12,9 @@ use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::cargo::{cargo, run_command};
 use crate::postgres::{Server, broken, connect};
-use crate::repository::Failure;
+use crate::repository::{Failure, Repository};
 use crate::torture::world::{Checkout, DEADLINE, Runner, until};
 use crate::torture::{Homes, make_team};
 
@@ -26,8 +27,8 @@ const FEW: u32 = 50;
 /// How long an idle runner is watched.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Prints the measurements, if PostgreSQL is installed.
-pub fn measure(binary: &Path, calls: u32) -> Result<(), Failure> {
+/// Prints the measurements, if PostgreSQL is installed. The claims are those of a library with this profile.
+pub fn measure(repository: &Repository, binary: &Path, profile: &str, calls: u32) -> Result<(), Failure> {
     let Some(programs) = Postgres::programs("the bench of a team") else { return Ok(()) };
     let holder = tempfile::tempdir().map_err(|error| Failure::new(error.to_string()))?;
     let root = holder.path().canonicalize().map_err(Failure::at(holder.path()))?;
@@ -37,6 +38,8 @@ pub fn measure(binary: &Path, calls: u32) -> Result<(), Failure> {
     println!("### A team\n\n| what | measured | target |\n| :--- | ---: | :--- |");
     bench.idle()?;
     bench.start()?;
+    let words = ["run", "--locked", "--quiet", "--package", "brigade-team", "--example", "claims", "--profile"];
+    run_command(cargo(repository, words).arg(profile))?;
     bench.history(calls)
 }
 

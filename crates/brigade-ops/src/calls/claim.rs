@@ -35,17 +35,22 @@ impl StoredClaim<'_> {
     ) -> Result<Option<Error>, Error> {
         let StoredClaim { call, revision, files, claim, at_once } = self;
         let run_id = claim.run_id.clone();
-        let stored = locked.view().call(call.id())?;
-        let is_free = stored.as_ref().is_some_and(|now| now.revision == revision)
-            && locked.view().receipt(run_id.as_str())?.is_none();
+        let is_free = |locked: &LockedQueue<'_>| {
+            let stored = locked.view().call(call.id())?;
+            let is_same = stored.is_some_and(|now| now.revision == revision);
+            Ok::<_, Error>(is_same && locked.view().receipt(run_id.as_str())?.is_none())
+        };
         let waits = match at_once {
-            Some(most) if is_free => !locked.view().is_its_turn(call.call(), most)?,
-            _ => false,
+            Some(most) => {
+                locked.lock_all()?;
+                is_free(locked)? && !locked.view().is_its_turn(call.call(), most)?
+            }
+            None => false,
         };
         let claimed = if waits {
             Err(Error::new(ErrorKind::Refused, format!("call {} waits for its turn", call.id()))
                 .coded(ErrorCode::NotItsTurn))
-        } else if files.is_used && is_free {
+        } else if files.is_used && is_free(locked)? {
             let message =
                 format!("call {} has been started already, as the logs of {run_id} show", call.id());
             Err(Error::new(ErrorKind::Refused, message).hint("queue it again if it is to run once more"))
@@ -56,7 +61,7 @@ impl StoredClaim<'_> {
         // Other attempts to run this call use the same files, so they stay if a run has started.
         let has_begun =
             |now: &StoredCall| now.call.claim.as_ref().is_some_and(|claim| claim.run_id == run_id);
-        if !stored.as_ref().is_some_and(has_begun) {
+        if !locked.view().call(call.id())?.as_ref().is_some_and(has_begun) {
             files.discard(&*context.fs);
         }
         if error.kind() == ErrorKind::Environment { Err(error) } else { Ok(Some(error)) }

@@ -93,6 +93,9 @@ pub struct CheckpointReviewReport {
     pub checkpoint: Box<Checkpoint>,
     /// The current call; `null` if nothing was decided.
     pub call: Call,
+    /// The other host of a team that made the run, on which the call is resumed; not in the document.
+    #[serde(skip)]
+    pub resumes_on: Option<String>,
 }
 
 impl Report for CheckpointReviewReport {

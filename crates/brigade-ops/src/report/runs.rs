@@ -71,6 +71,9 @@ pub struct RunShowReport {
     /// The next step that would be accepted now; not in the document.
     #[serde(skip)]
     pub next: Option<NextStep>,
+    /// The other host of a team that has the logs; not in the document.
+    #[serde(skip)]
+    pub logs_on: Option<String>,
 }
 
 impl Report for RunShowReport {

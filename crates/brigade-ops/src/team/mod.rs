@@ -247,14 +247,12 @@ impl Team {
             rules: Vec::new(),
         };
         let store = self.open(joined.clone())?;
-        let (team_id, members, rules) = (store.team_id()?, store.members()?, store.rules()?);
+        let (team_id, roster, rules) = (store.team_id()?, Roster::read(&store)?, store.rules()?);
         let status = store.status(self.context.now())?;
         if status.roles.is_empty() {
             let message = format!("`{}` is not a member of the team", status.member);
             return Err(Error::new(ErrorKind::Refused, message).coded(ErrorCode::TeamRole));
         }
-        let reviewers: Vec<&Member> = reviewers(&members).collect();
-        let keys = trusted(&reviewers);
         let report = TeamJoinReport {
             schema: TeamJoinReport::SCHEMA,
             target: self.context.target(),
@@ -264,14 +262,11 @@ impl Team {
             member: status.member,
             roles: status.roles,
             team_path: self.context.absolute(TEAM_FILE),
-            reviewers: reviewers
-                .iter()
-                .map(|member| TeamReviewer { name: member.name.clone(), key_id: member.key_id.clone() })
-                .collect(),
+            reviewers: roster.reviewers,
             rules: rules.iter().map(shown_rule).collect(),
         };
         if step == JoinStep::Accept {
-            JoinedTeam { team_id, keys, rules, ..joined }.write(&*self.context.fs, &self.context.key)?;
+            JoinedTeam { team_id, keys: roster.keys, rules, ..joined }.write(&*self.context.fs, &self.context.key)?;
         }
         Ok(report)
     }
@@ -309,10 +304,8 @@ impl Team {
             let message = "the database has another team than the one that was joined";
             return Err(Error::new(ErrorKind::Refused, message).coded(ErrorCode::TeamNotJoined));
         }
-        let (members, rules) = (store.members()?, store.rules()?);
-        let reviewers: Vec<&Member> = reviewers(&members).collect();
-        let keys = trusted(&reviewers);
-        let changes = roster_changes(&joined, &keys, &rules);
+        let (roster, rules) = (Roster::read(&store)?, store.rules()?);
+        let changes = roster_changes(&joined, &roster.keys, &rules);
         let report = TeamRosterReport {
             schema: TeamRosterReport::SCHEMA,
             target: self.context.target(),
@@ -320,15 +313,12 @@ impl Team {
             workspace: joined.workspace.clone(),
             accepted: step == JoinStep::Accept || changes.is_empty(),
             changes,
-            reviewers: reviewers
-                .iter()
-                .map(|member| TeamReviewer { name: member.name.clone(), key_id: member.key_id.clone() })
-                .collect(),
+            reviewers: roster.reviewers,
             rules: rules.iter().map(shown_rule).collect(),
         };
         if step == JoinStep::Accept {
             self.context.require_outside_run()?;
-            JoinedTeam { keys, rules, ..joined }.write(&*self.context.fs, &self.context.key)?;
+            JoinedTeam { keys: roster.keys, rules, ..joined }.write(&*self.context.fs, &self.context.key)?;
         }
         Ok(report)
     }
@@ -393,12 +383,11 @@ impl Team {
         let Some(joined) = JoinedTeam::read(&*self.context.fs, &self.context.key)? else { return Ok(report) };
         let store = self.open(joined.clone())?;
         let status = store.status(self.context.now())?;
-        let (members, rules) = (store.members()?, store.rules()?);
-        let now_trusted = trusted(&reviewers(&members).collect::<Vec<_>>());
+        let (roster, rules) = (Roster::read(&store)?, store.rules()?);
         if store.team_id()? != joined.team_id {
             report.issues.push("the database has another team than the one that was joined".to_owned());
         }
-        for change in roster_changes(&joined, &now_trusted, &rules) {
+        for change in roster_changes(&joined, &roster.keys, &rules) {
             let issue = Hint::from(format!("{change}: ")).then(NextStep::AcceptRoster);
             report.issues.push(self.context.spelled(issue).to_string());
         }
@@ -446,13 +435,22 @@ fn check_workspace(name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn reviewers(members: &[Member]) -> impl Iterator<Item = &Member> {
-    members.iter().filter(|member| member.roles.iter().any(|role| role == Role::Reviewer.as_str()))
+/// The reviewers of a team, and their keys by name.
+struct Roster {
+    reviewers: Vec<TeamReviewer>,
+    keys: BTreeMap<String, String>,
 }
 
-/// Returns the keys of reviewers by name.
-fn trusted(reviewers: &[&Member]) -> BTreeMap<String, String> {
-    reviewers.iter().filter_map(|member| Some((member.name.clone(), member.public_key.clone()?))).collect()
+impl Roster {
+    fn read(store: &TeamStore) -> Result<Roster, TeamError> {
+        let mut roster = Roster { reviewers: Vec::new(), keys: BTreeMap::new() };
+        let is_reviewer = |member: &Member| member.roles.iter().any(|role| role == Role::Reviewer.as_str());
+        for member in store.members()?.into_iter().filter(is_reviewer) {
+            roster.keys.extend(member.public_key.map(|key| (member.name.clone(), key)));
+            roster.reviewers.push(TeamReviewer { name: member.name, key_id: member.key_id });
+        }
+        Ok(roster)
+    }
 }
 
 /// Says how the reviewers and rules differ from those that this host has accepted.

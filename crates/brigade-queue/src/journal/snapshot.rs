@@ -260,6 +260,7 @@ impl Snapshot for State {
     fn calls(&self, query: &CallQuery<'_>, found: &mut FoundRecord<'_>) -> Result<(), QueueError> {
         match *query {
             CallQuery::List { status, order, before } => list(self, status, order, before, found),
+            CallQuery::Abandoned => list(self, Some(&CallStatus::Running), Order::Oldest, None, found),
             CallQuery::Shown => shown(self, found),
             CallQuery::Id(id) => {
                 if let Some(stored) = stored(self, id)? {

@@ -37,6 +37,11 @@ CREATE TABLE @schema@.hosts (
     sequence bigint NOT NULL DEFAULT 0,
     link text NOT NULL DEFAULT '',
     last_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    has_claimed boolean NOT NULL DEFAULT false,
+    -- NULL without a runner: `ready`, `draining` or `stopped`.
+    runner_state text,
+    -- The server to which the host has reported its claims.
+    server text,
     PRIMARY KEY (workspace, name)
 );
 
@@ -56,6 +61,8 @@ CREATE TABLE @schema@.calls (
     approved_revision bigint,
     run_id text COLLATE "C",
     claimed_by text COLLATE "C",
+    -- What the process that claims made up, so that it finds the claim whose answer was lost.
+    attempt text,
     host text COLLATE "C",
     fence bigint NOT NULL DEFAULT 0,
     lease_until timestamptz,
@@ -119,6 +126,73 @@ CREATE TABLE @schema@.receipts (
 CREATE UNIQUE INDEX receipts_once ON @schema@.receipts (workspace, run_id, sha256);
 CREATE UNIQUE INDEX receipts_of_run ON @schema@.receipts (workspace, run_id) WHERE NOT is_late AND NOT is_aside;
 CREATE INDEX receipts_newest ON @schema@.receipts (workspace, sort_key, run_id) WHERE NOT is_late AND NOT is_aside;
+
+-- What a host would run for a call. Removed once the call is claimed or rejected.
+CREATE TABLE @schema@.offers (
+    workspace text COLLATE "C" NOT NULL,
+    call_id text COLLATE "C" NOT NULL,
+    host text COLLATE "C" NOT NULL,
+    revision bigint NOT NULL,
+    offered_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    is_passed_over boolean NOT NULL,
+    document text NOT NULL,
+    PRIMARY KEY (workspace, call_id, host),
+    FOREIGN KEY (workspace, call_id) REFERENCES @schema@.calls (workspace, id)
+);
+
+-- The server that the claims of a workspace are on. On another one nothing is claimed, because it may have lost some.
+CREATE TABLE @schema@.servers (
+    workspace text COLLATE "C" PRIMARY KEY,
+    name text NOT NULL,
+    -- Those that it has replaced.
+    earlier text[] NOT NULL DEFAULT '{}'
+);
+
+-- How many calls and ended runs have a status: the sum of the changes. Each change is a row, so that writers do not wait
+-- for each other.
+CREATE TABLE @schema@.counts (
+    workspace text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL CHECK (kind IN ('calls', 'runs')),
+    status text COLLATE "C" NOT NULL,
+    change bigint NOT NULL
+);
+CREATE INDEX counts_of_workspace ON @schema@.counts (workspace, kind);
+
+-- Counts one more or less. Now and then, the changes of the workspace are replaced by their sums.
+CREATE FUNCTION @schema@.count_one(ws text, of_kind text, of_status text, one bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO @schema@.counts VALUES (ws, of_kind, of_status, one);
+    IF random() < 0.005 AND pg_try_advisory_xact_lock(hashtextextended('@schema@/' || ws, 1)) THEN
+        WITH gone AS (DELETE FROM @schema@.counts WHERE workspace = ws RETURNING *)
+        INSERT INTO @schema@.counts SELECT ws, kind, status, sum(change) FROM gone GROUP BY kind, status;
+    END IF;
+END $$;
+
+-- Counts the changed row by its status. The first argument is the kind, the second one says that it counts no more.
+CREATE FUNCTION @schema@.count_change() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        PERFORM @schema@.count_one(OLD.workspace, TG_ARGV[0], OLD.status, -1);
+    END IF;
+    IF TG_OP <> 'DELETE' AND TG_NARGS = 1 THEN
+        PERFORM @schema@.count_one(NEW.workspace, TG_ARGV[0], NEW.status, 1);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER count_call AFTER INSERT OR DELETE ON @schema@.calls
+    FOR EACH ROW EXECUTE FUNCTION @schema@.count_change('calls');
+CREATE TRIGGER count_status AFTER UPDATE ON @schema@.calls
+    FOR EACH ROW WHEN (OLD.status <> NEW.status) EXECUTE FUNCTION @schema@.count_change('calls');
+CREATE TRIGGER count_run AFTER INSERT ON @schema@.receipts
+    FOR EACH ROW WHEN (NOT NEW.is_late AND NOT NEW.is_aside) EXECUTE FUNCTION @schema@.count_change('runs');
+CREATE TRIGGER count_aside AFTER UPDATE ON @schema@.receipts
+    FOR EACH ROW WHEN (NOT OLD.is_late AND NOT OLD.is_aside AND NEW.is_aside)
+    EXECUTE FUNCTION @schema@.count_change('runs', 'gone');
+CREATE TRIGGER count_deleted AFTER DELETE ON @schema@.receipts
+    FOR EACH ROW WHEN (NOT OLD.is_late AND NOT OLD.is_aside) EXECUTE FUNCTION @schema@.count_change('runs');
 
 -- Returns the name of the member of this session, who must have one of the roles in the workspace.
 CREATE FUNCTION @schema@.require_role(needed text[], ws text) RETURNS text
@@ -190,6 +264,9 @@ BEGIN
     UPDATE @schema@.calls SET revision = old.revision + 1, status = now_is ->> 'status', record = new_record,
         has_checkpoints = (now_is -> 'checkpoints') IS NOT NULL
     WHERE workspace = old.workspace AND id = old.id;
+    IF NOT now_is ->> 'status' = ANY (ARRAY['pending', 'held', 'approved']) THEN
+        DELETE FROM @schema@.offers WHERE workspace = old.workspace AND call_id = old.id;
+    END IF;
 END $$;
 
 -- Returns how a run can end.
@@ -225,10 +302,11 @@ BEGIN
 END $$;
 
 -- Records a decision of a reviewer about the revision that was shown. An approval is stored; the call becomes approved
--- once there are as many as the rules want, of different people.
-CREATE FUNCTION @schema@.review_call(ws text, call text, base bigint, new_record text, signer text, shared_part text,
-    host_parts text[], signed text, sig bytea, OUT now_revision bigint, OUT have integer, OUT need integer,
-    OUT given_by text[])
+-- once there are as many as the rules want, of different people, for the same host. A member who has approved may
+-- approve again to cover other hosts.
+CREATE FUNCTION @schema@.review_call(ws text, call text, base bigint, new_record text, signer text,
+    shared_part text, host_parts text[], signed text, sig bytea, OUT now_revision bigint, OUT have integer,
+    OUT need integer, OUT given_by text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     who text := @schema@.require_role(ARRAY['reviewer'], ws);
@@ -251,14 +329,20 @@ BEGIN
         IF sig IS NULL OR NOT EXISTS (SELECT FROM @schema@.members WHERE name = who AND public_key = signer) THEN
             RAISE EXCEPTION USING ERRCODE = 'BR010', MESSAGE = format('the approval is not signed with the key of `%s`', who);
         END IF;
-        INSERT INTO @schema@.approvals VALUES
+        INSERT INTO @schema@.approvals AS given VALUES
             (ws, call, base, who, 'approve', signer, shared_part, host_parts, signed, sig)
-        ON CONFLICT DO NOTHING;
+        ON CONFLICT (workspace, call_id, revision, member) DO UPDATE SET public_key = excluded.public_key,
+            shared = excluded.shared, hosts = excluded.hosts, signed_at = excluded.signed_at,
+            signature = excluded.signature
+        WHERE given.shared <> excluded.shared OR NOT given.hosts @> excluded.hosts;
         IF NOT FOUND THEN
             RAISE EXCEPTION USING ERRCODE = 'BR007', MESSAGE = format('`%s` has approved the call already', who);
         END IF;
-        SELECT count(*), array_agg(member ORDER BY signed_at, member) INTO have, given_by FROM @schema@.approvals
-        WHERE workspace = ws AND call_id = call AND revision = base AND (need = 1 OR member <> old.queued_by);
+        SELECT count(*), array_agg(member ORDER BY signed_at, member) INTO have, given_by
+        FROM @schema@.approvals, unnest(hosts) host
+        WHERE workspace = ws AND call_id = call AND revision = base AND shared = shared_part
+            AND (need = 1 OR member <> old.queued_by)
+        GROUP BY host ORDER BY count(*) DESC LIMIT 1;
         IF have < need THEN
             now_revision := base;
             RETURN;
@@ -284,41 +368,67 @@ BEGIN
     PERFORM @schema@.write_call(old, new_record, ARRAY['rejected']);
 END $$;
 
--- Claims an approved call for one run. The process whose answer was lost may ask again, and gets the same one.
-CREATE FUNCTION @schema@.claim_call(ws text, call text, base bigint, new_record text, run text, host_name text,
-    lease_seconds integer, OUT now_fence bigint)
+-- Returns the name of this server: its identifier, and its timeline, which a promotion changes.
+CREATE FUNCTION @schema@.server_name() RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT system_identifier || '/' || CASE WHEN pg_is_in_recovery() THEN 'replica'
+        ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint::text END
+    FROM pg_control_system()
+$$;
+
+-- Claims an approved call for one run. `seen` is the server that the host saw last.
+CREATE FUNCTION @schema@.claim_call(ws text, call text, base bigint, new_record text, run text, new_attempt text,
+    host_name text, lease_seconds integer, seen text, OUT now_fence bigint, OUT here text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     who text := @schema@.require_role(ARRAY['runner'], ws);
+    known @schema@.servers;
     old @schema@.calls;
 BEGIN
+    here := @schema@.server_name();
     IF lease_seconds NOT BETWEEN 2 AND 3600 THEN
         RAISE EXCEPTION USING ERRCODE = 'BR004', MESSAGE = 'a lease is 2 to 3600 seconds';
     END IF;
-    UPDATE @schema@.calls SET run_id = run, claimed_by = who, host = who || '@' || host_name, fence = fence + 1,
-        lease_until = clock_timestamp() + make_interval(secs => lease_seconds)
+    SELECT * INTO known FROM @schema@.servers WHERE workspace = ws;
+    IF NOT FOUND THEN
+        INSERT INTO @schema@.servers (workspace, name) VALUES (ws, coalesce(seen, here)) ON CONFLICT DO NOTHING;
+        SELECT * INTO known FROM @schema@.servers WHERE workspace = ws;
+    END IF;
+    IF known.name <> here OR NOT coalesce(seen = here OR seen = ANY (known.earlier), true) THEN
+        RAISE EXCEPTION USING ERRCODE = 'BR011', MESSAGE = 'the database was replaced, and may have forgotten claims';
+    END IF;
+    UPDATE @schema@.calls SET run_id = run, claimed_by = who, attempt = new_attempt, host = who || '@' || host_name,
+        fence = fence + 1, lease_until = clock_timestamp() + make_interval(secs => lease_seconds)
     WHERE (workspace, id) IN (
         SELECT workspace, id FROM @schema@.calls
         WHERE workspace = ws AND id = call AND revision = base AND status IN ('approved', 'resume-pending')
         FOR UPDATE SKIP LOCKED)
     RETURNING * INTO old;
     IF NOT FOUND THEN
-        SELECT fence INTO now_fence FROM @schema@.calls
-        WHERE workspace = ws AND id = call AND status = 'running' AND run_id = run AND claimed_by = who
-            AND revision = base + 1 AND record = new_record;
-        IF NOT FOUND THEN
-            RAISE EXCEPTION USING ERRCODE = 'BR003', MESSAGE = 'the call was changed in the meantime';
-        END IF;
-        RETURN;
+        RAISE EXCEPTION USING ERRCODE = 'BR003', MESSAGE = 'the call was changed in the meantime';
     END IF;
     IF new_record::json ->> 'run_id' IS DISTINCT FROM run OR EXISTS (
         SELECT FROM @schema@.receipts WHERE workspace = ws AND run_id = run) THEN
         RAISE EXCEPTION USING ERRCODE = 'BR008', MESSAGE = 'the run has a receipt already';
     END IF;
     PERFORM @schema@.write_call(old, new_record, ARRAY['running']);
-    INSERT INTO @schema@.hosts (workspace, name) VALUES (ws, old.host)
-    ON CONFLICT (workspace, name) DO UPDATE SET last_seen_at = clock_timestamp();
+    INSERT INTO @schema@.hosts (workspace, name, has_claimed, server) VALUES (ws, old.host, true, here)
+    ON CONFLICT (workspace, name) DO UPDATE SET last_seen_at = clock_timestamp(), has_claimed = true, server = here;
     now_fence := old.fence;
+END $$;
+
+-- Returns the claim of an attempt whose answer was lost, if it was stored.
+CREATE FUNCTION @schema@.find_claim(ws text, call text, run text, of_attempt text, OUT now_fence bigint, OUT here text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    who text := @schema@.require_role(ARRAY['runner'], ws);
+BEGIN
+    here := @schema@.server_name();
+    -- Its transaction may not have ended yet.
+    PERFORM 1 FROM @schema@.calls WHERE workspace = ws AND id = call FOR UPDATE;
+    SELECT fence INTO now_fence FROM @schema@.calls
+    WHERE workspace = ws AND id = call AND status = 'running' AND run_id = run AND claimed_by = who
+        AND attempt = of_attempt AND clock_timestamp() < lease_until;
 END $$;
 
 -- Renews the lease of a claim. Returns whether it was still valid.
@@ -397,12 +507,12 @@ DECLARE
     is_expired boolean;
     earlier text;
 BEGIN
+    SELECT * INTO of_call FROM @schema@.calls WHERE workspace = ws AND id = call FOR UPDATE;
     SELECT sequence, is_late INTO place, late FROM @schema@.receipts
     WHERE workspace = ws AND run_id = run AND sha256 = digest;
     IF FOUND THEN
         RETURN;
     END IF;
-    SELECT * INTO of_call FROM @schema@.calls WHERE workspace = ws AND id = call FOR UPDATE;
     is_claimed := coalesce(of_call.status = 'running' AND of_call.run_id = run, false);
     is_expired := is_claimed AND of_call.lease_until <= clock_timestamp();
     IF NOT (is_expired AND ending = 'interrupted') THEN
@@ -444,7 +554,8 @@ DO $$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY ARRAY['calls', 'approvals', 'checkpoints', 'receipts', 'hosts'] LOOP
+    FOREACH name IN ARRAY ARRAY['approvals', 'calls', 'checkpoints', 'counts', 'hosts', 'offers', 'receipts',
+        'servers'] LOOP
         EXECUTE format('ALTER TABLE @schema@.%I ENABLE ROW LEVEL SECURITY', name);
         EXECUTE format('CREATE POLICY of_workspace ON @schema@.%I FOR SELECT USING (coalesce('
             'workspace = ANY ((SELECT @schema@.readable_workspaces())::text[]), true))', name);
@@ -455,11 +566,11 @@ REVOKE ALL ON ALL TABLES IN SCHEMA @schema@ FROM PUBLIC;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA @schema@ FROM PUBLIC;
 GRANT USAGE ON SCHEMA @schema@ TO @schema@_queuer, @schema@_reviewer, @schema@_runner, @schema@_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA @schema@ TO @schema@_queuer, @schema@_reviewer, @schema@_runner, @schema@_auditor;
-GRANT EXECUTE ON FUNCTION @schema@.readable_workspaces, @schema@.needed_approvals
+GRANT EXECUTE ON FUNCTION @schema@.readable_workspaces, @schema@.needed_approvals, @schema@.server_name
     TO @schema@_queuer, @schema@_reviewer, @schema@_runner, @schema@_auditor;
 GRANT EXECUTE ON FUNCTION @schema@.queue_call, @schema@.withdraw_call TO @schema@_queuer;
 GRANT EXECUTE ON FUNCTION @schema@.review_call TO @schema@_reviewer;
-GRANT EXECUTE ON FUNCTION @schema@.claim_call, @schema@.renew_claim, @schema@.finish_call, @schema@.add_checkpoint
-    TO @schema@_runner;
+GRANT EXECUTE ON FUNCTION @schema@.claim_call, @schema@.find_claim, @schema@.renew_claim, @schema@.finish_call,
+    @schema@.add_checkpoint TO @schema@_runner;
 GRANT EXECUTE ON FUNCTION @schema@.interrupt_call, @schema@.record_receipt
     TO @schema@_queuer, @schema@_reviewer, @schema@_runner;

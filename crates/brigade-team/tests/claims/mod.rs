@@ -181,7 +181,8 @@ fn the_tables_are_made_once_and_have_a_version() {
 fn another_writer_is_waited_for() {
     let Some(world) = World::new("waits", &[("all", ALL)]) else { return };
     let queue = world.queue("all");
-    let locked = queue.lock(at(1)).unwrap();
+    let mut locked = queue.lock(at(1)).unwrap();
+    locked.lock_all().unwrap();
     let other = queue_on(world.store("all", "shop"));
     std::thread::scope(|scope| {
         let other = scope.spawn(move || enqueue(&other, "call-a", "a", 1).unwrap());

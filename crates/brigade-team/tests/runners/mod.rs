@@ -217,15 +217,14 @@ fn a_claim_whose_answer_was_lost_is_found_again() {
     enqueue(&queue, "call-a", "a", 1).unwrap();
     approve(&queue, "call-a", 2).unwrap();
     start(&queue, "call-a", "run-a", 3).unwrap();
-    let again = "SELECT now_fence::text FROM @schema@.claim_call('shop', 'call-a', 2,
-        (SELECT record FROM @schema@.calls), 'run-a', $1, 60, NULL)";
-    let again = again.replace("@schema@", "lost_answer");
     let mut client = world.psql(&world.login("all"));
-    let fence: String = client.query_one(&again, &[&"host"]).unwrap().get(0);
-    assert_eq!(fence, "1", "the same claim");
-    let other = again.replace("'run-a'", "'run-b'");
-    let state = client.query_one(&other, &[&"host"]).unwrap_err().code().unwrap().code().to_owned();
-    assert_eq!(state, "BR003", "another run does not get it");
+    let attempt: String =
+        client.query_one("SELECT attempt FROM lost_answer.calls", &[]).unwrap().get(0);
+    let sql = "SELECT now_fence FROM lost_answer.find_claim('shop', 'call-a', 'run-a', $1)";
+    let mut fence = |attempt: &str| client.query_one(sql, &[&attempt]).unwrap().get::<_, Option<i64>>(0);
+    assert_eq!((fence(&attempt), fence("another")), (Some(1), None), "only the same attempt gets it");
+    let again = start(&queue, "call-a", "run-a", 3).unwrap_err();
+    assert_eq!(again.code(), Some(ErrorCode::WrongState), "the same process cannot claim it twice: {again}");
     // Connections that are lost between two statements are replaced.
     drop(queue.lock(at(4)).unwrap());
     world.as_owner(

@@ -277,6 +277,7 @@ impl Request<'_> {
         now: Timestamp,
     ) -> Result<RequestState, Error> {
         let (calls, plan) = (self.calls, self.plan);
+        locked.lock_all()?;
         let view = locked.view();
         let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
         // A call that is about to be claimed asks for the same as any other of this plan. Where its id is taken by now,

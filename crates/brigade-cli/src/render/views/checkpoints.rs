@@ -130,6 +130,9 @@ impl View for CheckpointReviewReport {
         sheet.field_if("reason", checkpoint.review_reason.as_deref());
         sheet.field("call", call.id.as_str());
         sheet.field("call status", words::status(call_status));
+        if let Some(host) = self.resumes_on.as_ref().filter(|_| call_status == "resume-pending") {
+            page.note(&format!("it is resumed on {host}, which made the run"));
+        }
         next_step(checkpoint, call, page);
     }
 }

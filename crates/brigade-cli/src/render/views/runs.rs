@@ -50,7 +50,16 @@ pub(crate) fn write_run_list(list: &RunListReport, out: &mut dyn Write) -> io::R
 
 impl View for RunShowReport {
     fn show(&self, page: &mut Page) {
-        show_receipt(&self.run, page);
+        match &self.logs_on {
+            Some(host) => {
+                let mut receipt = (*self.run).clone();
+                (receipt.stdout_log_path, receipt.stderr_log_path) = (None, None);
+                receipt.receipt_path = None;
+                show_receipt(&receipt, page);
+                page.data.field("logs", format!("on {host}"));
+            }
+            None => show_receipt(&self.run, page),
+        }
         for warning in self.run.warnings.iter().flatten() {
             page.note(warning);
         }
