@@ -517,6 +517,10 @@ fn a_stream_tells_what_another_process_changed() {
     // What happened without a stream is sent when the browser is back.
     let mut events = Events::open(&site, &browser, Some(&number));
     events.until(r#""status":"rejected""#);
+    let id = site.queue("bob");
+    site.workspace.calls().approve(&*id).unwrap();
+    let revision = site.get(&format!("/api/calls/{id}"), &[&browser.cookie]).json()["revision"].clone();
+    events.until(&format!(r#""id":"{id}","status":"approved","revision":{revision}"#));
 }
 
 #[test]
