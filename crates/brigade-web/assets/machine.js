@@ -2,7 +2,7 @@
 
 import { read } from "./api.js";
 import { announce, refresh } from "./app.js";
-import { chip, empty, h, head, section, shown, table, when } from "./dom.js";
+import { amount, chip, empty, h, head, section, shown, table, when } from "./dom.js";
 
 function size(bytes) {
   return bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KiB` : `${Math.round(bytes / 1048576)} MiB`;
@@ -86,7 +86,7 @@ async function verify({ currentTarget: button }) {
 function outcome({ doc, error, at }) {
   const age = h("p", { class: "note" }, "checked ", when(at));
   if (error) return h("div", { class: "notice", "data-state": "bad" }, h("p", { class: "notice-title" }, "Not checked"), h("p", {}, shown(error.message)), age);
-  const words = doc.checked === 0 ? "There is no receipt to check yet." : `All ${doc.checked} receipts are in the chain, unchanged.`;
+  const words = doc.checked === 0 ? "There is no receipt to check yet." : `${amount(doc.checked, "receipt")} in the chain, none changed.`;
   return doc.valid ? h("div", { class: "notice", "data-state": "good" }, h("p", { class: "notice-title" }, "The receipts are whole"), h("p", {}, words), age)
     : h("div", { class: "notice", "data-state": "bad" }, h("p", { class: "notice-title" }, "Receipts were changed, removed or added"),
       h("ul", { class: "lines" }, doc.findings.map((finding) => h("li", {}, shown(finding.message ?? finding.detail ?? JSON.stringify(finding))))), age);
