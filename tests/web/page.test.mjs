@@ -88,6 +88,16 @@ test("a rejection needs a reason", async () => {
   nothingHappened(tab);
 });
 
+test("receipts are checked when someone asks for it", async () => {
+  const tab = await open(site);
+  const { page } = tab;
+  await visit(page, "#/verify");
+  await page.locator("main button").press("Enter");
+  await page.waitForSelector(".notice >> text=1 receipt in the chain");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Check again");
+  nothingHappened(tab);
+});
+
 test("what another process changed is there at once", async () => {
   const tab = await open(site);
   const { page } = tab;

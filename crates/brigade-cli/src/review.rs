@@ -63,7 +63,8 @@ fn show(session: &Session<'_>, terminal: Terminal, output: &mut Output<'_, '_>) 
     let first = desk.waiting();
     let stops = StopSignals::receive().map_err(|error| broken(&error))?;
     let screen = Screen::enter(output.screen(), model.size).map_err(|error| broken(&error))?;
-    let mut review = Review { desk: &mut desk, model: &mut model, screen, stops, terminal, cancel };
+    let reader = InputReader::default();
+    let mut review = Review { desk: &mut desk, model: &mut model, reader, screen, stops, terminal, cancel };
     let ended = review.run(first);
     drop(review);
     desk.finish_run();
@@ -93,6 +94,7 @@ enum Flow {
 struct Review<'r, 'o> {
     desk: &'r mut Desk,
     model: &'r mut Model,
+    reader: InputReader,
     screen: Screen<'o>,
     stops: StopSignals,
     terminal: Terminal,
@@ -106,12 +108,12 @@ impl Review<'_, '_> {
         self.draw()?;
         self.act(detail);
         self.draw()?;
-        let (mut reader, mut looks) = (InputReader::default(), 0);
+        let mut looks = 0;
         loop {
-            let timeout = if reader.is_waiting() { ESCAPE_TIMEOUT } else { LOOK_INTERVAL };
+            let timeout = if self.reader.is_waiting() { ESCAPE_TIMEOUT } else { LOOK_INTERVAL };
             let inputs = match read_typed_keys(&self.cancel, timeout)? {
-                TypedKeys::Bytes(bytes) => reader.take(&bytes),
-                TypedKeys::Nothing => reader.give_up().into_iter().collect(),
+                TypedKeys::Bytes(bytes) => self.reader.take(&bytes),
+                TypedKeys::Nothing => self.reader.give_up().into_iter().collect(),
                 TypedKeys::End | TypedKeys::Withdrawn => return Ok(()),
             };
             looks += 1;
@@ -123,8 +125,8 @@ impl Review<'_, '_> {
                 }
             }
             must_draw |= self.follow_stops() | self.look();
-            if (must_draw || looks % LOOKS_PER_DRAWING == 0) && self.draw()? {
-                reader.forget();
+            if must_draw || looks % LOOKS_PER_DRAWING == 0 {
+                self.draw()?;
             }
         }
     }
@@ -180,6 +182,7 @@ impl Review<'_, '_> {
         self.screen.leave();
         // A terminal that is gone is noticed when it is read.
         let _ = self.screen.resume();
+        self.reader = InputReader::default();
         discard_typed();
     }
 
@@ -194,15 +197,22 @@ impl Review<'_, '_> {
     }
 
     /// Draws the screen. A key that was typed before a question was drawn does not answer it: such keys are discarded.
-    /// Returns whether they were.
-    fn draw(&mut self) -> io::Result<bool> {
+    fn draw(&mut self) -> io::Result<()> {
         self.model.now = self.desk.now();
-        let is_new = self.model.awaits_drawing();
-        if is_new {
-            discard_typed();
+        if self.model.awaits_drawing() {
+            self.discard_typed()?;
         }
         self.screen.draw(self.model)?;
         update(self.model, Event::Drawn);
-        Ok(is_new)
+        Ok(())
+    }
+
+    /// Reads what was typed, and leaves it out. The reader sees it, because it may have the end of pasted text.
+    fn discard_typed(&mut self) -> io::Result<()> {
+        while let TypedKeys::Bytes(bytes) = read_typed_keys(&self.cancel, Duration::ZERO)? {
+            self.reader.take(&bytes);
+        }
+        self.reader.forget();
+        Ok(())
     }
 }

@@ -10,6 +10,7 @@
 //! and including this entry. Once enough runs are found that are not older than the next entry's `newest`, no earlier
 //! entry can matter.
 
+mod counts;
 mod end;
 
 use std::time::Instant;
@@ -321,7 +322,9 @@ impl<'f> Ledger<'f> {
         }
         fs.append_durable(&self.path(), bytes.as_bytes())?;
         tracing::debug!(entries = entries.len(), took_ms = millis(started), "appended to the ledger");
-        let follows = !moved && known <= last.map_or(0, |last| last.sequence);
+        let before = last.map_or(0, |last| last.sequence);
+        self.keep_counts(before, entries.last().map_or(before, |last| last.sequence));
+        let follows = !moved && known <= before;
         *end = entries.last().and_then(|last| self.end_with(last.clone()));
         Ok(AppendResult { entries, follows })
     }
@@ -403,24 +406,6 @@ fn find_prefix(file: &dyn ReadFile, prefix: &str) -> Result<Vec<LedgerEntry>, Fs
         }
     }
     Ok(found)
-}
-
-/// Returns all entries of an open ledger. Returns `None` if a line is not an entry or an entry is missing, because the
-/// ledger is then incomplete.
-///
-/// # Errors
-/// Fails on a disk error.
-pub fn whole(file: &dyn ReadFile) -> Result<Option<Vec<LedgerEntry>>, FsError> {
-    let mut entries: Vec<LedgerEntry> = Vec::new();
-    let mut lines = brigade_fs::Lines::new(file, 0, file.len()?);
-    while let Some(line) = lines.next_line()? {
-        match LedgerEntry::from_line(line.bytes) {
-            Some(entry) if entry.sequence == entries.len() as u64 + 1 => entries.push(entry),
-            None if !line.is_complete => {}
-            Some(_) | None => return Ok(None),
-        }
-    }
-    Ok(Some(entries))
 }
 
 /// Like [`Ledger::find_prefix`], for an open ledger. Returns `None` if the number of lines does not match the last

@@ -80,7 +80,7 @@ pub use error::JournalError;
 pub use index::sample;
 pub use layout::Layout;
 pub use ledger::{
-    AppendResult, Ledger, LedgerEnd, LedgerEntry, LedgerLine, NewEntry, find_prefix_if_whole, newest, whole,
+    AppendResult, Ledger, LedgerEnd, LedgerEntry, LedgerLine, NewEntry, find_prefix_if_whole, newest,
 };
 pub use line_file::LineFile;
 pub use log::{LatestLine, ListedLine, Log};

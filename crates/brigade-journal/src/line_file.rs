@@ -16,7 +16,7 @@ impl<'f> LineFile<'f> {
         LineFile { fs, folder, name }
     }
 
-    fn beside(&self, suffix: &str) -> RelPath {
+    pub(crate) fn beside(&self, suffix: &str) -> RelPath {
         self.folder.join(&format!("{}{suffix}", self.name)).expect("a file name in a directory is a path")
     }
 

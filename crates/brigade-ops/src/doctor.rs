@@ -28,7 +28,7 @@ use brigade_kitchen::health::KitchenHealth;
 use brigade_kitchen_run::ReceiptCheck;
 use brigade_mcp::OfferedNames;
 use brigade_projection::Orphan;
-use brigade_queue::QueueError;
+use brigade_queue::{QueueError, View};
 use brigade_runtime::{Checks, RuntimeError, RuntimeFacts};
 use brigade_workspace::{
     CATALOG, Config, Host, POLICY, Places, SummaryFacts, masks, policy_on_disk, read_agents, tracked_state,
@@ -70,6 +70,28 @@ pub struct Parts {
     pub kitchen: bool,
     /// Which failures of agents are issues.
     pub failures: AgentFailures,
+    /// How many calls and runs to read.
+    pub extent: HistoryExtent,
+}
+
+/// How many calls and runs to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HistoryExtent {
+    /// All.
+    All,
+    /// At most this many runs, and finished calls of each status, the newest. Listings of their directories are left
+    /// out, too.
+    Newest(usize),
+}
+
+impl HistoryExtent {
+    /// Returns the extent that reads all of a history up to a limit, and of a longer one only the newest part.
+    pub(crate) fn up_to(limit: usize, view: &View<'_>) -> Result<HistoryExtent, QueueError> {
+        let runs: u64 = view.run_counts()?.values().sum();
+        let calls: u64 = view.call_counts()?.values().sum();
+        let is_short = runs.max(calls) <= limit as u64;
+        Ok(if is_short { HistoryExtent::All } else { HistoryExtent::Newest(limit) })
+    }
 }
 
 /// Whether to check the chain of receipts, which reads every receipt in full.
@@ -96,6 +118,7 @@ impl Parts {
             clients: true,
             kitchen: true,
             failures: AgentFailures::Recent,
+            extent: HistoryExtent::All,
         }
     }
 
@@ -113,6 +136,7 @@ impl Parts {
             clients: false,
             kitchen: false,
             failures: AgentFailures::Recent,
+            extent: HistoryExtent::All,
         }
     }
 }
@@ -185,7 +209,7 @@ impl<'c> Survey<'c> {
             if parts.runtimes { unread.ok_or_note(fs, find_runtimes(site, parts.health))? } else { None };
         let history = if parts.queue {
             let view = site.queue.read().map_err(UpkeepError::from);
-            let facts = view.and_then(|view| history_facts(site, &view, &read, parts.ledger));
+            let facts = view.and_then(|view| history_facts(site, &view, &read, parts));
             unread.ok_or_note(fs, facts)?.unwrap_or_default()
         } else {
             HistoryFacts::default()

@@ -59,7 +59,10 @@ impl Runs {
             let known = RunStatus::ALL.iter().map(RunStatus::as_str).chain(counts.keys().map(String::as_str));
             check_status(status.as_str(), known)?;
         }
-        let page = view.list_runs(filter, before.as_deref())?;
+        // A status that no run has is not searched.
+        let has_any = filter.status.as_ref().is_none_or(|status| counts.contains_key(status.as_str()));
+        let searched = if has_any { filter.searched } else { Some(0) };
+        let page = view.list_runs(&RunFilter { searched, ..filter.clone() }, before.as_deref())?;
         let RunPage { runs: shown, latest, next_before, errors: bad } = page;
         let latest = latest.map(|run| listed_summary(&self.context, &view, &run));
         let absolute = |path: &str| self.context.absolute(path);

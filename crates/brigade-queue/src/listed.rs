@@ -149,7 +149,8 @@ impl View<'_> {
             if is_all || is_over || limit < listed[window].iter().filter(fits).count() {
                 break (listed, bad, is_all);
             }
-            wanted = wanted.saturating_mul(4);
+            let searched = filter.searched.filter(|_| before.is_none()).unwrap_or(usize::MAX);
+            wanted = wanted.saturating_mul(4).min(searched.saturating_add(1)).max(wanted.saturating_add(1));
         };
         let window = window(&listed);
         let is_searched_only = window.end < listed.len() || !is_all;

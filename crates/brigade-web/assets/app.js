@@ -275,7 +275,7 @@ async function told(kind) {
 /** Draws what changed. */
 async function follow(kinds) {
   const topics = current.view?.topics ?? [];
-  const isShown = kinds.has("hello") || topics.some((topic) => kinds.has(topic));
+  const isShown = topics.some((topic) => kinds.has("hello") || kinds.has(topic));
   // The view of what waits counts it.
   const isCounted = current.view !== waitingView && WAITING.some((each) => kinds.has(each));
   await Promise.all([isShown && refresh(), isCounted && count().catch(() => {})]);

@@ -93,6 +93,11 @@ function ago(at) {
   return at.toLocaleDateString();
 }
 
+/** Writes a number of things. */
+export function amount(count, thing) {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
+}
+
 /** Writes a duration for people. */
 export function duration(seconds) {
   if (seconds === undefined || seconds === null) return "";

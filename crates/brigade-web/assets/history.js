@@ -1,7 +1,7 @@
 // Calls and runs of the past.
 
 import { at, read } from "./api.js";
-import { asker, chip, duration, empty, h, head, section, shown, table, when } from "./dom.js";
+import { amount, asker, chip, duration, empty, h, head, section, shown, table, when } from "./dom.js";
 import { callParts } from "./review.js";
 import { go } from "./app.js";
 
@@ -47,7 +47,7 @@ export const historyView = {
       chip(call.status), h("a", { href: `#/calls/${encodeURIComponent(call.id)}` }, shown(call.tool_id)),
       h("span", { class: "mono wrap clip" }, shown(argumentLine(call.args))), shown(asker(call.caller)), when(call.created_at)]);
     const total = Object.values(doc.counts).reduce((sum, count) => sum + count, 0);
-    return [head("History", h("span", { class: "count" }, `${total} calls`)),
+    return [head("History", h("span", { class: "count" }, amount(total, "call"))),
       filters("history", select("status", "Status", STATUSES, query.get("status") ?? ""),
         input("tool", "Tool", query.get("tool")), input("agent", "Agent", query.get("agent"))),
       rows.length ? table("Calls", ["Status", "Tool", "Arguments", "Asked by", "When"], rows)
@@ -81,7 +81,7 @@ export const runsView = {
       h("span", { class: "mono wrap clip" }, shown(run.stdout_summary || run.stderr_summary)),
       duration(run.duration_seconds), when(run.started_at)]);
     const statuses = ["", ...Object.keys(doc.counts)];
-    return [head("Runs", h("span", { class: "count" }, `${doc.run_count} runs`)),
+    return [head("Runs", h("span", { class: "count" }, amount(doc.run_count, "run"))),
       filters("runs", select("status", "Status", statuses, query.get("status") ?? ""), input("tool", "Tool", query.get("tool")),
         input("agent", "Agent", query.get("agent"))),
       rows.length ? table("Runs", ["Status", "Tool", "Output", { name: "Time", number: true }, "When"], rows)

@@ -2,7 +2,7 @@
 
 import { at, read } from "./api.js";
 import { bars, timeline } from "./charts.js";
-import { chip, dollars, duration, empty, h, head, section, shown } from "./dom.js";
+import { amount, chip, dollars, duration, empty, h, head, section, shown } from "./dom.js";
 
 const COLUMNS = [
   ["To do", ["pending"]], ["Running", ["running"]], ["Waits for you", ["waiting"]],
@@ -19,7 +19,7 @@ export const kitchenView = {
         "The kitchen has several workers serve a list of tasks, and asks you where they disagree. Its boards appear here.",
         doc.exists ? "brigade plan FEATURE" : "brigade kitchen init")];
     }
-    return [head("Kitchen", h("span", { class: "count" }, `${doc.prds.length} PRDs`)),
+    return [head("Kitchen", h("span", { class: "count" }, amount(doc.prds.length, "PRD"))),
       h("ul", { class: "cards" }, doc.prds.map((prd) => h("li", { class: "card" },
         h("h2", {}, h("a", { href: `#/kitchen/${encodeURIComponent(prd.name)}` }, shown(prd.status?.feature_name ?? prd.name))),
         prd.error ? h("p", { class: "warn" }, shown(prd.error)) : [

@@ -1,7 +1,8 @@
 // Agents, servers, issues, and the check of receipts.
 
 import { read } from "./api.js";
-import { chip, empty, h, head, section, shown, table, when } from "./dom.js";
+import { announce, refresh } from "./app.js";
+import { amount, chip, empty, h, head, section, shown, table, when } from "./dom.js";
 
 function size(bytes) {
   return bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KiB` : `${Math.round(bytes / 1048576)} MiB`;
@@ -65,21 +66,39 @@ export const issuesView = {
     return [head("Issues", h("span", { class: "count" }, String(doc.issue_count))),
       doc.issues.length ? h("ul", { class: "stack" }, doc.issues.map(issue))
         : empty("No issues", "Brigade checks tools, policy, projections, calls, runs and the kitchen each time you open this view.", "brigade doctor"),
+      ...(doc.notes ?? []).map((note) => h("p", { class: "note" }, shown(note), ": ", h("code", {}, "brigade doctor"), " looks at all")),
       doc.raw_issue_count > doc.issue_count && h("p", { class: "note" }, `${doc.raw_issue_count - doc.issue_count} more were accepted.`)];
   },
 };
 
+/** The last check. It reads every receipt, so it runs only when someone asks for it. */
+let check;
+
+async function verify({ currentTarget: button }) {
+  button.disabled = true;
+  button.textContent = "Reading …";
+  const result = await read("/api/verify").then((doc) => ({ doc }), (error) => ({ error }));
+  check = { ...result, at: new Date().toISOString() };
+  announce(result.error ? result.error.message : result.doc.valid ? "The receipts are whole" : "Receipts were changed");
+  await refresh();
+}
+
+function outcome({ doc, error, at }) {
+  const age = h("p", { class: "note" }, "checked ", when(at));
+  if (error) return h("div", { class: "notice", "data-state": "bad" }, h("p", { class: "notice-title" }, "Not checked"), h("p", {}, shown(error.message)), age);
+  const words = doc.checked === 0 ? "There is no receipt to check yet." : `${amount(doc.checked, "receipt")} in the chain, none changed.`;
+  return doc.valid ? h("div", { class: "notice", "data-state": "good" }, h("p", { class: "notice-title" }, "The receipts are whole"), h("p", {}, words), age)
+    : h("div", { class: "notice", "data-state": "bad" }, h("p", { class: "notice-title" }, "Receipts were changed, removed or added"),
+      h("ul", { class: "lines" }, doc.findings.map((finding) => h("li", {}, shown(finding.message ?? finding.detail ?? JSON.stringify(finding))))), age);
+}
+
 export const verifyView = {
   title: "Verification",
   topics: [],
-  load: (_, signal) => read("/api/verify", signal),
-  draw(doc) {
-    const words = doc.checked === 0 ? "There is no receipt to check yet." : `All ${doc.checked} receipts are in the chain, unchanged.`;
-    return [head("Verification"),
-      doc.valid ? h("div", { class: "notice", "data-state": "good" }, h("p", { class: "notice-title" }, "The receipts are whole"), h("p", {}, words))
-        : h("div", { class: "notice", "data-state": "bad" }, h("p", { class: "notice-title" }, "Receipts were changed, removed or added"),
-          h("ul", { class: "lines" }, doc.findings.map((finding) => h("li", {}, shown(finding.message ?? finding.detail ?? JSON.stringify(finding)))))),
-      h("p", { class: "note" }, "Each receipt names the sha256 of the one before it, so nobody changes the past without a trace. ",
-        h("code", {}, "brigade tools run verify"), " checks the same.")];
-  },
+  load: () => check,
+  draw: (last) => [head("Verification"),
+    h("p", {}, "Each receipt names the sha256 of the one before it, so nobody changes the past without a trace. A check reads every receipt, ",
+      "as ", h("code", {}, "brigade tools run verify"), " does."),
+    h("p", {}, h("button", { type: "button", class: last ? "" : "primary", "data-key": "verify", onclick: verify }, last ? "Check again" : "Check all receipts")),
+    last && outcome(last)],
 };

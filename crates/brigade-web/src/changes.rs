@@ -4,14 +4,11 @@
 //! compares it with what was open before.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use brigade::core::IdPrefix;
 use brigade::paths::{RUNS, RUNTIMES};
-use brigade::{
-    CallFilter, CallStatus, CancelToken, Error, RunStatus, RuntimeStatus, WaitingKind, WaitingRow, Workspace,
-};
+use brigade::{CancelToken, Error, OpenCall, RunStatus, RuntimeStatus, WaitingKind, WaitingRow, Workspace};
 
 use crate::events::{Change, ChangeKind, Events};
 
@@ -79,23 +76,10 @@ impl<'w> Watch<'w> {
 
     /// Returns the open calls.
     fn calls(&self) -> Result<OpenThings, Error> {
-        let mut known = OpenThings::new();
-        for group in self.workspace.daily().groups()? {
-            let is_held = if group.row.held { CallStatus::Held } else { CallStatus::Pending };
-            for thing in group.things.iter().filter(|thing| thing.revision != 0) {
-                let key = (ChangeKind::Call, thing.id.clone());
-                known.insert(key, (is_held.as_str().to_owned(), thing.revision));
-            }
-        }
-        for status in [CallStatus::Approved, CallStatus::Running, CallStatus::Waiting] {
-            let filter = CallFilter { status: Some(status.clone()), ..CallFilter::default() };
-            self.workspace.calls().list(filter)?.for_each(&mut |call| {
-                let key = (ChangeKind::Call, call.id.to_string());
-                known.insert(key, (status.as_str().to_owned(), 0));
-                ControlFlow::Continue(())
-            })?;
-        }
-        Ok(known)
+        let open = self.workspace.daily().open_calls()?.into_iter();
+        let row =
+            |call: OpenCall| ((ChangeKind::Call, call.id), (call.status.as_str().to_owned(), call.revision));
+        Ok(open.map(row).collect())
     }
 
     fn runs(&self) -> Result<OpenThings, Error> {

@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::http::header::{AsHeaderName, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, LOCATION, ORIGIN};
+use axum::http::header::{
+    ALLOW, AsHeaderName, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, LOCATION, ORIGIN,
+};
 use axum::http::uri::Authority;
 use axum::http::{HeaderValue, Method, Request, StatusCode};
 use axum::response::Response;
@@ -36,7 +38,11 @@ pub(crate) async fn check(page: &Page, request: Request<Incoming>) -> Result<Req
     if !page.site.is_host(host) || !page.site.is_host(target) {
         return Err(refuse(StatusCode::MISDIRECTED_REQUEST, NOT_OUR_HOST));
     }
-    let is_change = !matches!(parts.method, Method::GET | Method::HEAD);
+    let is_change = match parts.method {
+        Method::GET | Method::HEAD => false,
+        Method::POST => true,
+        _ => return Err(Box::new(wrong_method(page))),
+    };
     if is_change {
         let media = only(headers, CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default();
         if !media.trim().eq_ignore_ascii_case("application/json") {
@@ -85,6 +91,13 @@ pub(crate) struct Reach {
 
 fn host_of(headers: &HeaderMap) -> &str {
     only(headers, HOST).unwrap_or_default()
+}
+
+/// Refuses a method that no path takes, such as that of a question whether other pages may change something.
+fn wrong_method(page: &Page) -> Response {
+    let mut answer = refused(page, StatusCode::METHOD_NOT_ALLOWED, "no path takes this method");
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET,HEAD,POST"));
+    answer
 }
 
 fn to_login() -> Response {

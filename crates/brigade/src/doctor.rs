@@ -53,6 +53,15 @@ impl Doctor {
         Ok(brigade_ops::diagnose_catalog(&self.room, request)?)
     }
 
+    /// Checks what [`Doctor::check`] does, but runs no health command, and of more calls or runs than `limit` looks
+    /// only at the newest and not at the chain of receipts, so that the time does not grow with them. A note says so.
+    ///
+    /// # Errors
+    /// As [`Doctor::check`].
+    pub fn check_recent(&self, request: &DoctorRequest, limit: usize) -> Result<CatalogReport, Error> {
+        Ok(brigade_ops::diagnose_recent(&self.room, request, limit)?)
+    }
+
     /// Fixes what needs no decision. Narrows file modes that are too open, removes pid files of ended processes and
     /// locks that v0.30 left, and moves unreadable lines of the queue and the inbox to a quarantine file.
     ///

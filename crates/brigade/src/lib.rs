@@ -183,8 +183,8 @@ pub use brigade_ops::team;
 pub use brigade_ops::{
     ArgsSource, CallFilter, CallList, CallPage, Calls, Checkpoints, Clients, ConnectRequest, ConnectStep,
     Declare, EnableChange, EnableRequest, Error, ErrorKind, HistoryFilter, ImportMcpRequest, LogReach,
-    LoginRequest, OnBlocked, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
-    ShownThing, UpdateRequest, WaitingGroup,
+    LoginRequest, OnBlocked, OpenCall, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs,
+    Runtimes, ShownThing, UpdateRequest, WaitingGroup,
 };
 pub use brigade_ops::{
     CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, Onboarding, PendingChoice,

@@ -99,9 +99,11 @@ impl InputReader {
         !self.waiting.is_empty() && !self.is_pasting
     }
 
-    /// Forgets bytes that wait for more.
+    /// Forgets bytes that wait for more. Pasted text still continues to its end.
     pub(crate) fn forget(&mut self) {
-        self.waiting.clear();
+        if !self.is_pasting {
+            self.waiting.clear();
+        }
     }
 }
 
@@ -225,6 +227,15 @@ mod tests {
     #[test]
     fn pasted_text_is_ignored() {
         check(b"\x1b[200~ay\r\x1b[A\x1b[201~q", &[Input::Key(Key::Char('q'))]);
+    }
+
+    #[test]
+    fn pasted_text_continues_after_keys_are_discarded() {
+        let mut reader = InputReader::default();
+        assert_eq!(reader.take(b"a\x1b[200~y"), [Input::Key(Key::Char('a'))]);
+        reader.take(b"y\x1b[201");
+        reader.forget();
+        assert_eq!(reader.take(b"~q"), [Input::Key(Key::Char('q'))]);
     }
 
     #[test]

@@ -306,6 +306,11 @@ pub(crate) fn update(model: &mut Model, event: Event) -> Option<Action> {
             model.running = call;
             None
         }
+        // What does not fit into the status line is shown in full.
+        Event::Note(note) if usize::from(model.size.0) < note.width() && !model.is_frozen() => {
+            model.mode = Mode::Pane(Pane { title: "note".to_owned(), lines: vec![note], scroll: 0 });
+            None
+        }
         Event::Note(note) => {
             model.note = Some(note);
             None

@@ -50,14 +50,16 @@ impl Purpose {
         }
     }
 
-    fn verb(&self) -> &'static str {
+    /// Returns the sentence that asks about a subject.
+    fn sentence(&self, subject: &str) -> String {
         match self {
-            Purpose::Approve => "Approve",
-            Purpose::Reject => "Reject",
-            Purpose::Hold => "Put on hold",
-            Purpose::Always | Purpose::AddRule(_) => "Approve, and add the rule for,",
-            Purpose::Run => "Run",
-            Purpose::Choose(_) | Purpose::Answer => "Answer",
+            Purpose::Approve => format!("Approve {subject}?"),
+            Purpose::Reject => format!("Reject {subject}?"),
+            Purpose::Hold => format!("Put {subject} on hold?"),
+            Purpose::Always | Purpose::AddRule(_) => format!("Approve {subject}, and add the rule below?"),
+            Purpose::Run => format!("Run {subject}?"),
+            Purpose::Choose(choice) => format!("Answer {subject} with {choice}?"),
+            Purpose::Answer => format!("Answer {subject}?"),
         }
     }
 
@@ -147,11 +149,7 @@ impl Question {
             (1, _) => "this".to_owned(),
             (count, _) => format!("these {count} calls"),
         };
-        let with = match &purpose {
-            Purpose::Choose(choice) => format!(" with {choice}"),
-            _ => String::new(),
-        };
-        let head = Text::new(Tone::Warning, &format!("{} {subject}{with}?", purpose.verb()));
+        let head = Text::new(Tone::Warning, &purpose.sentence(&subject));
         let mut lines = vec![head];
         for target in &targets {
             lines.push(Text::default());

@@ -14,15 +14,15 @@ use brigade_doctor::{BrokenFile, Quarantine, RunState, request_fingerprint};
 use brigade_fs::{FileKind, FileMode, Lines, RelPath};
 use brigade_policy::Failure;
 use brigade_queue::{
-    Calls, Chain, Detail, ExaminedReceipt, FoundReceipt, StoredCheckpoint, StoredReceipt, Verification, View,
+    Calls, Chain, Detail, FoundReceipt, StoredCall, StoredCheckpoint, StoredReceipt, Verification, View,
     receipt_name,
 };
 use brigade_workspace::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts, WorkspaceContext, is_code_file};
 
 use crate::calls::replan::{Changes, Replanner};
-use crate::doctor::LedgerCheck;
 use crate::doctor::error::UpkeepError;
 use crate::doctor::site::Site;
+use crate::doctor::{HistoryExtent, LedgerCheck, Parts};
 use crate::inbox::{INBOX, InboxStore};
 use crate::runs::observed::seen_run;
 
@@ -75,7 +75,7 @@ pub struct HistoryFacts {
     pub quarantines: Vec<Quarantine>,
     /// Whether v0.30 was used in the workspace.
     pub is_of_v030: bool,
-    /// All runs, newest first.
+    /// The runs, newest first.
     pub runs: Vec<RunState>,
     /// The files and effects of the last observed run of each tool, by tool id.
     pub uses: BTreeMap<String, ToolUse>,
@@ -109,13 +109,16 @@ pub(crate) fn history_facts(
     site: &Site<'_>,
     view: &View<'_>,
     read: &[ToolFacts<'_>],
-    ledger: LedgerCheck,
+    parts: &Parts,
 ) -> Result<HistoryFacts, UpkeepError> {
     let mut replanner = Replanner::new(site, site.config, read);
     // Receipts are read on all processors, while one thread reads the calls in order.
     let (facts, runs) = std::thread::scope(|scope| {
-        let calls = scope.spawn(|| call_facts(site, view, &mut replanner, ledger));
-        let runs = read_runs(site, view, ledger);
+        let calls = scope.spawn(|| call_facts(site, view, &mut replanner, parts));
+        let runs = match parts.extent {
+            HistoryExtent::All => read_runs(site, view, parts.ledger),
+            HistoryExtent::Newest(limit) => read_newest_runs(site, view, limit),
+        };
         (calls.join().expect("what is read of calls does not panic"), runs)
     });
     let (mut facts, runs) = (facts?, runs?);
@@ -129,18 +132,18 @@ fn call_facts(
     site: &Site<'_>,
     view: &View<'_>,
     replanner: &mut Replanner<'_, '_>,
-    ledger: LedgerCheck,
+    parts: &Parts,
 ) -> Result<HistoryFacts, UpkeepError> {
     // Without the chain check the caller wants a quick answer, so the inbox is skipped as well.
-    let inbox = match ledger {
+    let inbox = match parts.ledger {
         LedgerCheck::Check => unreadable_inbox(site)?,
         LedgerCheck::Trust => None,
     };
     Ok(HistoryFacts {
-        calls: found_calls(view, replanner)?,
+        calls: found_calls(view, replanner, parts.extent)?,
         call_counts: view.call_counts()?,
         unreadable: unreadable_calls(site)?.into_iter().chain(inbox).collect(),
-        quarantines: quarantines(site)?,
+        quarantines: quarantines(site, parts.extent)?,
         is_of_v030: is_of_v030(site, view)?,
         ..HistoryFacts::default()
     })
@@ -152,7 +155,8 @@ fn add_runs(
     replanner: &mut Replanner<'_, '_>,
     facts: &mut HistoryFacts,
 ) -> Result<(), UpkeepError> {
-    let HistoryReading { mut runs, errors, ledger } = read;
+    let HistoryReading { mut runs, errors, ledger, counts } = read;
+    facts.run_counts = counts;
     facts.broken_receipts = errors;
     facts.broken_receipts.sort_by(|left, right| left.file.cmp(&right.file));
     facts.ledger = ledger;
@@ -173,10 +177,6 @@ fn add_runs(
         {
             replays += 1;
             run.replay_blockers = replanner.replay_blockers(&run.tool_id, &args)?;
-        }
-        match facts.run_counts.get_mut(run.status.as_str()) {
-            Some(count) => *count += 1,
-            None => drop(facts.run_counts.insert(run.status.as_str().to_owned(), 1)),
         }
         facts.runs.push(run);
     }
@@ -291,10 +291,12 @@ fn unreadable_inbox(site: &Site<'_>) -> Result<Option<BrokenFile>, UpkeepError> 
 }
 
 /// Finds the quarantine files.
-fn quarantines(site: &Site<'_>) -> Result<Vec<Quarantine>, UpkeepError> {
+fn quarantines(site: &Site<'_>, extent: HistoryExtent) -> Result<Vec<Quarantine>, UpkeepError> {
     let mut found = Vec::new();
     let kitchen = site.kitchen.folders_of_lines()?;
-    for folder in QUARANTINES.map(RelPath::from_static).into_iter().chain(kitchen) {
+    let is_listed = |folder: &&str| extent == HistoryExtent::All || *folder != RUNS;
+    let folders = QUARANTINES.into_iter().filter(is_listed).map(RelPath::from_static);
+    for folder in folders.chain(kitchen) {
         for entry in site.fs().list_dir(&folder).unwrap_or_default() {
             if !entry.name.contains(".quarantine-") {
                 continue;
@@ -322,13 +324,39 @@ fn broken_file(file: String, problem: String) -> BrokenFile {
     BrokenFile { id, file, problem, is_restorable: false }
 }
 
+/// Passes on the calls with a status: all, oldest first, or only the newest ones.
+fn each_call(
+    view: &View<'_>,
+    status: CallStatus,
+    extent: HistoryExtent,
+    found: &mut dyn FnMut(StoredCall) -> ControlFlow<()>,
+) -> Result<(), UpkeepError> {
+    let mut left = match extent {
+        HistoryExtent::Newest(limit) if status.is_finished() => limit,
+        HistoryExtent::Newest(_) | HistoryExtent::All => {
+            return Ok(view.for_each_call(&Calls::Of(status), found)?);
+        }
+    };
+    Ok(view.for_each_newest(&Calls::Of(status), &mut |stored| {
+        if left == 0 {
+            return ControlFlow::Break(());
+        }
+        left -= 1;
+        found(stored)
+    })?)
+}
+
 /// Collects calls that may need attention, the oldest of each status first.
-fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec<FoundCall>, UpkeepError> {
+fn found_calls(
+    view: &View<'_>,
+    replanner: &mut Replanner<'_, '_>,
+    extent: HistoryExtent,
+) -> Result<Vec<FoundCall>, UpkeepError> {
     let mut found: Vec<FoundCall> = Vec::new();
     let mut failures: HashMap<String, HashSet<Fingerprint>> = HashMap::new();
     let mut trouble = None;
     for status in INSPECTED_STATUSES {
-        view.for_each_call(&Calls::Of(status), &mut |stored| {
+        each_call(view, status, extent, &mut |stored| {
             let mut call = stored.call;
             let mut say = |error| {
                 trouble = Some(error);
@@ -363,7 +391,7 @@ fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec
         return Err(error.into());
     }
     if !failures.is_empty() {
-        view.for_each_call(&Calls::Of(CallStatus::Completed), &mut |stored| {
+        each_call(view, CallStatus::Completed, extent, &mut |stored| {
             let mut call = stored.call;
             let of_tool = failures.get(&call.tool_id);
             if of_tool.is_some_and(|failed| failed.contains(&request_fingerprint(&call.tool_id, &call.args)))
@@ -396,15 +424,15 @@ struct RunFacts {
 }
 
 impl RunFacts {
-    fn new(found: ExaminedReceipt, files: &HashSet<String>) -> RunFacts {
-        let receipt = &found.receipt;
-        let run = RunState { missing_logs: missing_logs(receipt, files), ..RunState::from_receipt(receipt) };
+    fn new(receipt: &Receipt, stored_id: String, is_there: &dyn Fn(&str) -> bool) -> RunFacts {
+        let run =
+            RunState { missing_logs: missing_logs(receipt, is_there), ..RunState::from_receipt(receipt) };
         let failed = matches!(run.status.as_str(), "failed" | "timed-out" | "interrupted");
         RunFacts {
             run,
             sort_key: receipt.sort_key(),
             failed_with: (failed && !receipt.is_installation()).then(|| receipt.asked_args()),
-            stored_id: found.stored_id,
+            stored_id,
         }
     }
 
@@ -426,6 +454,8 @@ struct HistoryReading {
     errors: Vec<BrokenFile>,
     /// Faults in the chain of receipts.
     ledger: Vec<BrokenFile>,
+    /// Number of runs by status.
+    counts: BTreeMap<String, u64>,
 }
 
 /// Reads every receipt once, on all processors.
@@ -438,7 +468,8 @@ fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: LedgerCheck) -> Result<Hi
         LedgerCheck::Trust => Chain::Trust,
     };
     let verification = view.examine_runs(Detail::Diagnosed, chain, &|receipt| {
-        let looked = receipt.map(|found| RunFacts::new(found, &files));
+        let is_there = |name: &str| files.contains(name);
+        let looked = receipt.map(|found| RunFacts::new(&found.receipt, found.stored_id, &is_there));
         let mut read = read.lock().expect("no thread panics while it holds this");
         match looked {
             Ok(run) => read.runs.push(run),
@@ -447,7 +478,27 @@ fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: LedgerCheck) -> Result<Hi
     })?;
     let mut read = read.into_inner().expect("no thread panics while it holds this");
     read.ledger = broken_chain(verification);
+    for looked in &read.runs {
+        match read.counts.get_mut(looked.run.status.as_str()) {
+            Some(count) => *count += 1,
+            None => drop(read.counts.insert(looked.run.status.as_str().to_owned(), 1)),
+        }
+    }
     Ok(read)
+}
+
+/// Reads the newest receipts.
+fn read_newest_runs(site: &Site<'_>, view: &View<'_>, limit: usize) -> Result<HistoryReading, UpkeepError> {
+    let list = view.receipts(limit)?;
+    let folder = RelPath::from_static(RUNS);
+    let is_there = |name: &str| folder.join(name).is_ok_and(|path| site.fs().exists(&path).unwrap_or(true));
+    let looked = |stored: StoredReceipt| RunFacts::new(&stored.receipt, stored.stored_id.clone(), &is_there);
+    Ok(HistoryReading {
+        runs: list.receipts.into_iter().map(looked).collect(),
+        errors: list.errors.into_iter().map(|bad| broken_file(bad.place, bad.problem)).collect(),
+        ledger: Vec::new(),
+        counts: view.run_counts()?,
+    })
 }
 
 /// Summarizes unreadable lines by file.
@@ -497,10 +548,10 @@ fn broken_chain(verification: Verification) -> Vec<BrokenFile> {
 }
 
 /// Lists the missing logs of a receipt. Logs are beside the receipt, even if an older receipt has absolute paths.
-fn missing_logs(receipt: &Receipt, files: &HashSet<String>) -> Vec<&'static str> {
+fn missing_logs(receipt: &Receipt, is_there: &dyn Fn(&str) -> bool) -> Vec<&'static str> {
     let is_missing = |path: &Option<String>| {
         let path = path.as_deref().filter(|path| !path.is_empty());
-        path.is_some_and(|path| !files.contains(path.rsplit('/').next().unwrap_or(path)))
+        path.is_some_and(|path| !is_there(path.rsplit('/').next().unwrap_or(path)))
     };
     let streams = [(&receipt.stdout_log_path, "stdout"), (&receipt.stderr_log_path, "stderr")];
     streams.into_iter().filter(|(path, _)| is_missing(path)).map(|(_, stream)| stream).collect()

@@ -179,7 +179,7 @@ impl Sections {
             run_history: RunSection {
                 runs_path: paths.absolute(RUNS),
                 counts: queue.run_counts.clone(),
-                run_count: queue.runs.len(),
+                run_count: usize::try_from(queue.run_counts.values().sum::<u64>()).unwrap_or(usize::MAX),
                 latest: queue.latest_run.as_ref().map(|run| run.summary(paths)),
                 issue_count: count(Area::Run),
                 top_issue: top(Area::Run),

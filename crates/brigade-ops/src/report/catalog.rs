@@ -42,7 +42,7 @@ pub struct CatalogReport {
     /// When they were discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovered_at: Option<Timestamp>,
-    /// Why discovered entries may be missing, if they were asked for.
+    /// Why discovered entries may be missing, if they were asked for, and what was left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// All issues, including those that the last parity closeout accepted.

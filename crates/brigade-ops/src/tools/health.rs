@@ -2,8 +2,8 @@
 
 use crate::doctor::site::Site;
 use crate::{
-    LedgerCheck, ParitySection, Parts, Sections, Survey, closeouts, latest_closeout, shown_issues,
-    top_issue_of,
+    HistoryExtent, LedgerCheck, ParitySection, Parts, Sections, Survey, closeouts, latest_closeout,
+    shown_issues, top_issue_of,
 };
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Report as _;
@@ -42,11 +42,36 @@ pub fn diagnose_catalog(
     context: &WorkspaceContext,
     request: &DoctorRequest,
 ) -> Result<CatalogReport, Failure> {
+    diagnose(context, request, Parts::all())
+}
+
+/// Diagnoses everything, but of a history that is longer than a limit only its newest part, and runs no health command.
+pub fn diagnose_recent(
+    context: &WorkspaceContext,
+    request: &DoctorRequest,
+    limit: usize,
+) -> Result<CatalogReport, Failure> {
+    let extent = HistoryExtent::up_to(limit, &context.queue().read()?)?;
+    let whole = Parts { health: Checks::Skip, ..Parts::all() };
+    let HistoryExtent::Newest(limit) = extent else { return diagnose(context, request, whole) };
+    let parts = Parts { extent, ledger: LedgerCheck::Trust, modes: false, ..whole };
+    let mut report = diagnose(context, request, parts)?;
+    report.notes.push(format!(
+        "of calls and runs only the newest {limit} were looked at, without the chain of receipts"
+    ));
+    Ok(report)
+}
+
+fn diagnose(
+    context: &WorkspaceContext,
+    request: &DoctorRequest,
+    parts: Parts,
+) -> Result<CatalogReport, Failure> {
     request.check()?;
     let tool = request.tool.as_ref().map(|tool| load::id_of(context, tool)).transpose()?;
     let request = &DoctorRequest { tool, ..request.clone() };
     let failures = if request.all { AgentFailures::All } else { AgentFailures::Recent };
-    let parts = Parts { failures, ..Parts::all() };
+    let parts = Parts { failures, ..parts };
     catalog_report(context, &parts, request, &ListFilter::default(), DisabledTools::LeftOut)
 }
 

@@ -9,7 +9,7 @@ use brigade_workspace::WorkspaceContext;
 use super::history::{HistoryFilter, history, rows_of};
 use super::numbers::ShownNumbers;
 use super::pages::{CallPage, page};
-use super::pending::{Grouping, WaitingGroup, pending, waiting_groups, waiting_items};
+use super::pending::{Grouping, OpenCall, WaitingGroup, open_calls, pending, waiting_groups, waiting_items};
 use super::series::series;
 use crate::calls::Calls;
 use crate::error::Error;
@@ -54,6 +54,14 @@ impl Daily {
     pub fn groups(&self) -> Result<Vec<WaitingGroup>, Error> {
         let (decisions, questions) = self.source.others()?;
         Ok(waiting_groups(&self.context, Grouping::Equal, &decisions, questions)?)
+    }
+
+    /// Lists the calls that are not finished.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn open_calls(&self) -> Result<Vec<OpenCall>, Error> {
+        Ok(open_calls(&self.context)?)
     }
 
     /// Lists what waits for a person, riskiest first, then oldest first. Equal requests are not grouped.

@@ -26,6 +26,30 @@ pub struct WaitingGroup {
     request: Option<String>,
 }
 
+/// A call that is not finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// Its id.
+    pub id: String,
+    /// Its status.
+    pub status: CallStatus,
+    /// Its revision.
+    pub revision: u64,
+}
+
+/// Lists the calls that are not finished.
+pub(crate) fn open_calls(context: &WorkspaceContext) -> Result<Vec<OpenCall>, Failure> {
+    let (view, mut open) = (context.queue().read()?, Vec::new());
+    for status in CallStatus::ALL.iter().filter(|status| !status.is_finished()) {
+        view.for_each_call(&Calls::Of(status.clone()), &mut |stored| {
+            let (id, status) = (stored.call.id.to_string(), stored.call.status);
+            open.push(OpenCall { id, status, revision: stored.revision });
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(open)
+}
+
 /// Whether equal requests of a caller are one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grouping {

@@ -20,7 +20,7 @@ const DAY: i64 = 86_400_000_000;
 const MAX_DAYS: u32 = 366;
 
 /// At most this many calls are read, the newest.
-const MAX_CALLS: u64 = 20_000;
+const MAX_CALLS: u64 = 5_000;
 
 /// The number of agents and tools with their own series.
 const MAX_ROWS: usize = 8;

@@ -8,9 +8,7 @@ use brigade_call::{LedgerLink, Receipt};
 use brigade_core::json::members;
 use brigade_core::{Dialect, Fingerprint, Json, Object, RunId, Timestamp};
 use brigade_fs::{DirEntry, FileKind, Fs, FsError, FsErrorKind, ReadFile, RelPath, in_directory, read_many};
-use brigade_journal::{
-    Ledger, LedgerEnd, NewEntry, State, find_prefix_if_whole, newest, set_file_aside, whole,
-};
+use brigade_journal::{Ledger, LedgerEnd, NewEntry, State, find_prefix_if_whole, newest, set_file_aside};
 use memchr::memmem::Finder;
 
 use super::layout;
@@ -198,17 +196,12 @@ fn newest_in(fs: &dyn Fs, ledger: &dyn ReadFile, limit: usize) -> Result<RunList
 
 /// Counts runs by status, from the ledger alone if it is complete.
 pub(crate) fn counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    let entries = match usable_ledger(state)? {
-        Some(file) => whole(&*file)?,
-        None => None,
-    };
-    if let Some(entries) = entries {
-        for entry in entries {
-            *counts.entry(entry.status).or_default() += 1;
-        }
+    if usable_ledger(state)?.is_some()
+        && let Some(counts) = state.place().ledger().counts()?
+    {
         return Ok(counts);
     }
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let fs = &**state.place().fs();
     let paths = files(fs)?;
     let status = |index: usize, bytes| {

@@ -28,6 +28,9 @@ const MAX_RUNS: usize = 500;
 /// At most this many runs are searched for one page. The next page continues there.
 const MAX_SEARCHED: usize = 2_000;
 
+/// Of more calls or runs than this, issues look only at the newest.
+const MAX_DIAGNOSED: usize = 1_000;
+
 /// The number of days of charts.
 const DAYS: u32 = 30;
 
@@ -262,7 +265,7 @@ async fn runtimes(State(page): Here) -> Response {
 }
 
 async fn issues(State(page): Here) -> Response {
-    show(page, |workspace| workspace.doctor().check(&DoctorRequest::default())).await
+    show(page, |workspace| workspace.doctor().check_recent(&DoctorRequest::default(), MAX_DIAGNOSED)).await
 }
 
 /// Which days are summed up.

@@ -191,6 +191,14 @@ fn each_answer_has_the_headers_of_a_closed_page() {
         }
     }
     assert_eq!(site.get("/api/login", &[&browser.cookie]).header("allow"), Some("POST"));
+    for method in ["OPTIONS", "PUT", "DELETE", "TRACE"] {
+        let (host, cookie) = (site.host(), &browser.cookie);
+        let head =
+            format!("{method} /api/waiting HTTP/1.1\r\n{host}\r\n{cookie}\r\nConnection: close\r\n\r\n");
+        let answer = site.send(&head);
+        assert_eq!((answer.status(), answer.header("allow")), (405, Some("GET,HEAD,POST")), "{method}");
+        assert_eq!(answer.json()["schema"], "brigade.error.v1", "{method}");
+    }
     // Heads that cannot be read reach no handler.
     let long = format!("GET / HTTP/1.1\r\n{}\r\nX: {}\r\n\r\n", site.host(), "x".repeat(64 << 10));
     for (head, status) in [("no head at all\r\n\r\n", 400), (&*long, 431)] {
@@ -517,6 +525,10 @@ fn a_stream_tells_what_another_process_changed() {
     // What happened without a stream is sent when the browser is back.
     let mut events = Events::open(&site, &browser, Some(&number));
     events.until(r#""status":"rejected""#);
+    let id = site.queue("bob");
+    site.workspace.calls().approve(&*id).unwrap();
+    let revision = site.get(&format!("/api/calls/{id}"), &[&browser.cookie]).json()["revision"].clone();
+    events.until(&format!(r#""id":"{id}","status":"approved","revision":{revision}"#));
 }
 
 #[test]

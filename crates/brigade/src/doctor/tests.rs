@@ -189,6 +189,23 @@ fn a_changed_receipt_breaks_the_chain_and_a_lost_log_is_missed() {
 }
 
 #[test]
+fn of_a_long_history_only_the_newest_part_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = workspace(folder.path(), TOOLS);
+    for _ in 0..3 {
+        let run = workspace.calls().run(approved(&workspace)).unwrap();
+        let log = RelPath::composed(&format!("{RUNS}/{}.stdout.log", run.receipt.id));
+        workspace.room.fs.remove(&log).unwrap();
+    }
+    for (limit, expect) in [(3, (3, 0)), (2, (2, 1)), (1, (1, 1))] {
+        let report = workspace.doctor().check_recent(&DoctorRequest::default(), limit).unwrap();
+        let lost = marks(&report).iter().filter(|mark| mark.ends_with("run_missing_log")).count();
+        assert_eq!((lost, report.notes.len()), expect, "{limit}");
+        assert_eq!(report.run_history.run_count, 3);
+    }
+}
+
+#[test]
 fn a_failed_run_that_cannot_be_asked_for_again_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
