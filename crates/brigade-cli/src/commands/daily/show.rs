@@ -52,7 +52,7 @@ fn show(workspace: &Workspace, thing: &NamedThing, output: &mut Output<'_, '_>) 
         NamedThing::Runtime(id) => output.finish(workspace.runtimes().show(id)),
         NamedThing::Agent(name) => output.finish(workspace.agents().shown(name)),
         NamedThing::InboxRow(id) => output.finish(workspace.inbox().show(&IdPrefix::new(id))),
-        NamedThing::Waiting(_) => output.finish(workspace.daily().pending()),
+        NamedThing::Waiting(id) => output.finish(workspace.daily().review_question(id)),
         NamedThing::Prd(path) => match workspace.kitchen().status(Some(&workspace.root().join(path))) {
             Ok(report) if output.is_json() => output.document(&report, report.exit()),
             Ok(report) => {
