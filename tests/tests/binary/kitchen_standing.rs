@@ -298,6 +298,7 @@ fn a_decision_has_a_short_id_that_every_command_takes() {
     let site = failed();
     let row = site.document(["pending"]).expect(0)["rows"][0].clone();
     assert_eq!((&row["short_id"], &row["kind"]), (&json!("d-0123"), &json!("decision")), "{row:#}");
+    site.brigade.run(["pending"]).assert_code(0);
     for word in ["d-0123", "1"] {
         let shown = site.document(["show", word]).expect(0);
         assert_eq!((&shown["id"], &shown["text"]), (&json!(DECISION), &json!("no luck")), "{shown:#}");

@@ -257,15 +257,15 @@ fn setups_at_once_lose_nothing() {
     let site = site();
     let servers = ["notes", "clock", "memo"];
     let setup =
-        |server: &str| site.document(["setup", "--agents", "claude", "--servers", server, "--yes"]).run;
-    let codes = std::thread::scope(|scope| {
-        let all = servers.map(|server| scope.spawn(move || setup(server).code()));
-        all.map(|one| one.join().unwrap())
+        |server: &str| site.document(["setup", "--agents", "claude", "--servers", server, "--yes"]).code;
+    let codes: Vec<i32> = std::thread::scope(|scope| {
+        let all: Vec<_> = servers.iter().map(|server| scope.spawn(move || setup(server))).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
     });
     let catalog = site.workspace.read_text(".brigade/tools.toml");
-    for (server, code) in servers.iter().zip(codes) {
+    for (server, code) in servers.iter().zip(&codes) {
         let is_there = catalog.contains(&format!("id = \"{server}-read\""));
-        assert_eq!(is_there, code == 0, "{server} {code}\n{catalog}");
+        assert_eq!(is_there, *code == 0, "{server} {code}\n{catalog}");
     }
     assert!(codes.contains(&0), "{codes:?}");
 }

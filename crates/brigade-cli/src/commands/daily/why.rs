@@ -23,7 +23,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &WhyArgs) -> Result<LifeRepo
             matches!(thing, NamedThing::Call(_) | NamedThing::Run(_) | NamedThing::Checkpoint(_))
         });
     if let ([], [other, ..]) = (found.as_slice(), others.as_slice()) {
-        let message = format!("{} is not a call or run, so nothing decided about it", other.describe());
+        let message = format!("{} is not a call or run", other.describe());
         let error = Error::new(ErrorKind::Usage, message);
         return Err(error.hint(format!("brigade show {}", quote(&arguments.id))));
     }
