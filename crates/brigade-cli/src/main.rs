@@ -35,8 +35,9 @@ fn main() -> ExitCode {
         error: terminal(&io::stderr(), || size(terminal_size_of(io::stderr()))),
         pager: (io::stdin().is_terminal() && io::stdout().is_terminal()).then_some(show_in_pager),
     };
+    let (mut typed, mut piped) = (brigade::TypedInput, io::stdin().lock());
     let streams = Streams {
-        input: &mut io::stdin().lock(),
+        input: if surroundings.typed { &mut typed } else { &mut piped },
         output: &mut io::stdout().lock(),
         error: &mut io::stderr(),
     };

@@ -16,6 +16,9 @@ use crate::{
 /// The largest file that is copied before it changes.
 const LIMIT: u64 = 64 << 20;
 
+/// The largest file whose content is remembered when it is read.
+const SEEN_LIMIT: u64 = 4 << 20;
+
 /// A directory tree whose changes stay in memory. Files outside of its root are read, and cannot be written.
 pub struct StagedFs {
     below: Arc<dyn Fs>,
@@ -30,6 +33,8 @@ struct Marks {
     removed: BTreeSet<RelPath>,
     /// The permission bits of new directories.
     modes: BTreeMap<RelPath, u32>,
+    /// What was below when it was first looked at; `None` if there was no file.
+    seen: BTreeMap<RelPath, Option<Vec<u8>>>,
 }
 
 /// A file that differs from the tree below.
@@ -37,7 +42,7 @@ struct Marks {
 pub struct StagedChange {
     /// The path.
     pub path: RelPath,
-    /// The content below; `None` if there is no such file.
+    /// The content below when it was first looked at; `None` if there was no such file.
     pub before: Option<Vec<u8>>,
     /// The new content; `None` if the file is removed.
     pub after: Option<Vec<u8>>,
@@ -58,15 +63,16 @@ impl StagedFs {
     pub fn changes(&self) -> Result<Vec<StagedChange>, FsError> {
         let mut changes = Vec::new();
         for (path, after) in self.above.files() {
-            let before = self.before(&path)?;
+            let before = self.seen(&path)?;
             let mode = self.above.metadata(&path)?.mode;
             if before.as_ref() != Some(&after) {
                 changes.push(StagedChange { path, before, after: Some(after), mode });
             }
         }
-        for path in &self.marks().removed {
-            if let (Err(_), Some(before)) = (self.above.metadata(path), self.before(path)?) {
-                changes.push(StagedChange { path: path.clone(), before: Some(before), after: None, mode: 0 });
+        let removed = self.marks().removed.clone();
+        for path in removed {
+            if let (Err(_), Some(before)) = (self.above.metadata(&path), self.seen(&path)?) {
+                changes.push(StagedChange { path, before: Some(before), after: None, mode: 0 });
             }
         }
         changes.sort_by(|one, other| one.path.cmp(&other.path));
@@ -117,6 +123,27 @@ impl StagedFs {
         }
     }
 
+    /// Returns what was below when it was first looked at.
+    fn seen(&self, path: &RelPath) -> Result<Option<Vec<u8>>, FsError> {
+        self.see(path);
+        let seen = self.marks().seen.get(path).cloned();
+        seen.map_or_else(|| self.before(path), Ok)
+    }
+
+    /// Remembers what is below. What is decided from it must not be written over a later change. Files that are too
+    /// large for configuration are not remembered.
+    fn see(&self, path: &RelPath) {
+        if self.marks().seen.contains_key(path) {
+            return;
+        }
+        let before = match self.below.read(path, SEEN_LIMIT) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.is_not_found() => None,
+            Err(_) => return,
+        };
+        self.marks().seen.insert(path.clone(), before);
+    }
+
     fn is_above(&self, path: &RelPath) -> bool {
         !path.is_root() && self.above.metadata(path).is_ok()
     }
@@ -138,7 +165,11 @@ impl StagedFs {
         if self.is_removed(path) {
             return Err(FsError::new("read", path.as_str(), FsErrorKind::NotFound));
         }
-        self.below.metadata(path)
+        let found = self.below.metadata(path);
+        if found.is_err() {
+            self.see(path);
+        }
+        found
     }
 
     /// Creates the directories above a path in memory, as they are below.
@@ -160,6 +191,7 @@ impl StagedFs {
             return Ok(());
         }
         let metadata = self.metadata_below(path)?;
+        self.see(path);
         let bytes = self.below.read(path, LIMIT)?;
         self.mirror(path)?;
         self.above.create(path, metadata.mode)?.write(&bytes)
@@ -193,6 +225,7 @@ impl Fs for StagedFs {
             true => self.above.open(path),
             false => {
                 self.metadata_below(path)?;
+                self.see(path);
                 self.below.open(path)
             }
         }
@@ -226,6 +259,7 @@ impl Fs for StagedFs {
 
     fn rename(&self, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
         self.copy(from)?;
+        self.see(to);
         self.mirror(to)?;
         self.above.rename(from, to)?;
         if self.below.link_metadata(from).is_ok() {
@@ -235,6 +269,7 @@ impl Fs for StagedFs {
     }
 
     fn remove(&self, path: &RelPath) -> Result<(), FsError> {
+        self.see(path);
         let is_below = self.metadata_below(path).is_ok();
         match self.is_above(path) {
             true => self.above.remove(path)?,
@@ -400,6 +435,20 @@ mod tests {
         let before = disk.files();
         assert_eq!(staged.write(&changes).unwrap(), Some(path("a/old.toml")));
         assert_eq!(disk.files(), before);
+    }
+
+    /// Issue 45: two setups at once.
+    #[test]
+    fn nothing_is_written_over_what_was_not_seen() {
+        for name in ["a/old.toml", "a/new.toml"] {
+            let disk = disk();
+            let staged = StagedFs::new(disk.clone());
+            let read = staged.read(&path(name), 9).unwrap_or_default();
+            disk.write_atomic(&path(name), b"other", FileMode::Private).unwrap();
+            staged.write_atomic(&path(name), &[&read[..], b"+"].concat(), FileMode::Private).unwrap();
+            assert_eq!(staged.write(&staged.changes().unwrap()).unwrap(), Some(path(name)));
+            assert_eq!(disk.read(&path(name), 9).unwrap(), b"other");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod table;
 use brigade_core::words;
 use std::path::{Path, PathBuf};
 
-use crate::client::{Client, Files, Format, Scope, client, moved};
+use crate::client::{Client, Files, Format, Platform, Scope, client, moved};
 use crate::plugins::PluginStore;
 use crate::program::Program;
 use crate::spelling::Spelling;
@@ -202,6 +202,24 @@ impl Harness {
         };
         self.folders.iter().map(folder).collect()
     }
+
+    /// Returns the user's files with MCP servers that no other program reads. Each shows that the program was used.
+    pub fn own_files(
+        &self,
+        platform: Platform,
+        variable: impl Fn(&str) -> Option<String> + Copy,
+    ) -> Vec<PathBuf> {
+        let of_user = |harness: &Harness| -> Vec<PathBuf> {
+            let configs = harness.configs().into_iter();
+            let files = configs
+                .filter(|config| config.extent == Extent::User && config.place == PathContent::File)
+                .flat_map(|config| config.files.paths(platform, variable));
+            files.collect()
+        };
+        let others = HARNESSES.iter().filter(|other| other.label() != self.label());
+        let others: Vec<PathBuf> = others.flat_map(of_user).collect();
+        of_user(self).into_iter().filter(|file| !others.contains(file)).collect()
+    }
 }
 
 /// Returns the files from the table of clients.
@@ -314,6 +332,15 @@ mod tests {
                 let is_of_user = shelf.path.starts_with('~') || shelf.path.is_empty();
                 assert_eq!(is_of_user, shelf.extent == Extent::User, "{}", shelf.path);
             }
+        }
+    }
+
+    #[test]
+    fn each_program_is_shown_by_a_file_of_its_own() {
+        let files = |label: &str| harness(label).unwrap().own_files(Platform::Linux, |_| None);
+        assert_eq!(files("claude"), [Path::new("~/.claude.json")]);
+        for client in crate::clients().iter().filter(|client| client.has_files()) {
+            assert!(!files(client.label).is_empty(), "{}", client.label);
         }
     }
 

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS};
 use crate::journal::PrdJournal;
 use crate::kitchen::Kitchen;
+use crate::lock::ServiceLock;
 use crate::paths::{KITCHEN, PrdFiles};
 
 /// The maximum number of answered decisions that are listed.
@@ -189,12 +190,18 @@ impl Kitchen<'_> {
             return Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::ChangedMeanwhile));
         };
         self.tell(&name, &journal, &recorded);
+        let waiting = life.waiting().count();
+        let next = match (waiting, ServiceLock::holder(&*self.fs, &name)?) {
+            (0, None) => NextStep::ResumePrd(name.to_string()),
+            (0, Some(_)) => NextStep::KitchenStatus(name.to_string()),
+            _ => NextStep::ListDecisions,
+        };
         Ok(AnswerReport {
             schema: AnswerReport::SCHEMA,
             target: self.target(),
             decision: decision_row(&name, decided),
-            waiting: life.waiting().count(),
-            next_command: NextStep::ListDecisions.into(),
+            waiting,
+            next_command: next.into(),
         })
     }
 

@@ -174,12 +174,12 @@ impl VerificationKind {
 }
 
 macro_rules! codes {
-    ($(#[$doc:meta])* $name:ident { $($(#[$code_doc:meta])* $code:ident = $word:literal,)+ }) => {
+    ($(#[$doc:meta])* $name:ident { $(#[doc = $meaning:literal] $code:ident = $word:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
         pub enum $name {
-            $($(#[$code_doc])* #[serde(rename = $word)] $code,)+
+            $(#[doc = $meaning] #[serde(rename = $word)] $code,)+
         }
 
         impl $name {
@@ -191,6 +191,10 @@ macro_rules! codes {
                 match self { $($name::$code => $word,)+ }
             }
 
+            /// Returns the meaning, in one sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self { $($name::$code => $meaning.trim_ascii(),)+ }
+            }
         }
 
         impl fmt::Display for $name {

@@ -111,7 +111,8 @@ impl<'a> Reader<'a> {
         self.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint });
     }
 
-    fn wrong_type(&mut self, field: &str, value: &Value<'_>, expected: &str) {
+    /// Reports a value of another type than the field takes.
+    pub fn wrong_type(&mut self, field: &str, value: &Value<'_>, expected: &str) {
         let message = format!("expected {expected}, found {}", kind(value.get_ref()));
         self.error(value.span(), Some(field), &message, None);
     }

@@ -105,4 +105,4 @@ pub use sandbox::{
 };
 pub use spec::{Input, Limits, Program, Spec};
 pub use stopping::{StopEvent, StopSignals};
-pub use typed::{TypedKeys, TypedLine, discard_typed, read_typed_keys, read_typed_line};
+pub use typed::{TypedInput, TypedKeys, TypedLine, discard_typed, read_typed_keys, read_typed_line};

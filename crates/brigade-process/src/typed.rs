@@ -68,6 +68,22 @@ pub fn read_typed_line(withdrawn: &CancelToken) -> io::Result<TypedLine> {
     }
 }
 
+/// Standard input that a person types. It ends when a signal that the process handles asked it to stop.
+///
+/// Reads no byte before it is asked for, so nothing is taken from whatever reads after it.
+#[derive(Debug)]
+pub struct TypedInput;
+
+impl io::Read for TypedInput {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let input = io::stdin();
+        let Some(stop) = CancelToken::of_signals() else { return Ok(rustix::io::read(&input, bytes)?) };
+        let mut descriptors = [PollFd::new(&stop, PollFlags::IN), PollFd::new(&input, PollFlags::IN)];
+        poll(&mut descriptors, None)?;
+        if stop.is_cancelled() { Ok(0) } else { Ok(rustix::io::read(&input, bytes)?) }
+    }
+}
+
 /// The result of waiting for keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypedKeys {

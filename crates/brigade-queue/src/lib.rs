@@ -59,6 +59,7 @@ pub use queue::{CANDIDATES, Calls, FinishedRun, LockedQueue, Match, Queue, Revie
 pub use recent::{CallerUsage, RecentCalls, WaitingCalls};
 pub use report::{Answer, BrokenReceipt, LedgerFinding};
 pub use running::this_runner;
+pub use short::shortened;
 pub use store::{
     BadCheckpoint, BadReceipt, CallQuery, CallRecord, Chain, ChainEnd, CheckpointList, Checkpoints, Detail,
     Durability, ExaminedReceipt, ExaminedRun, Finding, FoundCall, FoundReceipt, FoundRecord, KeptLog,

@@ -38,8 +38,8 @@ fn unique_length<'a>(text: &str, others: impl Iterator<Item = &'a str>, least: u
     text.ceil_char_boundary(length)
 }
 
-/// Shortens an id among others that start with its first digits.
-fn shortened(id: &str, others: &[String]) -> String {
+/// Shortens an id to the shortest prefix, of at least four digits, that no other id has. `others` may contain the id.
+pub fn shortened(id: &str, others: &[String]) -> String {
     let base = |id: &'_ str| id.len() - repeat_of(id).map_or(0, |own| own.len() + QUEUED.len());
     let least = |text: &str| text.find('-').map_or(MIN_DIGITS, |dash| dash + 1 + MIN_DIGITS);
     let start = &id[..base(id)];
@@ -99,6 +99,7 @@ mod tests {
         check("call-8303aaaa", &["call-8303aaaa"], "call-8303");
         check("call-8303aaaa", &["call-8303aaaa", "call-8303abbb"], "call-8303aa");
         check("run-12", &[], "run-12");
+        check("d-41c2aaaa", &["d-41c2aaaa", "d-41c2bbbb", "d-5"], "d-41c2a");
     }
 
     #[test]

@@ -254,6 +254,11 @@ impl Kitchen {
         Ok(self.hands().cost(&self.search(prd)?)?)
     }
 
+    /// Returns whether any PRD has a task with this id.
+    pub fn has_task(&self, task: &str) -> bool {
+        self.hands().has_task(task)
+    }
+
     /// Returns the log of an attempt.
     ///
     /// # Errors

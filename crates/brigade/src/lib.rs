@@ -162,7 +162,7 @@ pub use brigade_policy::{
 };
 pub use brigade_process::{
     CancelSignal, CancelToken, NamedPipes, OwnSocket, PeerAddress, ProcessIdentity, StopEvent, StopSignals,
-    Stream as OutputStream, TypedKeys, TypedLine, discard_typed, leave_no_core_file, listener_of,
+    Stream as OutputStream, TypedInput, TypedKeys, TypedLine, discard_typed, leave_no_core_file, listener_of,
     local_offset_minutes, random_bytes, read_typed_keys, read_typed_line, survive_file_size_limit,
 };
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};

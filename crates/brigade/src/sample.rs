@@ -34,7 +34,7 @@ pub(crate) fn write_files(fs: &dyn Fs, files: &[NewFile]) -> Result<(), Error> {
 /// Creates a directory and its missing parents.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Error> {
     DiskFs::make(folder).map(drop).map_err(|error| match error.kind {
-        FsErrorKind::NoSpace | FsErrorKind::ReadOnly => Error::from(error),
+        FsErrorKind::NoSpace | FsErrorKind::ReadOnly | FsErrorKind::Permission => Error::from(error),
         _ => Error::new(ErrorKind::Usage, format!("the directory cannot be made: {error}")),
     })
 }

@@ -56,8 +56,12 @@ fn calls_are_decided_by_their_numbers() {
     let other = site.queue("tool", r#"{"path":"d"}"#);
     assert_eq!(number_of(&site.document(["pending"]).expect(0), &other), 4);
     assert_eq!(site.document(["approve", "1"]).expect(1)["code"], "waiting_missing");
+    // It is neither an exit code nor anything else.
+    assert_eq!(site.document(["show", "1"]).expect(1)["code"], "waiting_missing");
     text(&site, &["reject", "4", "--reason", "too broad"]);
-    text(&site, &["approve", "tool"]);
+    // Of a range, those that are still listed.
+    assert_eq!(site.document(["approve", "5-9"]).expect(1)["code"], "waiting_missing");
+    assert!(text(&site, &["approve", "1-3"]).contains(&ids[1]));
     assert_eq!([site.status(&other), site.status(&ids[1])], ["rejected", "approved"]);
     let nothing = site.brigade.run(["approve"]);
     nothing.assert_code(2);

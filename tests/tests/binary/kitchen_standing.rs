@@ -292,6 +292,27 @@ fn failed() -> Site {
     site
 }
 
+/// Issue 45: what waits has a short id of every kind.
+#[test]
+fn a_decision_has_a_short_id_that_every_command_takes() {
+    let site = failed();
+    let row = site.document(["pending"]).expect(0)["rows"][0].clone();
+    assert_eq!((&row["short_id"], &row["kind"]), (&json!("d-0123"), &json!("decision")), "{row:#}");
+    site.brigade.run(["pending"]).assert_code(0);
+    for word in ["d-0123", "1"] {
+        let shown = site.document(["show", word]).expect(0);
+        assert_eq!((&shown["id"], &shown["text"]), (&json!(DECISION), &json!("no luck")), "{shown:#}");
+        let approved = site.document(["approve", word]).expect(2);
+        assert!(approved["help"].to_string().contains("brigade work answer"), "{approved:#}");
+        let why = site.document(["why", word]).expect(2);
+        assert_eq!(why["help"], format!("brigade show {word}"), "{why:#}");
+    }
+    let text = site.brigade.run(["show", "d-0123"]).assert_code(0).stdout_text();
+    assert!(text.contains("no luck") && text.contains("choices:") && text.contains("abort"), "{text}");
+    let task = site.brigade.run(["show", "US-001"]).to_string();
+    assert_eq!(task, site.brigade.run(["kitchen", "log", "US-001"]).to_string());
+}
+
 #[test]
 fn a_decision_is_answered_once_and_then_applied() {
     let site = failed();
@@ -312,6 +333,7 @@ fn a_decision_is_answered_once_and_then_applied() {
         (&json!("retry"), &json!("person"))
     );
     assert!(!answered.to_string().contains("0123456789abcdefghij"), "{answered:#}");
+    assert_eq!(answered["next_command"], "brigade kitchen resume prd-add-auth");
     assert!(!site.workspace.read_text(JOURNAL).contains("0123456789abcdefghij"));
     assert_eq!(answer(&[DECISION, "skip"]).expect(1)["code"], "wrong_state");
     assert_eq!(site.document(["kitchen", "decisions"]).expect(0)["decisions"], json!([]));

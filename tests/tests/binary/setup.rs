@@ -50,7 +50,6 @@ fn site() -> Site {
     let broken = json!({"command": "python3", "args": ["-S", "-E", site.workspace.join("none.py")]});
     let of_claude = json!({"mcpServers": {"notes": entry("notes"), "clock": entry("clock")}});
     write(".claude.json", format!("{of_claude:#}\n"));
-    write(".claude/settings.json", "{}\n".to_owned());
     let of_codex =
         format!("[mcp_servers.memo]\ncommand = \"python3\"\nargs = [\"-S\", \"-E\", {server:?}, \"memo\"]\n");
     write(".codex/config.toml", of_codex);
@@ -140,7 +139,8 @@ fn a_server_outside_of_the_workspace_is_listed() {
 fn nothing_is_left_after_a_no() {
     let site = site();
     let before = files(&site);
-    for answers in [["\n", "no\n"].as_slice(), &["\n", "\n", "\n", "no\n"]] {
+    // The last one is Ctrl-C.
+    for answers in [["\n", "no\n"].as_slice(), &["\n", "\n", "\n", "no\n"], &["\n", "\n", "\n", "\u{3}"]] {
         let mut steps = vec![json!({"size": [160, 400]})];
         let questions = ["Which agent programs?", "Which servers?"];
         steps.extend(questions.iter().flat_map(|see| [json!({"see": see}), json!({"type": "\n"})]));
@@ -235,6 +235,39 @@ fn an_undo_takes_back_what_is_as_it_was_written() {
         "what the server stored stays: {undone:#}"
     );
     assert!(site.workspace.exists(".brigade/tools/policy.toml"));
+}
+
+/// Issue 45: a setup that was killed wrote some of its files.
+#[test]
+fn an_undo_takes_back_half_a_setup() {
+    let site = site();
+    let before = files(&site);
+    site.document(["setup", "--agents", "claude", "--servers", "notes", "--yes"]).expect(0);
+    fs::remove_file(site.workspace.join(".brigade/tools/runtimes.toml")).unwrap();
+    let undone = site.document(["setup", "--undo", "--yes"]).expect(0);
+    let kept = undone["changes"].as_array().unwrap().iter().any(|change| change["action"] == "keep");
+    assert!(!kept, "{undone:#}");
+    let left: Vec<String> = files(&site).into_iter().filter(|path| !before.contains(path)).collect();
+    assert!(left.iter().all(|path| path.ends_with(".lock") || path.ends_with("/trusted.json")), "{left:?}");
+}
+
+/// Issue 45: of two setups at once, each that succeeds is there afterwards.
+#[test]
+fn setups_at_once_lose_nothing() {
+    let site = site();
+    let servers = ["notes", "clock", "memo"];
+    let setup =
+        |server: &str| site.document(["setup", "--agents", "claude", "--servers", server, "--yes"]).code;
+    let codes: Vec<i32> = std::thread::scope(|scope| {
+        let all: Vec<_> = servers.iter().map(|server| scope.spawn(move || setup(server))).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    for (server, code) in servers.iter().zip(&codes) {
+        let is_there = catalog.contains(&format!("id = \"{server}-read\""));
+        assert_eq!(is_there, *code == 0, "{server} {code}\n{catalog}");
+    }
+    assert!(codes.contains(&0), "{codes:?}");
 }
 
 /// Issue 45: programs of agents and shells of people have different values of PATH.

@@ -456,8 +456,12 @@ fn judge(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<(Place, JudgeSett
 
 /// Reads a command: an array of words, or a text that is split into words without a shell.
 fn words(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Argv> {
-    if value.get_ref().as_array().is_none() {
+    if value.get_ref().is_str() {
         return argv(reader, field, value);
+    }
+    if !value.get_ref().is_array() {
+        reader.wrong_type(field, value, "a string or a list of strings");
+        return None;
     }
     let place = reader.place(&value.span());
     let words = reader.some_strings(field, value).into_iter().map(|word| word.value).collect();

@@ -31,6 +31,7 @@ fn a_notification_is_an_array_or_a_line() {
     for (text, line, message) in [
         ("[notify]\n", 1, "is missing"),
         ("[notify]\ncommand = []\n", 2, "empty list"),
+        ("[notify]\ncommand = 1\n", 2, "expected a string or a list of strings"),
         ("[notify]\ncommand = [\"x\"]\ntimeout = 301\n", 3, "from 1 to 300"),
         ("[notify]\ncomand = \"x\"\ncommand = \"x\"\n", 2, "unknown key"),
     ] {

@@ -7,7 +7,7 @@ pub(crate) mod cost;
 mod decisions;
 mod demo;
 mod init;
-mod log;
+pub(crate) mod log;
 pub(crate) mod map;
 pub(crate) mod plan;
 mod receipts;

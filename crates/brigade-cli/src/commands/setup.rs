@@ -241,7 +241,11 @@ pub(super) fn propose(
             return Ok(Exit::Refused);
         }
     }
-    let done = staged.write();
+    let mut done = staged.write();
+    if let (Ok(report), Asking::Person) = (&mut done, asking) {
+        // The notes were above the question.
+        report.notes.clear();
+    }
     Ok(output.finish(done))
 }
 

@@ -140,7 +140,8 @@ fn issue(state: &ClientState, clients: &[&str]) -> Issue {
 
 /// Formats when a problem was found, because the cache may be old.
 fn as_of(found_at: Timestamp) -> String {
-    format!(" (found at {found_at})")
+    let minute = found_at.to_string().replace('T', " ");
+    format!(" (found at {minute:.16} UTC)")
 }
 
 #[cfg(test)]

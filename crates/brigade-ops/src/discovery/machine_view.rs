@@ -215,14 +215,21 @@ impl<'h> HarnessSearch<'h> {
 }
 
 impl HarnessSearch<'_> {
-    /// Returns the path that proves that a harness is installed: its program or one of its directories.
+    /// Returns the path that proves that a harness is installed: its program, or one of its directories or files.
     fn shown_by(&self, harness: &Harness) -> Option<PathBuf> {
+        let variable = |name: &str| self.machine.variable(name);
         let program = harness.program.commands.iter().find_map(|name| self.machine.program(name));
-        program.or_else(|| {
-            let folders = harness.folders(|name| self.machine.variable(name));
-            let folders = folders.iter().filter_map(|folder| self.machine.absolute(folder));
-            folders.into_iter().find(|folder| self.machine.is_folder(folder))
-        })
+        let folder = || {
+            let mut folders =
+                harness.folders(variable).into_iter().filter_map(|path| self.machine.absolute(&path));
+            folders.find(|folder| self.machine.is_folder(folder))
+        };
+        let file = || {
+            let files = harness.own_files(Platform::of_this_build(), variable);
+            let mut files = files.iter().filter_map(|path| self.machine.absolute(path));
+            files.find(|file| self.machine.exists(file))
+        };
+        program.or_else(folder).or_else(file)
     }
 
     fn is_wanted(&self, source: EntrySource, extent: Extent) -> bool {

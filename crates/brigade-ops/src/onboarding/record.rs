@@ -12,11 +12,12 @@ use brigade_workspace::{GATEWAY, POLICY, WorkspaceContext, load};
 use serde::{Deserialize, Serialize};
 
 use super::Onboarding;
-use super::stage::remove_empty;
+use super::stage::{changed_since_shown, remove_empty};
 use crate::DISCOVERED;
 use crate::clients::{Clients, ConnectRequest, ConnectStatus, ConnectStep};
 use crate::error::Error;
 use crate::report::{ConnectReport, SetupAction, SetupChange, SetupProgram, SetupReport, SetupState};
+use crate::setup::Setup;
 
 /// The file.
 const RECORD: &str = ".brigade/tools/setup.json";
@@ -149,8 +150,11 @@ impl Onboarding {
     pub fn undo(&self) -> Result<SetupUndo, Error> {
         self.context.require_outside_run()?;
         let fs = &*self.context.fs;
-        let record = SetupRecord::read(&self.context);
+        let mut record = SetupRecord::read(&self.context);
         let now = |file: &RecordedFile| fs.read(&RelPath::composed(&file.path), LIMIT).ok();
+        // A setup that was killed did not write all of its files.
+        let is_back = |file: &RecordedFile| now(file) == file.before.clone().map(String::into_bytes);
+        record.files.retain(|file| !is_back(file));
         let is_same =
             |file: &&RecordedFile| now(file).is_some_and(|now| Fingerprint::of_bytes(&now) == file.after);
         let is_apart = |file: &RecordedFile| APART.contains(&file.path.as_str());
@@ -227,9 +231,13 @@ impl SetupUndo {
     /// Takes it back.
     ///
     /// # Errors
-    /// Fails on a disk error. What was taken back before it stays so.
+    /// Fails if a file changed since it was shown; then nothing was taken back. Also fails on a disk error.
     pub fn write(mut self) -> Result<SetupReport, Error> {
         let context = &self.onboarding.context;
+        let _lock = Setup::new(context).lock_catalog()?;
+        if let Some(path) = StagedFs::new(context.fs.clone()).write(&self.changes)? {
+            return Err(changed_since_shown(&path));
+        }
         let mut left = Vec::new();
         for (entry, program) in self.record.entries.iter().zip(&mut self.report.programs) {
             let request = ConnectRequest {
@@ -248,7 +256,6 @@ impl SetupUndo {
             }
         }
         self.record.entries = left;
-        StagedFs::new(context.fs.clone()).write(&self.changes)?;
         let changes = &self.changes;
         let is_back = |file: &RecordedFile| changes.iter().any(|change| change.path.as_str() == file.path);
         self.record.files.retain(|file| !is_back(file));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brigade_access::gateway::{NewAgent, add_agent};
 use brigade_catalog::starter::{self, StarterTools};
-use brigade_core::{AgentName, NextStep};
+use brigade_core::{AgentName, ErrorCode, NextStep};
 use brigade_fs::{RelPath, StagedChange, StagedFs};
 use brigade_harness::{Transport, client};
 use brigade_policy::{NETWORK_EFFECTS, PolicyAdditions, READ_EFFECT, RiskLevel, RuleText};
@@ -352,17 +352,24 @@ impl StagedSetup {
     /// Fails if a file changed since it was shown, and on a disk error. Then nothing was written.
     pub fn write(mut self) -> Result<SetupReport, Error> {
         let real = self.onboarding.context.clone();
-        if let Some(path) = self.staged.write(&self.changes)? {
-            let message = format!("`{path}` changed after it was shown, so nothing was written");
-            return Err(Error::new(ErrorKind::Refused, message).hint("run the command again"));
+        let _lock = Setup::new(&real).lock_catalog()?;
+        // The record comes first, so that whatever a crash leaves can be taken back.
+        let known = SetupRecord::read(&real);
+        let mut record = known.clone();
+        record.add_files(self.changes.iter());
+        record.store(&real)?;
+        let changed = self.staged.write(&self.changes);
+        if !matches!(changed, Ok(None)) {
+            known.clone().store(&real)?;
+        }
+        if let Some(path) = changed? {
+            return Err(changed_since_shown(&path));
         }
         let is_added = |name: &str| {
             self.report.servers.iter().any(|server| server.name == name && server.state == SetupState::New)
         };
         self.homes.retain(|(server, _)| !is_added(server));
         note_shown(&real, "setup", |tool| self.enabled.iter().any(|id| tool.id == id.as_str()));
-        let mut record = SetupRecord::read(&real);
-        record.add_files(self.changes.iter());
         let mut programs = std::mem::take(&mut self.report.programs);
         for program in programs.iter_mut().filter(|program| program.state != SetupState::Failed) {
             match self.connect(&real, &program.program, ConnectStep::Write) {
@@ -383,6 +390,13 @@ impl StagedSetup {
         self.report.written = true;
         Ok(self.report.clone())
     }
+}
+
+/// Returns the error of a write that came after another one.
+pub(super) fn changed_since_shown(path: &RelPath) -> Error {
+    let message = format!("`{path}` changed after it was shown, so nothing was written");
+    let error = Error::new(ErrorKind::Refused, message).coded(ErrorCode::ChangedMeanwhile);
+    error.hint("run the command again")
 }
 
 impl Drop for StagedSetup {

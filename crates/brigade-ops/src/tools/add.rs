@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use brigade_catalog::{Level, Runtime, Tool};
 use brigade_cmdline::{Argv, find_program};
-use brigade_core::ErrorKind;
+use brigade_core::{ConfigIssue, ErrorCode, ErrorKind, Severity};
 use brigade_fs::RelPath;
 use brigade_policy::{
-    Failure, NETWORK_EFFECTS, PolicyAdditions, PolicyEditError, RuleText, add_permissions, add_rule,
+    Failure, NETWORK_EFFECTS, PolicyAdditions, PolicyEditError, PolicyState, RuleText, add_permissions,
+    add_rule,
 };
 use brigade_workspace::{CONFIG_LIMIT, POLICY, RUNTIMES, WorkspaceContext, is_program, load};
 
@@ -151,6 +152,11 @@ fn change_policy(
         Err(error) if error.is_not_found() => return Ok(()),
         Err(error) => return Err(error.into()),
     };
+    if let PolicyState::Invalid { issues, .. } = PolicyState::parse(POLICY, Some(before.as_bytes())) {
+        let errors = issues.into_iter().filter(|issue| issue.severity == Severity::Error);
+        let errors: Vec<ConfigIssue> = errors.collect();
+        return Err(Failure::invalid_config(ErrorCode::PolicyInvalid, POLICY, &errors));
+    }
     let after = change(&before).map_err(|error| invalid(format!("{POLICY}: {error}")))?;
     if after != before {
         Setup::new(context).write_config(POLICY, &after)?;

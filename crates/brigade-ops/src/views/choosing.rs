@@ -79,7 +79,12 @@ impl Daily {
         for word in &choice.words {
             match number_range(word) {
                 Some((first, last)) => {
-                    for number in first..=last.min(numbers.last().max(first)) {
+                    // Numbers of a range that were decided are no longer in the list.
+                    let range = first..=last.min(numbers.last().max(first));
+                    let listed: Vec<u64> =
+                        range.filter(|number| !numbers.things(*number).is_empty()).collect();
+                    let listed = if listed.is_empty() { vec![first] } else { listed };
+                    for number in listed {
                         chosen.extend(numbered(&numbers, number)?.into_iter().map(ChosenCall::Shown));
                     }
                 }

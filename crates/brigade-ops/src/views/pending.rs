@@ -8,7 +8,7 @@ use brigade_core::text::short;
 use brigade_core::{CallId, IdPrefix, Json, Report as _};
 use brigade_kitchen::show::DecisionRow;
 use brigade_policy::{Failure, RiskLevel, risk_of};
-use brigade_queue::{Calls, View};
+use brigade_queue::{Calls, View, shortened};
 use brigade_workspace::{WorkspaceContext, load};
 
 use super::numbers::{ShownThing, number_rows};
@@ -99,8 +99,12 @@ pub(crate) fn waiting_groups(
         let key = |group: &WaitingGroup| (group.row.created_at, group.row.ids.first().cloned());
         key(left).cmp(&key(right))
     });
-    for group in groups.iter_mut().filter(|group| is_of_call(group.row.kind)) {
-        group.row.short_id = view.short_call_id(group.row.ids.first().map_or("", String::as_str))?;
+    // Other ids are found among what waits.
+    let others = groups.iter().filter(|group| !is_of_call(group.row.kind));
+    let others: Vec<String> = others.flat_map(|group| group.row.ids.clone()).collect();
+    for row in groups.iter_mut().map(|group| &mut group.row) {
+        let id = row.ids.first().map_or("", String::as_str);
+        row.short_id = if is_of_call(row.kind) { view.short_call_id(id)? } else { shortened(id, &others) };
     }
     Ok(groups)
 }
@@ -227,7 +231,7 @@ fn row_of_call(context: &WorkspaceContext, call: &Call) -> PendingRow {
 fn row_of_other(row: WaitingRow) -> PendingRow {
     PendingRow {
         number: 0,
-        short_id: row.id.clone(),
+        short_id: String::new(),
         ids: vec![row.id],
         subject: row.kind.to_string(),
         kind: row.kind,

@@ -1,10 +1,13 @@
 //! Words that depend on the workspace: ids, names and codes.
 
+use std::collections::HashSet;
+
 use brigade::core::json::to_json;
 use brigade::core::{Json, short_repeats};
 use brigade::{CallFilter, CallStatus, DecisionFilter, RunFilter, Workspace};
 
 use super::Candidate;
+use crate::commands::daily::explain::all_codes;
 use crate::session::Session;
 
 /// The maximum number of ids of calls and runs, the newest.
@@ -91,8 +94,9 @@ pub(super) fn kinds(path: &[&str], name: &str) -> Vec<Kind> {
 /// Lists the words of a kind. A workspace that cannot be read has none.
 pub(super) fn list(kind: Kind, session: &Session<'_>) -> Vec<Candidate> {
     if kind == Kind::Codes {
-        let codes = brigade::ErrorCode::ERRORS.iter().chain(brigade::ErrorCode::REASONS);
-        return codes.map(|code| Candidate::new(code.as_str(), code.meaning())).collect();
+        let mut listed = HashSet::new();
+        let codes = all_codes().filter(|(_, code, _)| listed.insert(*code));
+        return codes.map(|(_, code, meaning)| Candidate::new(code, meaning)).collect();
     }
     let Ok(workspace) = session.workspace() else { return Vec::new() };
     of_workspace(kind, &workspace).unwrap_or_default()

@@ -2,6 +2,7 @@
 
 use brigade::core::text::escape_terminal;
 use brigade::core::{NextStep, StepFormatter as _, closest};
+use brigade::kitchen::FaultCode;
 use brigade::{Error, ErrorCode, ErrorKind, IssueType, Remedy, Report, SchemaId};
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,8 @@ use crate::render::text::{Text, Tone};
 
 /// Explain a code: what it means, its causes, and what to do
 ///
-/// Takes every code of errors, of reasons why a call is refused, of issues of doctor, of notes about registrations, and
-/// exit codes.
+/// Takes every code of errors, of reasons why a call is refused, of issues of doctor, of faults in PRDs, of notes about
+/// registrations, and exit codes.
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
     /// A code such as policy_denied_effect, or an exit code: 1 or exit-1
@@ -44,7 +45,7 @@ pub(crate) struct CodeReport {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub(crate) struct CodeMeaning {
-    /// The kind: `error`, `reason`, `issue`, `registration` or `exit`.
+    /// The kind: `error`, `reason`, `issue`, `fault` (of a PRD), `registration` or `exit`.
     kind: String,
     /// The meaning.
     meaning: String,
@@ -81,59 +82,92 @@ const KINDS: [ErrorKind; 6] = [
     ErrorKind::Environment,
 ];
 
+/// What a code is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CodeKind {
+    /// An error.
+    Error,
+    /// A blocker: a reason why a call is refused.
+    Reason,
+    /// A note about a registration.
+    Registration,
+    /// An issue of doctor.
+    Issue,
+    /// A fault in a PRD.
+    Fault,
+    /// An exit code.
+    Exit,
+}
+
+impl CodeKind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            CodeKind::Error => "error",
+            CodeKind::Reason => "reason",
+            CodeKind::Registration => "registration",
+            CodeKind::Issue => "issue",
+            CodeKind::Fault => "fault",
+            CodeKind::Exit => "exit",
+        }
+    }
+}
+
+/// Lists every code with its kind and meaning.
+pub(crate) fn all_codes() -> impl Iterator<Item = (CodeKind, &'static str, &'static str)> {
+    let of = |kind: CodeKind, table: &'static [ErrorCode]| {
+        table.iter().map(move |code| (kind, code.as_str(), code.meaning()))
+    };
+    let issues = IssueType::all().iter().map(|issue| (CodeKind::Issue, issue.code(), issue.title()));
+    let faults = FaultCode::ALL.iter().map(|fault| (CodeKind::Fault, fault.as_str(), fault.meaning()));
+    let exits = EXITS.iter().map(|(exit, meaning)| (CodeKind::Exit, *exit, *meaning));
+    of(CodeKind::Error, ErrorCode::ERRORS)
+        .chain(of(CodeKind::Reason, ErrorCode::REASONS))
+        .chain(of(CodeKind::Registration, ErrorCode::REGISTERING))
+        .chain(issues)
+        .chain(faults)
+        .chain(exits)
+}
+
 pub(crate) fn run(arguments: &ExplainArgs, output: &Output<'_, '_>) -> Result<CodeReport, Error> {
     let code = arguments.code.trim();
     explanation(code, output).ok_or_else(|| {
         let error = Error::new(ErrorKind::NotFound, format!("no code is `{}`", escape_terminal(code)));
-        let near = closest(code, all_codes().map(|(_, code)| code.as_str()));
-        let near = near.or_else(|| closest(code, IssueType::all().iter().map(|issue| issue.code())));
-        match near {
+        match closest(code, all_codes().map(|(_, code, _)| code)) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint("docs/errors.md and docs/issues.md list all"),
         }
     })
 }
 
-fn all_codes() -> impl Iterator<Item = (&'static str, &'static ErrorCode)> {
-    let of = |kind: &'static str, table: &'static [ErrorCode]| table.iter().map(move |code| (kind, code));
-    of("error", ErrorCode::ERRORS)
-        .chain(of("reason", ErrorCode::REASONS))
-        .chain(of("registration", ErrorCode::REGISTERING))
-}
-
 /// Explains a code. `None` if there is no such code.
-pub(super) fn explanation(code: &str, output: &Output<'_, '_>) -> Option<CodeReport> {
-    let meaning = |kind: &str, meaning: &str| CodeMeaning {
-        kind: kind.to_owned(),
-        meaning: meaning.to_owned(),
-        explanation: None,
-    };
-    let of_tables = all_codes().filter(|(_, known)| known.as_str() == code);
-    let mut meanings: Vec<CodeMeaning> =
-        of_tables.map(|(kind, known)| meaning(kind, known.meaning())).collect();
+pub(super) fn explanation(typed: &str, output: &Output<'_, '_>) -> Option<CodeReport> {
+    let code = typed.strip_prefix("exit-").unwrap_or(typed);
     let issue = IssueType::all().iter().find(|issue| issue.code() == code);
-    meanings.extend(issue.map(|issue| CodeMeaning {
-        explanation: Some(issue.explanation().to_owned()),
-        ..meaning("issue", issue.title())
-    }));
-    let exit = EXITS.iter().find(|(exit, _)| *exit == code.strip_prefix("exit-").unwrap_or(code));
-    meanings.extend(exit.map(|(_, text)| meaning("exit", text)));
+    let meanings = all_codes().filter(|(_, known, _)| *known == code).map(|(kind, _, meaning)| {
+        let issue = issue.filter(|_| kind == CodeKind::Issue);
+        CodeMeaning {
+            kind: kind.as_str().to_owned(),
+            meaning: meaning.to_owned(),
+            explanation: issue.map(|issue| issue.explanation().to_owned()),
+        }
+    });
+    let meanings: Vec<CodeMeaning> = meanings.collect();
     if meanings.is_empty() {
         return None;
     }
     let known = advice::for_code(code);
     let step = issue.and_then(|issue| step(issue.fix()));
-    let step = step.map(|step| output.words().spell(&step, None));
-    let causes = known.iter().flat_map(|known| known.causes).map(|text| (*text).to_owned());
-    let advice = known.iter().flat_map(|known| known.advice).map(|text| (*text).to_owned());
-    let example = known.map(|known| known.example.to_owned()).filter(|example| !example.is_empty());
+    let step = step.map(|step| format!("`{}`", output.words().spell(&step, None)));
+    let edit = issue.filter(|_| step.is_none() && known.advice.is_empty());
+    let edit = edit.map(|_| "Edit the file at the line that `brigade tools doctor` shows".to_owned());
+    let texts = |texts: Vec<&str>| texts.into_iter().map(str::to_owned).collect::<Vec<_>>();
     Some(CodeReport {
         schema: CodeReport::SCHEMA,
-        code: code.to_owned(),
+        code: typed.to_owned(),
         meanings,
-        causes: causes.chain(exit.into_iter().flat_map(|(exit, _)| causes_of_exit(exit))).collect(),
-        advice: advice.chain(step.as_ref().map(|step| format!("`{step}`"))).collect(),
-        example: example.or(step),
+        causes: texts(known.causes).into_iter().chain(causes_of_exit(code)).collect(),
+        advice: texts(known.advice).into_iter().chain(step).chain(edit).collect(),
+        example: Some(known.example.join("\n")).filter(|example| !example.is_empty()),
     })
 }
 

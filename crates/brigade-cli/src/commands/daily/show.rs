@@ -2,10 +2,11 @@
 
 use brigade::core::text::escape_terminal;
 use brigade::core::{IdPrefix, NextStep};
-use brigade::{Error, ErrorCode, ErrorKind, Exit, LogRequest, NamedThing, Report as _, Workspace};
+use brigade::{Error, ErrorCode, ErrorKind, Exit, NamedThing, Report as _, Workspace};
 use clap::Args;
 
 use super::explain;
+use crate::commands::kitchen::log::{self as kitchen_log, LogArgs};
 use crate::output::Output;
 use crate::render::{Escalations, show_status};
 use crate::session::Session;
@@ -13,7 +14,7 @@ use crate::session::Session;
 /// Show anything: a call, run, tool, agent, server, checkpoint, PRD, task or issue
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// Id, prefix or name, PRD/TASK, a code, or a number of the last list
+    /// Id, prefix or name, TASK or PRD/TASK, a code, or a number of the last list
     #[arg(value_name = "ANYTHING")]
     what: String,
 
@@ -30,18 +31,27 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs, output: &mut Outp
         Ok(found) => found,
         Err(error) => return output.fail(&error),
     };
-    if found.is_empty()
-        && let Some(explained) = explain::explanation(what, output)
-    {
-        return output.finish(Ok(explained));
+    // A bare number is one of the last list, not an exit code.
+    if found.is_empty() && !is_number(what) {
+        if let Some(explained) = explain::explanation(what, output) {
+            return output.finish(Ok(explained));
+        }
+        if workspace.kitchen().has_task(what) {
+            return kitchen_log::run(session, &LogArgs::newest(None, what.to_owned()), output);
+        }
     }
     match only_one(what, found) {
-        Ok(thing) => show(&workspace, &thing, output),
+        Ok(thing) => show(session, &workspace, &thing, output),
         Err(error) => output.fail(&error),
     }
 }
 
-fn show(workspace: &Workspace, thing: &NamedThing, output: &mut Output<'_, '_>) -> Exit {
+fn show(
+    session: &Session<'_>,
+    workspace: &Workspace,
+    thing: &NamedThing,
+    output: &mut Output<'_, '_>,
+) -> Exit {
     match thing {
         NamedThing::Call(id) => output.finish(workspace.calls().show(id.as_str())),
         NamedThing::Run(id) => output.finish(workspace.runs().show(&IdPrefix::new(id.as_str()))),
@@ -52,7 +62,7 @@ fn show(workspace: &Workspace, thing: &NamedThing, output: &mut Output<'_, '_>) 
         NamedThing::Runtime(id) => output.finish(workspace.runtimes().show(id)),
         NamedThing::Agent(name) => output.finish(workspace.agents().shown(name)),
         NamedThing::InboxRow(id) => output.finish(workspace.inbox().show(&IdPrefix::new(id))),
-        NamedThing::Waiting(_) => output.finish(workspace.daily().pending()),
+        NamedThing::Waiting(id) => output.finish(workspace.daily().review_question(id)),
         NamedThing::Prd(path) => match workspace.kitchen().status(Some(&workspace.root().join(path))) {
             Ok(report) if output.is_json() => output.document(&report, report.exit()),
             Ok(report) => {
@@ -63,20 +73,26 @@ fn show(workspace: &Workspace, thing: &NamedThing, output: &mut Output<'_, '_>) 
             Err(error) => output.fail(&error),
         },
         NamedThing::Task(path, task) => {
-            let request = LogRequest { task, attempt: None };
-            match workspace.kitchen().log(Some(&workspace.root().join(path)), request) {
-                Ok(report) => output.document(&report, Exit::Done),
-                Err(error) => output.fail(&error),
-            }
+            let log = LogArgs::newest(Some(workspace.root().join(path)), task.clone());
+            kitchen_log::run(session, &log, output)
         }
         other => output.text(&format!("{}\n", other.describe())),
     }
+}
+
+fn is_number(what: &str) -> bool {
+    !what.is_empty() && what.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns the only thing that a word means.
 pub(super) fn only_one(what: &str, mut found: Vec<NamedThing>) -> Result<NamedThing, Error> {
     let shown = escape_terminal(what);
     match found.len() {
+        0 if is_number(what) => {
+            let message = format!("the last list of what waits has no number {shown}");
+            let error = Error::new(ErrorKind::NotFound, message);
+            Err(error.coded(ErrorCode::WaitingMissing).hint(NextStep::ListPending))
+        }
         1 => Ok(found.remove(0)),
         0 => {
             let error = Error::new(ErrorKind::NotFound, format!("nothing has the id or name `{shown}`"));

@@ -1,10 +1,11 @@
 //! `brigade why`
 
 use brigade::core::IdPrefix;
-use brigade::{Error, LifeReport, NamedThing};
+use brigade::{Error, ErrorKind, LifeReport, NamedThing};
 use clap::Args;
 
 use super::show::only_one;
+use crate::render::shell::quote;
 use crate::session::Session;
 
 /// Tell the life of a call or run: who asked, what decided, each run, and what would happen now
@@ -17,10 +18,15 @@ pub(crate) struct WhyArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &WhyArgs) -> Result<LifeReport, Error> {
     let workspace = session.workspace()?;
-    let mut found = workspace.daily().look_up(&arguments.id)?;
-    found.retain(|thing| {
-        matches!(thing, NamedThing::Call(_) | NamedThing::Run(_) | NamedThing::Checkpoint(_))
-    });
+    let (found, others): (Vec<NamedThing>, Vec<NamedThing>) =
+        workspace.daily().look_up(&arguments.id)?.into_iter().partition(|thing| {
+            matches!(thing, NamedThing::Call(_) | NamedThing::Run(_) | NamedThing::Checkpoint(_))
+        });
+    if let ([], [other, ..]) = (found.as_slice(), others.as_slice()) {
+        let message = format!("{} is not a call or run", other.describe());
+        let error = Error::new(ErrorKind::Usage, message);
+        return Err(error.hint(format!("brigade show {}", quote(&arguments.id))));
+    }
     let call = match only_one(&arguments.id, found)? {
         NamedThing::Call(id) => id.to_string(),
         NamedThing::Run(id) => workspace.runs().show(&IdPrefix::new(id.as_str()))?.run.call_id.clone(),

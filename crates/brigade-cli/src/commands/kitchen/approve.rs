@@ -6,6 +6,7 @@ use brigade::{ApprovalReport, ApproveStep, Error, Exit};
 use clap::Args;
 
 use crate::output::Output;
+use crate::render::next_of_approval;
 use crate::session::Session;
 
 /// Show what a PRD would execute, and approve it
@@ -61,9 +62,11 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ApproveArgs, output: &mut O
     }
     let step = ApproveStep::Approve(fingerprint.to_string());
     match approve(session, arguments, &step) {
-        Ok(_) => {
-            output.note("approved");
-            Exit::Done
+        Ok(report) => {
+            let mut page = output.new_page();
+            page.note("approved");
+            next_of_approval(&report, &mut page);
+            output.page(&page, Exit::Done)
         }
         Err(error) => output.fail(&error),
     }

@@ -34,6 +34,13 @@ pub(crate) struct LogArgs {
     follow: bool,
 }
 
+impl LogArgs {
+    /// The newest attempt of a task.
+    pub(crate) fn newest(prd: Option<PathBuf>, task: String) -> LogArgs {
+        LogArgs { prd, task, attempt: None, follow: false }
+    }
+}
+
 pub(crate) fn run(session: &Session<'_>, arguments: &LogArgs, output: &mut Output<'_, '_>) -> Exit {
     let request = LogRequest { task: &arguments.task, attempt: arguments.attempt };
     if output.is_json() {

@@ -1,8 +1,8 @@
 //! What waits, what ran, the life of a call, and the meaning of a code.
 
 use brigade::{
-    HistoryReport, HistoryRow, HistoryStatistics, LifeReport, PendingReport, PendingRow, StatisticsRow,
-    WaitingKind,
+    HistoryReport, HistoryRow, HistoryStatistics, LifeReport, PendingReport, PendingRow, ReviewQuestion,
+    StatisticsRow, WaitingKind,
 };
 
 use crate::render::page::Page;
@@ -66,6 +66,19 @@ impl View for PendingReport {
             Some(row) => page.next(&format!("brigade approve {}", row.number)),
             None => page.next(&self.rows[0].next.to_string()),
         }
+    }
+}
+
+impl View for ReviewQuestion {
+    fn show(&self, page: &mut Page) {
+        page.data.field(self.kind.as_str(), Text::new(Tone::Strong, &self.id));
+        page.data.field("asked by", self.who.as_str());
+        page.data.field_if("asked", self.created_at.map(|at| when::at(at, page.now)));
+        page.data.lines_if("question", &self.text);
+        for (place, choice) in self.choices.iter().enumerate() {
+            page.data.field(if place == 0 { "choices" } else { "" }, choice.as_str());
+        }
+        page.next(&self.next.to_string());
     }
 }
 

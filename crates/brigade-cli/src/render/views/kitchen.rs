@@ -18,6 +18,7 @@ use super::catalog::config_errors;
 use crate::render::View;
 use crate::render::fault;
 use crate::render::page::Page;
+use crate::render::shell::quote;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 
@@ -196,6 +197,22 @@ impl View for KitchenInitReport {
     }
 }
 
+/// Proposes to approve what was shown, or to begin with what was approved.
+pub(crate) fn next_of_approval(report: &ApprovalReport, page: &mut Page) {
+    match (&report.prd_path, report.fingerprint) {
+        (Some(path), Some(_)) if report.approved => {
+            page.next(&format!("brigade kitchen service {}", quote(path)));
+        }
+        (Some(path), Some(fingerprint)) => {
+            page.next_step(&NextStep::ApprovePrdAs { path: path.clone(), fingerprint });
+        }
+        (None, Some(fingerprint)) if !report.approved => {
+            page.next_step(&NextStep::ApproveWorkersAs(fingerprint.short()));
+        }
+        _ => {}
+    }
+}
+
 impl View for ApprovalReport {
     fn show(&self, page: &mut Page) {
         if let (Some(path), Some(how)) = (&self.prd_path, self.taken) {
@@ -236,12 +253,7 @@ impl View for ApprovalReport {
         for note in &self.notes {
             page.note(note);
         }
-        if let Some(fingerprint) = self.fingerprint.filter(|_| !self.approved) {
-            page.next_step(&match &self.prd_path {
-                Some(path) => NextStep::ApprovePrdAs { path: path.clone(), fingerprint },
-                None => NextStep::ApproveWorkersAs(fingerprint.short()),
-            });
-        }
+        next_of_approval(self, page);
     }
 }
 
@@ -299,9 +311,7 @@ impl View for AnswerReport {
     fn show(&self, page: &mut Page) {
         status::decision(&self.decision, page);
         show_skipped(std::slice::from_ref(&self.decision), page);
-        if 0 < self.waiting {
-            page.next(&self.next_command.to_string());
-        }
+        page.next(&self.next_command.to_string());
     }
 }
 

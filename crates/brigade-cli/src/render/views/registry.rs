@@ -16,6 +16,7 @@ use crate::render::{View, when};
 
 impl View for DiscoveryReport {
     fn show(&self, page: &mut Page) {
+        let listed = || self.entries.iter().filter(|entry| entry.source != EntrySource::Harness);
         let found: Vec<&str> = self
             .harnesses
             .iter()
@@ -24,9 +25,8 @@ impl View for DiscoveryReport {
             .collect();
         let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
         page.data.field("agent programs", found);
-        page.data.field("entries", self.entry_count.to_string());
+        page.data.field("entries", listed().count().to_string());
         page.data.field("issues", self.issue_count.to_string());
-        let listed = || self.entries.iter().filter(|entry| entry.source != EntrySource::Harness);
         if listed().next().is_some() {
             let mut table = Table::new([
                 ("entry", Fit::Whole),
