@@ -34,8 +34,8 @@ const COLUMNS: &str = "c.record, c.sequence, c.revision, c.approved_revision, \
     THEN @schema@.needed_approvals(c.tool_id, c.family, c.effects) ELSE 0 END";
 
 /// How many calls or ended runs have each status.
-pub(crate) const COUNTS: &str = "SELECT status, sum(change)::bigint FROM @schema@.counts \
-    WHERE workspace = $1 AND kind = $2 GROUP BY 1 HAVING sum(change) <> 0";
+pub(crate) const COUNTS: &str = "SELECT status, sum(number)::bigint FROM @schema@.counts \
+    WHERE workspace = $1 AND kind = $2 GROUP BY 1 HAVING sum(number) <> 0";
 
 /// The receipts that end runs.
 const ENDS: &str = "workspace = $1 AND NOT is_late AND NOT is_aside";
