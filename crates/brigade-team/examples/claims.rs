@@ -68,8 +68,7 @@ fn claim_all(world: &World, runners: usize) -> f64 {
         for (place, queue) in &workers {
             scope.spawn(move || {
                 for number in (*place..CALLS).step_by(runners) {
-                    let (id, claim) =
-                        (call_id(&format!("call-{number}")), claim(&format!("run-{number}")));
+                    let (id, claim) = (call_id(&format!("call-{number}")), claim(&format!("run-{number}")));
                     let mut locked = queue.lock_for_run(at(3), Durability::AtOnce).unwrap();
                     locked.claim(&id, 2, claim, at(3)).unwrap();
                 }

@@ -58,7 +58,9 @@ impl TeamSnapshot {
     pub(crate) fn rows(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, TeamError> {
         match &self.source {
             Source::Any => self.core.connection.rows(sql, values),
-            Source::Own(lease) => lease.lock().unwrap_or_else(PoisonError::into_inner).rows_again(sql, values),
+            Source::Own(lease) => {
+                lease.lock().unwrap_or_else(PoisonError::into_inner).rows_again(sql, values)
+            }
         }
     }
 
@@ -274,7 +276,9 @@ impl Snapshot for TeamSnapshot {
             CallQuery::List { status: Some(status), order, .. } => {
                 // A call that is stored as approved may be pending here, because its approvals do not count.
                 let stored_as = match status {
-                    CallStatus::Pending => "IN ('pending', 'approved', 'waiting', 'resume-pending')".to_owned(),
+                    CallStatus::Pending => {
+                        "IN ('pending', 'approved', 'waiting', 'resume-pending')".to_owned()
+                    }
                     status => format!("= {}", escape_literal(status.as_str())),
                 };
                 self.each(&format!("c.status {stored_as} AND $2 = ''"), "", order, &mut |stored| {
