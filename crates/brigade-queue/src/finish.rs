@@ -19,8 +19,8 @@ use crate::host::Host;
 use crate::outcome::Outcome;
 use crate::queue::{FinishedRun, checkpoint_of};
 use crate::store::{
-    CallQuery, Checkpoints, FoundReceipt, NewReceipt, OnRunTaken, RecordedReceipt, Snapshot,
-    StoredCall, StoredCheckpoint, StoredReceipt, Transaction, receipt_name,
+    CallQuery, Checkpoints, FoundReceipt, NewReceipt, OnRunTaken, RecordedReceipt, Snapshot, StoredCall,
+    StoredCheckpoint, StoredReceipt, Transaction, receipt_name,
 };
 
 /// Returns the end of a run that its receipt describes.

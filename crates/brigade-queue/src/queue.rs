@@ -134,12 +134,33 @@ impl Queue {
         self.host.unreported()
     }
 
-    fn locked(&self, now: Timestamp, durability: Durability) -> Result<LockedQueue<'_>, QueueError> {
+    /// Like [`Queue::lock`], for the claim and the end of a run. Leaves the expired claims in a shared store to those
+    /// who queue and decide.
+    ///
+    /// # Errors
+    /// Like [`Queue::lock`].
+    pub fn lock_for_run(
+        &self,
+        now: Timestamp,
+        durability: Durability,
+    ) -> Result<LockedQueue<'_>, QueueError> {
+        match self.store.shared_name() {
+            Some(_) => self.begin(now, durability),
+            None => self.locked(now, durability),
+        }
+    }
+
+    fn begin(&self, now: Timestamp, durability: Durability) -> Result<LockedQueue<'_>, QueueError> {
         let _span = tracing::debug_span!("begin", ?durability).entered();
         let mut transaction = self.store.begin(now, durability)?;
         finish::report_kept(&mut *transaction, &*self.host, now)?;
-        finish::record_abandoned(&mut *transaction, &*self.host, now)?;
         Ok(LockedQueue { transaction, host: self.host.clone() })
+    }
+
+    fn locked(&self, now: Timestamp, durability: Durability) -> Result<LockedQueue<'_>, QueueError> {
+        let mut locked = self.begin(now, durability)?;
+        finish::record_abandoned(&mut *locked.transaction, &*self.host, now)?;
+        Ok(locked)
     }
 }
 

@@ -4,7 +4,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot continue fails")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "it measures, and starts pgbench")]
-#![allow(dead_code, reason = "the tests use more of these")]
 
 #[path = "../../brigade-queue/tests/common/mod.rs"]
 mod common;
@@ -16,7 +15,7 @@ use std::thread;
 use std::time::Instant;
 
 use brigade_core::CallId;
-use brigade_queue::OnDuplicate;
+use brigade_queue::{Durability, OnDuplicate};
 use brigade_team::Role;
 use brigade_testkit::Postgres;
 use common::{approve, at, call, call_id, claim};
@@ -69,9 +68,9 @@ fn claim_all(world: &World, runners: usize) -> f64 {
         for (place, queue) in &workers {
             scope.spawn(move || {
                 for number in (*place..CALLS).step_by(runners) {
-                    let (id, claim) =
-                        (call_id(&format!("call-{number}")), claim(&format!("run-{number}")));
-                    queue.lock(at(3)).unwrap().claim(&id, 2, claim, at(3)).unwrap();
+                    let (id, claim) = (call_id(&format!("call-{number}")), claim(&format!("run-{number}")));
+                    let mut locked = queue.lock_for_run(at(3), Durability::AtOnce).unwrap();
+                    locked.claim(&id, 2, claim, at(3)).unwrap();
                 }
             });
         }

@@ -286,7 +286,7 @@ fn functions(doctor: &mut Doctor<'_>) -> Outcome {
         "SELECT format('the table `%s` has the trigger `%s`', c.relname, t.tgname)
          FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid
          WHERE c.relnamespace = '@schema@'::regnamespace AND NOT t.tgisinternal
-             AND (p.pronamespace <> c.relnamespace OR p.proname <> 'count_change') ORDER BY 1",
+             AND (p.pronamespace <> c.relnamespace OR p.proname NOT IN ('count_calls', 'count_runs')) ORDER BY 1",
     )?);
     match found.is_empty() {
         true => good(format!("{count} functions are as this version has them")),

@@ -171,7 +171,10 @@ impl OperationError for TeamError {
             TeamError::SchemaOlder { found: 0, .. } => vec![Hint::to("make them", NextStep::InitTeam)],
             TeamError::SchemaOlder { .. } => vec![Hint::to("update them", NextStep::MigrateTeam)],
             TeamError::Login(_) => {
-                vec!["keep the password in ~/.pgpass, in the file that PGPASSFILE names, or in PGPASSWORD".into()]
+                vec![
+                    "keep the password in ~/.pgpass, in the file that PGPASSFILE names, or in PGPASSWORD"
+                        .into(),
+                ]
             }
             TeamError::Tls(_) => {
                 vec!["name the certificate of its authority by `sslrootcert` in the address".into()]

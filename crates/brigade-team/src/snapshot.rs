@@ -34,8 +34,8 @@ const COLUMNS: &str = "c.record, c.sequence, c.revision, c.approved_revision, \
     THEN @schema@.needed_approvals(c.tool_id, c.family, c.effects) ELSE 0 END";
 
 /// How many calls or ended runs have each status.
-pub(crate) const COUNTS: &str = "SELECT status, sum(change)::bigint FROM @schema@.counts \
-    WHERE workspace = $1 AND kind = $2 GROUP BY 1 HAVING sum(change) <> 0";
+pub(crate) const COUNTS: &str = "SELECT status, sum(number)::bigint FROM @schema@.counts \
+    WHERE workspace = $1 AND kind = $2 GROUP BY 1 HAVING sum(number) <> 0";
 
 /// The receipts that end runs.
 const ENDS: &str = "workspace = $1 AND NOT is_late AND NOT is_aside";
@@ -58,7 +58,9 @@ impl TeamSnapshot {
     pub(crate) fn rows(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, TeamError> {
         match &self.source {
             Source::Any => self.core.connection.rows(sql, values),
-            Source::Own(lease) => lease.lock().unwrap_or_else(PoisonError::into_inner).rows_again(sql, values),
+            Source::Own(lease) => {
+                lease.lock().unwrap_or_else(PoisonError::into_inner).rows_again(sql, values)
+            }
         }
     }
 
@@ -274,7 +276,9 @@ impl Snapshot for TeamSnapshot {
             CallQuery::List { status: Some(status), order, .. } => {
                 // A call that is stored as approved may be pending here, because its approvals do not count.
                 let stored_as = match status {
-                    CallStatus::Pending => "IN ('pending', 'approved', 'waiting', 'resume-pending')".to_owned(),
+                    CallStatus::Pending => {
+                        "IN ('pending', 'approved', 'waiting', 'resume-pending')".to_owned()
+                    }
                     status => format!("= {}", escape_literal(status.as_str())),
                 };
                 self.each(&format!("c.status {stored_as} AND $2 = ''"), "", order, &mut |stored| {

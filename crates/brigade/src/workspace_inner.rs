@@ -114,8 +114,8 @@ fn context(
     (digests, trust): (Arc<Digests>, Arc<TrustStore>),
     files_of_calls: Arc<JournalStore>,
 ) -> WorkspaceContext {
-    // Servers are kept on the disk of this machine, for many calls.
-    let remembers = env.upstreams.is_some() && env.files.is_none();
+    // Who keeps servers, or runs calls of another store, makes many calls on the disk of this machine.
+    let remembers = (env.upstreams.is_some() || env.store.is_some()) && env.files.is_none();
     WorkspaceContext {
         fs,
         key: files_of_calls.key().clone(),

@@ -38,7 +38,8 @@ pub fn measure(repository: &Repository, binary: &Path, profile: &str, calls: u32
     println!("### A team\n\n| what | measured | target |\n| :--- | ---: | :--- |");
     bench.idle()?;
     bench.start()?;
-    let words = ["run", "--locked", "--quiet", "--package", "brigade-team", "--example", "claims", "--profile"];
+    let words =
+        ["run", "--locked", "--quiet", "--package", "brigade-team", "--example", "claims", "--profile"];
     run_command(cargo(repository, words).arg(profile))?;
     bench.history(calls)
 }

@@ -29,8 +29,8 @@ const WORLDS: usize = 6;
 /// How many trials are run without being asked for more.
 const DEFAULT_TRIALS: usize = 100;
 
-/// How many trials `cargo xtask ci` runs: in less than a minute, with a failover.
-const CI_TRIALS: usize = 50;
+/// How many trials `cargo xtask ci` runs: in about a minute, with two failovers.
+const CI_TRIALS: usize = 100;
 
 /// The members, each with its roles and home.
 const MEMBERS: [(&str, &[&str]); 4] = [

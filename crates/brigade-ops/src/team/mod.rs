@@ -266,7 +266,8 @@ impl Team {
             rules: rules.iter().map(shown_rule).collect(),
         };
         if step == JoinStep::Accept {
-            JoinedTeam { team_id, keys: roster.keys, rules, ..joined }.write(&*self.context.fs, &self.context.key)?;
+            JoinedTeam { team_id, keys: roster.keys, rules, ..joined }
+                .write(&*self.context.fs, &self.context.key)?;
         }
         Ok(report)
     }

@@ -148,51 +148,77 @@ CREATE TABLE @schema@.servers (
     earlier text[] NOT NULL DEFAULT '{}'
 );
 
--- How many calls and ended runs have a status: the sum of the changes. Each change is a row, so that writers do not wait
--- for each other.
+-- How many calls and ended runs have a status: the sum of the rows. A writer takes a row that no other one has, so that
+-- writers do not wait for each other.
 CREATE TABLE @schema@.counts (
     workspace text COLLATE "C" NOT NULL,
     kind text COLLATE "C" NOT NULL CHECK (kind IN ('calls', 'runs')),
     status text COLLATE "C" NOT NULL,
-    change bigint NOT NULL
-);
-CREATE INDEX counts_of_workspace ON @schema@.counts (workspace, kind);
+    number bigint NOT NULL
+) WITH (fillfactor = 50);
+CREATE INDEX counts_by_status ON @schema@.counts (workspace, kind, status);
 
--- Counts one more or less. Now and then, the changes of the workspace are replaced by their sums.
-CREATE FUNCTION @schema@.count_one(ws text, of_kind text, of_status text, one bigint) RETURNS void
+-- Adds to a count.
+CREATE FUNCTION @schema@.add_count(ws text, of_kind text, of_status text, change bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    place tid;
 BEGIN
-    INSERT INTO @schema@.counts VALUES (ws, of_kind, of_status, one);
-    IF random() < 0.005 AND pg_try_advisory_xact_lock(hashtextextended('@schema@/' || ws, 1)) THEN
-        WITH gone AS (DELETE FROM @schema@.counts WHERE workspace = ws RETURNING *)
-        INSERT INTO @schema@.counts SELECT ws, kind, status, sum(change) FROM gone GROUP BY kind, status;
+    SELECT ctid INTO place FROM @schema@.counts
+    WHERE workspace = ws AND kind = of_kind AND status = of_status LIMIT 1 FOR UPDATE SKIP LOCKED;
+    UPDATE @schema@.counts SET number = number + change WHERE ctid = place;
+    IF NOT FOUND THEN
+        INSERT INTO @schema@.counts VALUES (ws, of_kind, of_status, change);
     END IF;
 END $$;
 
--- Counts the changed row by its status. The first argument is the kind, the second one says that it counts no more.
-CREATE FUNCTION @schema@.count_change() RETURNS trigger
+-- Counts changed calls.
+CREATE FUNCTION @schema@.count_calls() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF TG_OP <> 'INSERT' THEN
-        PERFORM @schema@.count_one(OLD.workspace, TG_ARGV[0], OLD.status, -1);
-    END IF;
-    IF TG_OP <> 'DELETE' AND TG_NARGS = 1 THEN
-        PERFORM @schema@.count_one(NEW.workspace, TG_ARGV[0], NEW.status, 1);
+    IF TG_OP = 'INSERT' THEN
+        PERFORM @schema@.add_count(workspace, 'calls', status, count(*)) FROM added GROUP BY workspace, status;
+    ELSIF TG_OP = 'DELETE' THEN
+        PERFORM @schema@.add_count(workspace, 'calls', status, -count(*)) FROM gone GROUP BY workspace, status;
+    ELSE
+        PERFORM @schema@.add_count(workspace, 'calls', status, sum(change)) FROM (
+            SELECT workspace, status, -1 AS change FROM gone UNION ALL SELECT workspace, status, 1 FROM added) changes
+        GROUP BY workspace, status HAVING sum(change) <> 0;
     END IF;
     RETURN NULL;
 END $$;
 
-CREATE TRIGGER count_call AFTER INSERT OR DELETE ON @schema@.calls
-    FOR EACH ROW EXECUTE FUNCTION @schema@.count_change('calls');
-CREATE TRIGGER count_status AFTER UPDATE ON @schema@.calls
-    FOR EACH ROW WHEN (OLD.status <> NEW.status) EXECUTE FUNCTION @schema@.count_change('calls');
-CREATE TRIGGER count_run AFTER INSERT ON @schema@.receipts
-    FOR EACH ROW WHEN (NOT NEW.is_late AND NOT NEW.is_aside) EXECUTE FUNCTION @schema@.count_change('runs');
-CREATE TRIGGER count_aside AFTER UPDATE ON @schema@.receipts
-    FOR EACH ROW WHEN (NOT OLD.is_late AND NOT OLD.is_aside AND NEW.is_aside)
-    EXECUTE FUNCTION @schema@.count_change('runs', 'gone');
-CREATE TRIGGER count_deleted AFTER DELETE ON @schema@.receipts
-    FOR EACH ROW WHEN (NOT OLD.is_late AND NOT OLD.is_aside) EXECUTE FUNCTION @schema@.count_change('runs');
+-- Counts changed receipts that end their runs.
+CREATE FUNCTION @schema@.count_runs() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM @schema@.add_count(workspace, 'runs', status, count(*)) FROM added
+        WHERE NOT is_late AND NOT is_aside GROUP BY workspace, status;
+    ELSIF TG_OP = 'DELETE' THEN
+        PERFORM @schema@.add_count(workspace, 'runs', status, -count(*)) FROM gone
+        WHERE NOT is_late AND NOT is_aside GROUP BY workspace, status;
+    ELSE
+        PERFORM @schema@.add_count(workspace, 'runs', status, sum(change)) FROM (
+            SELECT workspace, status, -1 AS change FROM gone WHERE NOT is_late AND NOT is_aside
+            UNION ALL SELECT workspace, status, 1 FROM added WHERE NOT is_late AND NOT is_aside) changes
+        GROUP BY workspace, status HAVING sum(change) <> 0;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER count_inserted AFTER INSERT ON @schema@.calls REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION @schema@.count_calls();
+CREATE TRIGGER count_updated AFTER UPDATE ON @schema@.calls REFERENCING OLD TABLE AS gone NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION @schema@.count_calls();
+CREATE TRIGGER count_deleted AFTER DELETE ON @schema@.calls REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION @schema@.count_calls();
+CREATE TRIGGER count_inserted AFTER INSERT ON @schema@.receipts REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION @schema@.count_runs();
+CREATE TRIGGER count_updated AFTER UPDATE ON @schema@.receipts REFERENCING OLD TABLE AS gone NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION @schema@.count_runs();
+CREATE TRIGGER count_deleted AFTER DELETE ON @schema@.receipts REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION @schema@.count_runs();
 
 -- Returns the name of the member of this session, who must have one of the roles in the workspace.
 CREATE FUNCTION @schema@.require_role(needed text[], ws text) RETURNS text

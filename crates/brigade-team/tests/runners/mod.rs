@@ -218,8 +218,7 @@ fn a_claim_whose_answer_was_lost_is_found_again() {
     approve(&queue, "call-a", 2).unwrap();
     start(&queue, "call-a", "run-a", 3).unwrap();
     let mut client = world.psql(&world.login("all"));
-    let attempt: String =
-        client.query_one("SELECT attempt FROM lost_answer.calls", &[]).unwrap().get(0);
+    let attempt: String = client.query_one("SELECT attempt FROM lost_answer.calls", &[]).unwrap().get(0);
     let sql = "SELECT now_fence FROM lost_answer.find_claim('shop', 'call-a', 'run-a', $1)";
     let mut fence = |attempt: &str| client.query_one(sql, &[&attempt]).unwrap().get::<_, Option<i64>>(0);
     assert_eq!((fence(&attempt), fence("another")), (Some(1), None), "only the same attempt gets it");

@@ -1,5 +1,7 @@
 //! A team in a separate schema, with members who have keys.
 
+#![allow(dead_code, reason = "the bench of claims uses its own part of this")]
+
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

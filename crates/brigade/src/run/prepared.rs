@@ -12,7 +12,7 @@ use brigade_mcp::{McpOfCall, PinLookupError, PinRecord};
 use brigade_ops::Error;
 use brigade_ops::upstreams::{KeptServer, ServerLookup};
 use brigade_policy::Blocker;
-use brigade_queue::{LockedQueue, Queue, QueueError};
+use brigade_queue::{Durability, LockedQueue, Queue, QueueError};
 use brigade_workspace::{Config, DeferredSync, SyncGuard, gather, gather::PlannedCall};
 
 use super::NotStarted;
@@ -91,7 +91,8 @@ impl<'a> PreparedRun<'a> {
     /// Locks the queue with the durability of the run's records.
     pub(super) fn lock<'q>(&self, queue: &'q Queue) -> Result<LockedQueue<'q>, QueueError> {
         let now = self.room.now();
-        if self.deferred.is_some() { queue.lock_late(now) } else { queue.lock(now) }
+        let durability = if self.deferred.is_some() { Durability::Soon } else { Durability::AtOnce };
+        queue.lock_for_run(now, durability)
     }
 }
 
