@@ -75,7 +75,9 @@ export const issuesView = {
 let check;
 
 async function verify({ currentTarget: button }) {
-  button.disabled = true;
+  if (button.ariaDisabled) return;
+  // A disabled button would lose the focus.
+  button.ariaDisabled = "true";
   button.textContent = "Reading …";
   const result = await read("/api/verify").then((doc) => ({ doc }), (error) => ({ error }));
   check = { ...result, at: new Date().toISOString() };
