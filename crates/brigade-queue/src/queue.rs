@@ -417,12 +417,6 @@ impl View<'_> {
             [] => Match::None,
             [one] => Match::One(one.clone()),
             many => {
-                // Lists of what waits show prefixes that are unique among open checkpoints.
-                let mut open =
-                    many.iter().filter(|stored| stored.checkpoint.status == CheckpointStatus::Pending);
-                if let (Some(one), None) = (open.next(), open.next()) {
-                    return Ok(Match::One(one.clone()));
-                }
                 let ids = many.iter().take(CANDIDATES).map(|stored| stored.checkpoint.id.to_string());
                 Match::Ambiguous(ids.collect())
             }

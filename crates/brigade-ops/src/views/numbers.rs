@@ -135,6 +135,9 @@ pub(crate) fn number_rows(context: &WorkspaceContext, rows: &[Vec<ShownThing>]) 
     let number = |is_kept: bool| -> Result<Vec<u64>, FsError> {
         let path = RelPath::from_static(LOCK);
         let holder = format!("process {} (numbers)", std::process::id());
+        if is_kept && !rows.is_empty() {
+            context.fs.create_dir_all(&path.parent())?;
+        }
         let _lock = is_kept.then(|| context.fs.lock(&path, &holder, LOCK_TIMEOUT)).transpose()?;
         let before = ShownNumbers::read(context);
         let mut shown = ShownNumbers { schema: SCHEMA.to_owned(), ..before.clone() };
@@ -148,7 +151,8 @@ pub(crate) fn number_rows(context: &WorkspaceContext, rows: &[Vec<ShownThing>]) 
         }
         Ok(given)
     };
-    let is_kept = context.require_outside_run().is_ok();
+    let is_used = || context.fs.exists(&RelPath::from_static(NUMBERS)).unwrap_or_default();
+    let is_kept = context.require_outside_run().is_ok() && (!rows.is_empty() || is_used());
     number(is_kept)
         .or_else(|error| {
             tracing::warn!(%error, "the numbers of what waits are not remembered");

@@ -99,12 +99,15 @@ pub(crate) fn waiting_groups(
         let key = |group: &WaitingGroup| (group.row.created_at, group.row.ids.first().cloned());
         key(left).cmp(&key(right))
     });
-    // Other ids are found among what waits.
-    let others = groups.iter().filter(|group| !is_of_call(group.row.kind));
-    let others: Vec<String> = others.flat_map(|group| group.row.ids.clone()).collect();
+    // Decisions and questions are found among what waits. The names of checkpoints are chosen by their scripts.
+    let others: Vec<String> = groups.iter().flat_map(|group| group.row.ids.clone()).collect();
     for row in groups.iter_mut().map(|group| &mut group.row) {
         let id = row.ids.first().map_or("", String::as_str);
-        row.short_id = if is_of_call(row.kind) { view.short_call_id(id)? } else { shortened(id, &others) };
+        row.short_id = match row.kind {
+            WaitingKind::Approval | WaitingKind::Plan => view.short_call_id(id)?,
+            WaitingKind::Decision | WaitingKind::Question => shortened(id, &others),
+            WaitingKind::Checkpoint => id.to_owned(),
+        };
     }
     Ok(groups)
 }
