@@ -404,7 +404,7 @@ pub(crate) fn of_run(
     let is_cut = definition(&call.call.tool_id).is_some()
         && receipt.output.as_ref().is_some_and(|output| 0 < output.stdout.dropped);
     let about = CallSummary {
-        checkpoint_ids: receipt.checkpoint_ids.clone().unwrap_or_default(),
+        checkpoint_ids: receipt.checkpoint_ids.iter().flatten().map(ToString::to_string).collect(),
         truncated: is_cut,
         ..CallSummary::of_call(&call.call)
     };

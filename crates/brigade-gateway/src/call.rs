@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use brigade::core::{CallId, Json, RunId};
 use brigade::profile::{LiveSession, SyncTime};
 use brigade::{
-    AgentCall, ApprovedBy, Call, CallStatus, CancelToken, Env, Error, ErrorCode, ErrorKind, Listener,
+    AgentCall, ApprovedBy, Call, CallStatus, CancelToken, Env, Error, ErrorCode, ErrorKind, Family, Listener,
     LogStream, McpProgress, RequestOutcome as FromAgent, RunRequestOutcome, Workspace,
 };
 use tokio::sync::mpsc::Receiver;
@@ -550,17 +550,16 @@ impl Gateway {
         let streams = match call.answer.clone() {
             Some(answer) => Streams { answer: Some(answer), ..Streams::default() },
             None => {
-                let has_answer =
-                    matches!(call.call.family.as_str(), "mcp" | "builtin") || receipt.executor.is_some();
-                self.streams(asker, &receipt.id, has_answer).await
+                let answers = [Family::Mcp, Family::Builtin].iter().any(|family| call.call.family == *family);
+                self.streams(asker, &receipt.id, answers || receipt.executor.is_some()).await
             }
         };
         let has_schema = tool.has_output_schema();
         of_run(&call, receipt, streams, &|value| tool.output_faults(value), has_schema)
     }
 
-    async fn streams(&self, asker: &Asker, run: &str, has_answer: bool) -> Streams {
-        let Ok(run) = run.parse::<RunId>() else { return Streams::default() };
+    async fn streams(&self, asker: &Asker, run: &RunId, has_answer: bool) -> Streams {
+        let run = run.clone();
         let workspace = asker.workspace(&self.workspace, None);
         blocking(move || {
             let calls = workspace.agent_calls();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::counts;
 use brigade_call::{CHECKPOINTS, Call, CallStatus, Checkpoint, CheckpointRefusal, RUNS};
 use brigade_core::text::escape_terminal;
-use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, NextStep, closest};
+use brigade_core::{CheckpointId, Hint, IdPrefix, NextStep, closest};
 use brigade_policy::Blocker;
 use brigade_queue::{Answer, QueueError, StoredCall, StoredCheckpoint};
 use brigade_redact::Redactor;
@@ -128,7 +128,7 @@ impl Checkpoints {
             };
             return Err(with_hint(error, hint).refusing(context, refusal()));
         }
-        let call = calls::find_call(context, &IdPrefix::new(&stored.checkpoint.call_id), None)
+        let call = calls::find_call(context, &IdPrefix::from(&stored.checkpoint.call_id), None)
             .map_err(|error| error.missing(context, refusal()))?;
         let (checkpoints, differs) = checkpoints_of(context, &call.call.checkpoint_ids, stored.clone())?;
         if let Some((id, differs)) = differs {
@@ -222,11 +222,7 @@ fn answer(
 
 /// Returns the call of a checkpoint, if the queue has it.
 fn call_of(context: &WorkspaceContext, checkpoint: &Checkpoint) -> Result<Option<StoredCall>, Error> {
-    let id: Option<CallId> = checkpoint.call_id.parse().ok();
-    match id {
-        Some(id) => Ok(context.queue().read()?.call(&id)?),
-        None => Ok(None),
-    }
+    Ok(context.queue().read()?.call(&checkpoint.call_id)?)
 }
 
 /// Returns the current state of a checkpoint.

@@ -73,7 +73,7 @@ impl View<'_> {
         let none = (ErrorCode::RunMissing, NextStep::ListRuns);
         let found = match self.meant_run(prefix) {
             Err(QueueError::Unreadable(_)) if prefix.is_start_of("run") => Match::None,
-            found => exact("run", prefix, found?, |run| run.id().to_owned()),
+            found => exact("run", prefix, found?, |run| run.id().to_string()),
         };
         the_one("run", prefix, found, none, || self.near(Records::Runs, prefix.as_str()))
     }
@@ -85,7 +85,7 @@ impl ResolvedRun {
     /// # Errors
     /// Fails if the run has no receipt yet.
     pub fn into_receipt(self) -> Result<StoredReceipt, Failure> {
-        let (run_id, why, read): (String, &str, fn(RunId) -> NextStep) = match self {
+        let (run_id, why, read): (RunId, &str, fn(RunId) -> NextStep) = match self {
             ResolvedRun::Over(stored) => return Ok(*stored),
             ResolvedRun::Running(run) => (run.run_id, "is still running", NextStep::FollowOutput),
             ResolvedRun::Abandoned(run) => {
@@ -93,7 +93,7 @@ impl ResolvedRun {
             }
         };
         let message = format!("run {run_id} {why}, so it has no receipt yet");
-        Err(Failure::new(ErrorKind::Refused, message).hint(run_id.parse().map_or(NextStep::ListRuns, read)))
+        Err(Failure::new(ErrorKind::Refused, message).hint(read(run_id)))
     }
 }
 

@@ -130,8 +130,8 @@ pub use brigade_call::{
     StoreKind, UnboundFile, is_of_execution, typed_value,
 };
 pub use brigade_catalog::{
-    ApprovalMode, Availability, CONNECT, Family, FindQuery, Level, MatchKind, OrBuiltin, Quantity, Reads,
-    RunsIn, Tool, ToolSource, ToolState, starter::StarterTools,
+    ApprovalMode, Availability, CONNECT, Effect, Family, FindQuery, Level, MatchKind, OrBuiltin, Quantity,
+    Reads, RunsIn, Tool, ToolSource, ToolState, starter::StarterTools,
 };
 pub use brigade_cmdline as command;
 pub use brigade_core as core;

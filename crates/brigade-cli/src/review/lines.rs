@@ -245,7 +245,7 @@ pub(crate) fn question(question: &ReviewQuestion, now: Now) -> Vec<Text> {
     }
     lines.extend(context(question));
     if let Some(checkpoint) = &question.checkpoint {
-        lines.push(field("call", &checkpoint.call_id));
+        lines.push(field("call", checkpoint.call_id.as_str()));
     }
     lines
 }

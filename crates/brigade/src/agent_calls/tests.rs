@@ -119,7 +119,7 @@ fn nothing_of_one_agent_is_another_ones() {
     let (_folder, workspace) = workspace();
     let (a, b) = (agent_calls(&workspace, "a"), agent_calls(&workspace, "b"));
     let id = ask(&a, args("mine"), &rule).id;
-    let run = a.go_on(None, &id).unwrap().receipt.unwrap().id.parse().unwrap();
+    let run = a.go_on(None, &id).unwrap().receipt.unwrap().id;
     assert_eq!(b.show(&id).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(b.go_on(None, &id).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(b.withdraw(&id).unwrap_err().kind(), ErrorKind::NotFound);
@@ -187,7 +187,7 @@ fn output_comes_in_whole_characters() {
     let (_folder, workspace) = workspace();
     let calls = agent_calls(&workspace, "a");
     let id = ask(&calls, args("aé€𝄞"), &rule).id;
-    let run: RunId = calls.go_on(None, &id).unwrap().receipt.unwrap().id.parse().unwrap();
+    let run: RunId = calls.go_on(None, &id).unwrap().receipt.unwrap().id;
     let piece = |offset, limit| calls.output(&run, LogStream::Stdout, offset, limit).unwrap().unwrap();
     let (mut text, mut offset) = (String::new(), Some(0));
     while let Some(from) = offset {

@@ -176,7 +176,7 @@ fn a_changed_receipt_breaks_the_chain_and_a_lost_log_is_missed() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
     let run = workspace.calls().run(approved(&workspace)).unwrap();
-    let id = run.receipt.id.as_str();
+    let id = run.receipt.id.clone();
     assert_eq!(run.receipt.status.as_str(), "completed", "{run:?}");
     check(&workspace, &["policy policy_missing"]);
     let receipt = RelPath::composed(&format!("{RUNS}/{}.json", id));

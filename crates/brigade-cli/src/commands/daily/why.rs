@@ -22,12 +22,12 @@ pub(crate) fn run(session: &Session<'_>, arguments: &WhyArgs) -> Result<LifeRepo
         matches!(thing, NamedThing::Call(_) | NamedThing::Run(_) | NamedThing::Checkpoint(_))
     });
     let call = match only_one(&arguments.id, found)? {
-        NamedThing::Call(id) => id.to_string(),
-        NamedThing::Run(id) => workspace.runs().show(&IdPrefix::new(id.as_str()))?.run.call_id.clone(),
+        NamedThing::Call(id) => IdPrefix::from(&id),
+        NamedThing::Run(id) => (&workspace.runs().show(&IdPrefix::new(id.as_str()))?.run.call_id).into(),
         NamedThing::Checkpoint(id) => {
-            workspace.checkpoints().show(&IdPrefix::new(id.as_str()))?.checkpoint.call_id
+            workspace.checkpoints().show(&IdPrefix::new(id.as_str()))?.checkpoint.call_id.into()
         }
-        _ => arguments.id.clone(),
+        _ => IdPrefix::new(&arguments.id),
     };
-    workspace.daily().why(call.as_str())
+    workspace.daily().why(call)
 }

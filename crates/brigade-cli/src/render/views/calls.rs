@@ -433,7 +433,7 @@ pub(crate) fn show_call(call: &Call, now: Now, sheet: &mut Sheet) {
 /// Shows fields of a call that come from the entry of its tool.
 fn show_entry(call: &Call, sheet: &mut Sheet) {
     sheet.field_if("installs", Some(&call.tool_id).filter(|_| call.kind() == CallKind::Install));
-    show_contract(Some(&call.family), call.command.as_deref(), &call.contract, sheet);
+    show_contract(Some(call.family.as_str()), call.command.as_deref(), &call.contract, sheet);
     // Paths in the arguments are relative to this directory.
     sheet.field_if("works in", call.session.as_ref().and_then(|session| session.root_of(&call.tool_id)));
 }

@@ -56,7 +56,7 @@ fn access(access: &Access) -> Text {
 pub(super) fn show_rest(call: &Call, sheet: &mut Sheet) {
     let contract = &call.contract;
     let parts = [
-        Some(call.family.clone()),
+        Some(call.family.to_string()),
         contract.approval_mode.as_ref().map(|mode| format!("approval mode {mode}")),
         contract.timeout.as_ref().map(|timeout| format!("timeout {}", when::limit(timeout.as_f64()))),
         contract.runtime_id.as_ref().map(|runtime| format!("runtime {runtime}")),
