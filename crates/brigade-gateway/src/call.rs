@@ -291,7 +291,7 @@ impl Gateway {
             return self.current_answer(asker, call, &RequestNotes::default()).await;
         }
         let (id, reason) = (call.id.clone(), format!("declined in the client of {}", asker.agent));
-        match blocking(move || workspace.calls().reject(id.as_str(), &reason)).await {
+        match blocking(move || workspace.calls().reject(&id, &reason)).await {
             Ok(report) => self.as_it_stands(asker, &report.call, &RequestNotes::default()),
             Err(error) => Answer::refused(&call.tool_id, &error),
         }

@@ -341,8 +341,7 @@ impl AgentCalls {
                 brigade_ops::run_stored(&self.room, &*self.room, stored, &[])?
             }
             (CallStatus::ResumePending, Some(checkpoint)) => {
-                let prefix = IdPrefix::new(checkpoint.as_str());
-                self.room.checkpoints().resume(&prefix)?;
+                self.room.checkpoints().resume(checkpoint)?;
                 return self.show(id);
             }
             _ => return self.show(id),

@@ -6,9 +6,8 @@
 //! fn greet(directory: &std::path::Path) -> Result<String, Error> {
 //!     let workspace = Workspace::open(directory, Env::of_process())?;
 //!     let queued = workspace.calls().queue(Request::new("greet").arg("name", "world"))?;
-//!     let id = queued.call.id.as_str();
-//!     workspace.calls().approve(id)?;
-//!     let run = workspace.calls().run(id)?;
+//!     workspace.calls().approve(&queued.call.id)?;
+//!     let run = workspace.calls().run(&queued.call.id)?;
 //!     Ok(run.receipt.stdout_summary)
 //! }
 //! ```
@@ -127,7 +126,7 @@ pub use brigade_call::{
     CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse, MayLoad,
     NoteCode, ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Race, Receipt,
     RunInput, RunStatus, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed,
-    StoreKind, UnboundFile, is_of_execution, typed_value,
+    Step, StoreKind, UnboundFile, is_of_execution, typed_value,
 };
 pub use brigade_catalog::{
     ApprovalMode, Availability, CONNECT, Effect, Family, FindQuery, Level, MatchKind, OrBuiltin, Quantity,
@@ -181,10 +180,10 @@ pub use brigade_harness::{Scope, Transport};
 #[cfg(feature = "team")]
 pub use brigade_ops::team;
 pub use brigade_ops::{
-    ArgsSource, CallFilter, CallList, CallPage, Calls, Checkpoints, Clients, ConnectRequest, ConnectStep,
-    Declare, EnableChange, EnableRequest, Error, ErrorKind, HistoryFilter, ImportMcpRequest, LogReach,
-    LoginRequest, OnBlocked, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
-    ShownThing, UpdateRequest, WaitingGroup,
+    ArgsSource, CallFilter, CallList, CallPage, Calls, CheckpointStep, Checkpoints, Clients, ConnectRequest,
+    ConnectStep, Declare, EnableChange, EnableRequest, Error, ErrorKind, HistoryFilter, ImportMcpRequest,
+    LogReach, LoginRequest, OnBlocked, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs,
+    Runtimes, ShownThing, UpdateRequest, WaitingGroup,
 };
 pub use brigade_ops::{
     CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, Onboarding, PendingChoice,

@@ -284,12 +284,12 @@ impl Desk {
             Error::new(ErrorKind::Environment, format!("the run cannot start: {}", error.kind()))
         })?;
         let workspace = self.workspace.with_env(|env| env.cancel(cancel.clone()));
-        let (sender, id) = (self.sender.clone(), target.id.clone());
+        let (sender, id) = (self.sender.clone(), review.call.id.clone());
         let (words, now) = (self.words.clone(), self.now());
         let look = TextFormat { colour: Colour::On, width: Some(usize::from(self.width)) };
         let thread = std::thread::spawn(move || {
             let mut page = Page::new(now, words);
-            match workspace.calls().run(id.as_str()) {
+            match workspace.calls().run(&id) {
                 Ok(report) => report.show(&mut page),
                 Err(error) => show_error(&error, &mut page),
             }

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use brigade_call::{CALLS, RUNS};
 use brigade_core::json::to_json;
-use brigade_core::{IdPrefix, Json, NeutralWords, NextStep};
+use brigade_core::{CallId, Json, NeutralWords, NextStep};
 use brigade_fs::RelPath;
 use brigade_ops::{ArgsSource, Request};
 
@@ -46,12 +46,11 @@ fn check(workspace: &Workspace, expect: &[&str]) {
     assert_eq!(marks(&workspace.doctor().check(&DoctorRequest::default()).unwrap()), expect);
 }
 
-fn approved(workspace: &Workspace) -> IdPrefix {
+fn approved(workspace: &Workspace) -> CallId {
     let args = ArgsSource::from(Json::object([("name", Json::from("x"))]));
     let queued = workspace.calls().queue(Request::new("greet").args(args)).unwrap();
-    let id = IdPrefix::new(queued.call.id.as_str());
-    workspace.calls().approve(&id).unwrap();
-    id
+    workspace.calls().approve(&queued.call.id).unwrap();
+    queued.call.id
 }
 
 #[test]
