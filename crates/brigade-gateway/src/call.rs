@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use brigade::core::{CallId, Json, RunId};
+use brigade::gateway::{AgentCall, Listener, McpProgress, RequestOutcome as FromAgent, RunRequestOutcome};
 use brigade::profile::{LiveSession, SyncTime};
+use brigade::records::ApprovedBy;
 use brigade::{
-    AgentCall, ApprovedBy, Call, CallStatus, CancelToken, Env, Error, ErrorCode, ErrorKind, Family, Listener,
-    LogStream, McpProgress, RequestOutcome as FromAgent, RunRequestOutcome, Workspace,
+    Call, CallStatus, CancelToken, Env, Error, ErrorCode, ErrorKind, Family, LogStream, Workspace,
 };
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
@@ -69,7 +70,10 @@ impl Asker {
 
     /// Returns the key of the quota that its calls use.
     fn whose(&self) -> QuotaKey {
-        QuotaKey { agent: self.agent.clone(), of_execution: brigade::is_of_execution(self.session.id()) }
+        QuotaKey {
+            agent: self.agent.clone(),
+            of_execution: brigade::records::is_of_execution(self.session.id()),
+        }
     }
 
     /// Sends progress to the client, unless the request is cancelled.

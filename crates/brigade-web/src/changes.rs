@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use brigade::core::{IdPrefix, RunId};
 use brigade::paths::{RUNS, RUNTIMES};
-use brigade::{
-    CallFilter, CallStatus, CancelToken, Error, RunStatus, RuntimeStatus, WaitingKind, WaitingRow, Workspace,
-};
+use brigade::records::RuntimeStatus;
+use brigade::report::{WaitingKind, WaitingRow};
+use brigade::{CallFilter, CallStatus, CancelToken, Error, RunStatus, Workspace};
 
 use crate::events::{Change, ChangeKind, Events};
 

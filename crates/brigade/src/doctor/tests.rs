@@ -206,7 +206,7 @@ fn a_closeout_quiets_issues_and_the_raw_ones_stay() {
     let projected = "source_path = \"greet.json\"\nsupported_harnesses = [\"claude\"]\nprojections = { claude = \".claude/commands/greet.md\" }\n";
     let workspace = workspace(folder.path(), &format!("{TOOLS}{projected}"));
     check(&workspace, &["greet missing_projection", "policy policy_missing"]);
-    workspace.parity().closeout(Some("known"), crate::Verdict::Reviewed).unwrap();
+    workspace.parity().closeout(Some("known"), crate::health::Verdict::Reviewed).unwrap();
     let report = workspace.catalog().list().unwrap();
     assert_eq!(marks(&report), ["policy policy_missing"]);
     assert_eq!((report.raw_issue_count, report.issue_count), (2, 1));

@@ -152,7 +152,8 @@ const TABLE: &[CodeAdvice] = &[
 mod tests {
     use std::collections::BTreeSet;
 
-    use brigade::{ErrorCode, IssueType};
+    use brigade::ErrorCode;
+    use brigade::health::IssueType;
 
     use super::*;
 

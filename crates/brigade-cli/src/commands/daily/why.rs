@@ -1,7 +1,9 @@
 //! `brigade why`
 
+use brigade::Error;
 use brigade::core::IdPrefix;
-use brigade::{Error, LifeReport, NamedThing};
+use brigade::daily::NamedThing;
+use brigade::report::LifeReport;
 use clap::Args;
 
 use super::show::only_one;

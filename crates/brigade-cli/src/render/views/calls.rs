@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use brigade::core::text::escape_blanks;
 use brigade::core::{Fingerprint, Json, NextStep, Number};
-use brigade::{
-    Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, CodeNote,
-    ContractLabels, ErrorCode, MayLoad, PassedOver, PlanReport, Preview, QueueReport, ReviewReport,
-    RunReport, visible_word,
-};
+use brigade::daily::visible_word;
+use brigade::policy::{Access, BlockerDetail, CallKind};
+use brigade::records::{Binding, BoundBy, BoundCode, CodeNote, ContractLabels, MayLoad};
+use brigade::report::{CallReport, PassedOver, PlanReport, QueueReport, ReviewReport, RunReport};
+use brigade::{Call, CallStatus, ErrorCode, Preview};
 
 use super::runs;
 use crate::render::blockers;

@@ -1,10 +1,8 @@
 //! Checkpoints: questions that a program asks before it continues.
 
 use brigade::core::{Json, NextStep, RunId};
-use brigade::{
-    Call, Checkpoint, CheckpointListReport, CheckpointReport, CheckpointReviewReport, CheckpointStatus,
-    ResumeReport,
-};
+use brigade::report::{CheckpointListReport, CheckpointReport, CheckpointReviewReport, ResumeReport};
+use brigade::{Call, Checkpoint, CheckpointStatus};
 
 use super::runs;
 use crate::render::page::Page;

@@ -3,10 +3,12 @@
 use std::io::{self, Write};
 
 use brigade::core::{CheckpointId, NextStep, json};
-use brigade::{
-    Effect, HistoryRow, LedgerReport, ObserveReport, ObservedAddress, ObservedDenial, Receipt, ReplayReport,
-    Rows, RunInputsReport, RunListReport, RunShowReport, RunStatus,
+use brigade::records::{ObservedAddress, ObservedDenial};
+use brigade::report::{
+    HistoryRow, LedgerReport, ObserveReport, ReplayReport, Rows, RunInputsReport, RunListReport,
+    RunShowReport,
 };
+use brigade::{Effect, Receipt, RunStatus};
 
 use super::catalog::config_errors;
 use super::daily::{history_row, history_table};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use brigade::core::NextStep;
-use brigade::{AdoptReport, CompactReport, EnvelopeReport, KeyReport, StateReport};
+use brigade::report::{AdoptReport, CompactReport, EnvelopeReport, KeyReport, StateReport};
 
 use crate::render::page::Page;
 use crate::render::text::{Text, Tone};

@@ -1,7 +1,8 @@
 //! Decisions about one call or several.
 
 use brigade::core::{CallId, IdPrefix};
-use brigade::{Calls, Error, Exit, ReviewReport, Step};
+use brigade::report::ReviewReport;
+use brigade::{Calls, Error, Exit, Step};
 
 use crate::output::Output;
 use crate::render::reviews::{ReviewOutcome, ReviewsReport};

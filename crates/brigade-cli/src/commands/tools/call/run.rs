@@ -1,7 +1,8 @@
 //! `brigade tools call run`
 
 use brigade::core::IdPrefix;
-use brigade::{Error, RunReport, RunTarget, Step};
+use brigade::report::RunReport;
+use brigade::{Error, RunTarget, Step};
 use clap::Args;
 
 use crate::session::Session;

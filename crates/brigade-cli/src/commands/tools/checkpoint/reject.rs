@@ -1,7 +1,8 @@
 //! `brigade tools checkpoint reject`
 
 use brigade::core::IdPrefix;
-use brigade::{CheckpointReviewReport, CheckpointStep, Error};
+use brigade::report::CheckpointReviewReport;
+use brigade::{CheckpointStep, Error};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 

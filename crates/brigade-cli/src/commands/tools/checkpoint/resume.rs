@@ -1,7 +1,8 @@
 //! `brigade tools checkpoint resume`
 
 use brigade::core::IdPrefix;
-use brigade::{CheckpointStep, Error, ResumeReport};
+use brigade::report::ResumeReport;
+use brigade::{CheckpointStep, Error};
 use clap::Args;
 
 use crate::session::Session;

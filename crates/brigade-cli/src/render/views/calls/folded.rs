@@ -1,6 +1,7 @@
 //! A call with what a person decides on first: tool, arguments, effects. Everything else is one line for each group.
 
-use brigade::{Access, Call, CallKind, CallStatus, Preview};
+use brigade::policy::{Access, CallKind};
+use brigade::{Call, CallStatus, Preview};
 
 use super::{preview_bound, show_arguments, show_code, show_runs};
 use crate::render::page::Sheet;
