@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod batch;
 pub(crate) mod claim;
 pub(crate) mod ending;
+pub(crate) mod finding;
 pub(crate) mod live;
 pub(crate) mod offers;
 pub(crate) mod replan;
@@ -33,13 +34,14 @@ use brigade_workspace::{
     load::shown_id,
 };
 
+use crate::calls::finding::{call_to_change, find_call, refusal_of};
 use crate::calls::offers::{ApprovedHosts, grouped, not_approvable, offers_for};
 use crate::calls::request::Request;
 use crate::calls::running::Runner;
 use crate::checkpoints;
 use crate::error::{Error, ErrorKind, ok_if_found};
 use crate::pins;
-use crate::refusal::{Refusal, RunRefusal};
+use crate::refusal::Refusal;
 use crate::report::{
     CallReport, OfferGroup, PlanReport, ProjectionReport, QueueReport, RefusalMember, Report as _,
     ReviewReport,
@@ -184,20 +186,6 @@ impl Calls {
             self.context.require_outside_run()?;
         }
         Ok(crate::install(&self.context, request)?)
-    }
-
-    /// Finds the call that a person names for a step, by its id or a prefix. If several match, only those that allow
-    /// the step count.
-    ///
-    /// # Errors
-    /// Fails like the decision or the run if no call or several calls match, and on file errors.
-    pub fn find(&self, named: &IdPrefix, step: Step) -> Result<CallId, Error> {
-        let context = &*self.context;
-        context.require_outside_run()?;
-        match find_call(context, named, Some(step)) {
-            Ok(stored) => Ok(stored.call.id),
-            Err(error) => Err(error.missing(context, refusal_of(step))),
-        }
     }
 
     /// Approves a pending or held call, and binds everything that decides what runs, in its current state. Runs
@@ -597,39 +585,11 @@ fn review_refused(context: &WorkspaceContext, call: Option<&Call>, error: Error)
     )
 }
 
-/// Returns the refusal of a step for a call that does not exist.
-fn refusal_of(step: Step) -> Refusal {
-    match step {
-        Step::Claim => Refusal::Run(RunRefusal::default()),
-        _ => Refusal::Review { call: None, pin: None },
-    }
-}
-
-/// Returns a call that is about to change. If its runner is gone, the end of its run is recorded first.
-pub(crate) fn call_to_change(context: &WorkspaceContext, id: &CallId) -> Result<StoredCall, Error> {
-    let queue = context.queue();
-    let stored = queue.read()?.call_with_id(id)?;
-    if !stored.call.is_unrecorded() {
-        return Ok(stored);
-    }
-    record_interrupted(context)?;
-    Ok(queue.read()?.call_with_id(id)?)
-}
-
 /// Records runs whose runner is gone, with receipts, as every writer does first.
 pub fn record_interrupted(context: &WorkspaceContext) -> Result<(), Error> {
     let now = context.now();
     drop(context.queue().lock(now)?);
     Ok(())
-}
-
-/// Finds a call by id or prefix. If several match, only those that allow the step count.
-pub(crate) fn find_call(
-    context: &WorkspaceContext,
-    prefix: &IdPrefix,
-    step: Option<Step>,
-) -> Result<StoredCall, Error> {
-    Ok(context.queue().read()?.the_call(prefix, step)?)
 }
 
 /// Returns the caller to plan for. A person at the command line reviews an agent's call with the rights of the agent.

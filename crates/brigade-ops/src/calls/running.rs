@@ -80,7 +80,7 @@ impl Calls {
         match target.into() {
             RunTarget::Call(id) => {
                 let none = || Refusal::Run(RunRefusal::default());
-                let stored = calls::call_to_change(&self.context, &id);
+                let stored = calls::finding::call_to_change(&self.context, &id);
                 let stored = stored.map_err(|error| error.missing(&self.context, none()))?;
                 run_stored(&self.context, &*self.runner, stored, &[]).map(|(report, _)| report)
             }
