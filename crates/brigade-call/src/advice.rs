@@ -100,7 +100,7 @@ pub struct Patterns {
 }
 
 /// A run, and the observation that applies to it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct SeenRun {
     /// The observed run, or the start of the server whose process was observed.
     pub id: String,
@@ -112,6 +112,14 @@ pub struct SeenRun {
     pub effects: Vec<String>,
     /// Data patterns of entries that share its process.
     pub data: Vec<String>,
+}
+
+impl SeenRun {
+    /// Creates a run that was observed itself.
+    pub fn new(receipt: Receipt, observed: RunObserved) -> SeenRun {
+        let id = receipt.id.to_string();
+        SeenRun { id, receipt, observed, effects: Vec::new(), data: Vec::new() }
+    }
 }
 
 impl ToolUse {
@@ -418,6 +426,7 @@ mod tests {
     use brigade_catalog::Family;
 
     use super::*;
+    use crate::cases::receipt;
     use crate::receipt::{ObservedAddress, ObservedDenial, ObservedFile};
 
     fn files(paths: &[&str]) -> Option<Vec<ObservedFile>> {
@@ -445,17 +454,17 @@ mod tests {
     }
 
     fn used_by(status: RunStatus, tool: &Tool, observed: &RunObserved) -> ToolUse {
-        let receipt = Receipt { status, argv: vec!["run".into(), "in.txt".into()], ..Receipt::default() };
-        let seen = SeenRun { receipt, observed: observed.clone(), ..SeenRun::default() };
-        ToolUse::new(tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1")
+        let receipt = Receipt { status, argv: vec!["run".into(), "in.txt".into()], ..receipt() };
+        ToolUse::new(tool, [&SeenRun::new(receipt, observed.clone())], Path::new("/work"), &|path| {
+            path == "ops/check.1"
+        })
     }
 
     /// A run whose approval binds these files.
     fn seen_with(bound: &[&str], observed: RunObserved) -> SeenRun {
         let mut case = crate::cases::Case::new();
         case.files.extend(bound.iter().map(|path| ((*path).to_owned(), crate::cases::mark("a"))));
-        let receipt = Receipt { binding: Some(case.plan().binding().clone()), ..Receipt::default() };
-        SeenRun { receipt, observed, ..SeenRun::default() }
+        SeenRun::new(Receipt { binding: Some(case.plan().binding().clone()), ..receipt() }, observed)
     }
 
     fn seen() -> RunObserved {
@@ -672,10 +681,9 @@ mod tests {
         let read = files(&["data/x", "other"]);
         let observed = RunObserved { read, written: files(&["out"]), ..seen() };
         let seen = SeenRun {
-            observed,
             effects: vec!["local-write".to_owned()],
             data: vec!["data/**".to_owned()],
-            ..SeenRun::default()
+            ..SeenRun::new(receipt(), observed)
         };
         let used = ToolUse::new(&tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1");
         let paths: Vec<&str> = used.unbound.iter().map(|file| file.path.as_str()).collect();

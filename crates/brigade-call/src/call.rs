@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{CallId, CheckpointId, Fingerprint, FingerprintBuilder, Json, Object, RunId, Timestamp};
+use brigade_catalog::Family;
+use brigade_core::{
+    CallId, CheckpointId, Fingerprint, FingerprintBuilder, Json, Object, RecordedWord, RunId, Timestamp,
+};
 use brigade_policy::{Blocker, CallKind, PolicyDecision};
 use brigade_projection::ProjectionSummary;
 use serde::{Deserialize, Serialize};
@@ -46,7 +49,7 @@ pub struct Call {
     /// What the call does with the tool; absent in older records, whose calls [run](Call::kind) it.
     pub stated_kind: Option<CallKind>,
     /// The tool's family.
-    pub family: String,
+    pub family: RecordedWord<Family>,
     /// The command of the tool, without arguments.
     pub command: Option<String>,
     /// The arguments as given, without secrets.

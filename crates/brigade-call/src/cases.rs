@@ -54,6 +54,11 @@ pub(crate) fn mark(text: &str) -> Fingerprint {
     Fingerprint::of_bytes(text.as_bytes())
 }
 
+/// Returns the receipt of a completed run.
+pub(crate) fn receipt() -> crate::Receipt {
+    crate::Receipt::new("run-1".parse().unwrap(), "call-1".parse().unwrap(), crate::RunStatus::Completed)
+}
+
 /// Reads JSON that a test wrote.
 pub(crate) fn json(text: &str) -> Json {
     Json::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))

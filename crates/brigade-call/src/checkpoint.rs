@@ -2,7 +2,8 @@
 
 use brigade_core::json::exact;
 use brigade_core::{
-    CheckpointId, ErrorCode, ErrorKind, Extra, Json, Object, OperationError, Timestamp, open_words, record,
+    CallId, CheckpointId, ErrorCode, ErrorKind, Extra, Json, Object, OperationError, RunId, Timestamp,
+    open_words, record,
 };
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -40,7 +41,7 @@ pub struct Checkpoint {
     #[serde(default)]
     pub tool_id: String,
     /// The call that waits.
-    pub call_id: String,
+    pub call_id: CallId,
     /// The run that asked.
     #[serde(default)]
     pub run_id: String,
@@ -68,7 +69,7 @@ pub struct Checkpoint {
     /// The reason, if it was rejected.
     pub review_reason: Option<String>,
     /// The run that resumed the call.
-    pub resume_run_id: Option<String>,
+    pub resume_run_id: Option<RunId>,
     /// The path of the file, if a report, a receipt or 0.30.0 names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_path: Option<String>,
@@ -145,17 +146,17 @@ impl Checkpoint {
     /// ```
     /// use brigade_call::{Checkpoint, CheckpointStatus};
     ///
-    /// let mut checkpoint = Checkpoint::new("check-1".parse()?, "call-1", "run-1");
+    /// let mut checkpoint = Checkpoint::new("check-1".parse()?, "call-1".parse()?, "run-1");
     /// checkpoint.prompt = Some("Deploy?".to_owned());
     /// assert_eq!(checkpoint.status, CheckpointStatus::Pending);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn new(id: CheckpointId, call_id: impl Into<String>, run_id: impl Into<String>) -> Checkpoint {
+    pub fn new(id: CheckpointId, call_id: CallId, run_id: impl Into<String>) -> Checkpoint {
         Checkpoint {
             id,
             status: CheckpointStatus::Pending,
             tool_id: String::new(),
-            call_id: call_id.into(),
+            call_id,
             run_id: run_id.into(),
             reason: None,
             requested_action: None,
@@ -296,8 +297,7 @@ impl Checkpoint {
         text("status").ok_or(NotACheckpoint("`status` must be a word"))?;
         text("call_id").ok_or(NotACheckpoint("`call_id` must be a text"))?;
         let checkpoint = Checkpoint::from_members(document);
-        let mut checkpoint =
-            checkpoint.map_err(|_| NotACheckpoint("expected the members of a checkpoint"))?;
+        let mut checkpoint = checkpoint.map_err(|_| NotACheckpoint("`call_id` must be the id of a call"))?;
         checkpoint.extra.complete();
         Ok(checkpoint)
     }
@@ -310,10 +310,10 @@ impl Receipt {
         first: &'a Checkpoint,
         all: impl IntoIterator<Item = &'a Checkpoint>,
     ) {
-        self.resumed_checkpoint_id = Some(first.id.to_string());
-        self.checkpoint_id = Some(first.id.to_string());
+        self.resumed_checkpoint_id = Some(first.id.clone());
+        self.checkpoint_id = Some(first.id.clone());
         self.original_call_id = Some(self.call_id.clone());
-        self.original_run_id = Some(first.run_id.clone());
+        self.original_run_id = first.run_id.parse().ok();
         self.resume_run_id = Some(self.id.clone());
         self.resume = Some(first.to_choices(all));
     }
@@ -326,9 +326,9 @@ impl Receipt {
         };
         let path = format!("{CHECKPOINTS}/{}.json", first.id);
         Receipt {
-            checkpoint_id: Some(first.id.to_string()),
+            checkpoint_id: Some(first.id.clone()),
             checkpoint: Some(Box::new(Checkpoint { checkpoint_path: Some(path), ..first.clone() })),
-            checkpoint_ids: Some(checkpoints.iter().map(|checkpoint| checkpoint.id.to_string()).collect()),
+            checkpoint_ids: Some(checkpoints.iter().map(|checkpoint| checkpoint.id.clone()).collect()),
             ..self.clone()
         }
     }

@@ -203,7 +203,7 @@ mod tests {
             argv: words.map(str::to_owned).to_vec(),
             cwd: Some("sub".to_owned()),
             binding: Some(binding),
-            ..Receipt::default()
+            ..crate::cases::receipt()
         }
     }
 

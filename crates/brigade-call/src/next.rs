@@ -4,7 +4,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorCode, Hint, NextStep, Timestamp};
 use brigade_policy::Blocker;
 
-use crate::binding::{Caller, Change};
+use crate::binding::Change;
 use crate::call::Call;
 use crate::checkpoint::{Checkpoint, CheckpointStatus};
 use crate::facts::RuntimeFact;
@@ -105,10 +105,9 @@ impl Receipt {
     pub fn next_step(&self, plan: impl FnOnce() -> Option<Plan>) -> Option<NextStep> {
         match self.status {
             RunStatus::Waiting => {
-                let id = self.checkpoint_id.as_ref().and_then(|id| id.parse().ok());
-                Some(id.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint))
+                Some(self.checkpoint_id.clone().map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint))
             }
-            _ if Caller::from_record(self.caller.as_deref()).agent().is_some() => None,
+            _ if self.caller().agent().is_some() => None,
             RunStatus::Failed | RunStatus::TimedOut | RunStatus::Interrupted => self.replay_step(plan),
             _ => None,
         }
@@ -118,7 +117,7 @@ impl Receipt {
     /// tool exists.
     pub fn replay_step(&self, plan: impl FnOnce() -> Option<Plan>) -> Option<NextStep> {
         let can_be = plan().is_some_and(|plan| plan.blockers().is_empty() && !plan.holds_secret());
-        self.id.parse().ok().filter(|_| can_be).map(NextStep::Replay)
+        can_be.then(|| NextStep::Replay(self.id.clone()))
     }
 }
 
@@ -127,7 +126,7 @@ impl Checkpoint {
     pub fn way_out(&self, call: &Call, now: Timestamp) -> Option<NextStep> {
         let is_open = self.status == CheckpointStatus::Pending && !self.is_expired(now);
         let waits = matches!(call.status, CallStatus::Waiting | CallStatus::ResumePending);
-        let is_its = call.id.as_str() == self.call_id;
+        let is_its = call.id == self.call_id;
         (is_its && waits && !is_open).then(|| NextStep::Reject(call.id.clone()))
     }
 

@@ -19,7 +19,7 @@ use brigade_access::builtin::{COMMAND, is_for_shell};
 use brigade_catalog::{Family, Masks, Tool};
 use brigade_cmdline::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorCode, Fingerprint, Hint, Json, Number, Object, Place, closest};
+use brigade_core::{ErrorCode, Fingerprint, Hint, Json, Number, Object, Place, RecordedWord, closest};
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode, ShellUse};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor};
@@ -62,7 +62,7 @@ pub use missing::{MissingTool, plan_missing};
 pub struct Plan {
     kind: CallKind,
     tool_id: String,
-    family: String,
+    family: RecordedWord<Family>,
     /// The exact command, including bound values in it.
     command: Option<String>,
     /// The part that is stored and shown.
@@ -228,7 +228,7 @@ impl CheckedFacts {
     fn into_plan(self, mut facts: PlanFacts<'_>) -> Plan {
         let CheckedFacts { blockers, violations, secrets, args, arguments, argv } = self;
         let tool = facts.tool;
-        let family = tool.family.map_or("", |family| family.as_str()).to_owned();
+        let family = tool.family.map(RecordedWord::from).unwrap_or_default();
         let (kind, contract_fingerprint, mut blockers) = contract_of(&facts, blockers);
         let data = ServerFact::all_data(facts.server.as_ref(), &tool.data);
         let seen = match kind {
@@ -239,7 +239,7 @@ impl CheckedFacts {
         let binding = binding(&mut facts, contract_fingerprint, args_fingerprint(&args, &arguments), secrets);
         let call_fingerprint = call_fingerprint(
             tool.id.as_str(),
-            &family,
+            family.as_str(),
             binding.args,
             contract_fingerprint,
             &binding.source,
@@ -259,7 +259,7 @@ impl CheckedFacts {
         }
         let summary = PlanSummary {
             tool_id: tool.id.as_str().to_owned(),
-            family: Some(family.clone()),
+            family: Some(family.as_str().to_owned()),
             command: exact.command.as_ref().map(|text| masks.shown(text)),
             args: args.clone(),
             arguments: arguments.iter().map(|(name, text)| (name.clone(), masks.shown(text))).collect(),

@@ -45,7 +45,7 @@ impl Plan {
             judge: self.judge().cloned(),
             tool_id: self.tool_id().to_owned(),
             stated_kind: Some(self.kind()),
-            family: self.family().to_owned(),
+            family: self.family().clone(),
             command: self.command().map(str::to_owned),
             args: self.args().clone(),
             arguments: self.arguments().clone(),

@@ -11,9 +11,11 @@ mod summary;
 
 use std::collections::BTreeMap;
 
+use brigade_catalog::{Effect, Family};
 use brigade_core::json::{exact, pretty_text};
 use brigade_core::{
-    Extra, Fingerprint, Json, Number, Object, RecordedWord, RunId, Timestamp, open_words, record,
+    CallId, CheckpointId, Extra, Fingerprint, Json, Number, Object, RecordedWord, RunId, StoredFingerprint,
+    Timestamp, open_words, record,
 };
 use brigade_policy::{CallKind, PolicyDecision, Reads, SandboxMode};
 use brigade_projection::ProjectionSummary;
@@ -47,9 +49,9 @@ const SCHEMA: &str = "brigade.receipt.v1";
 ///
 /// Keeps the whole document, including members of other versions and programs. Paths are relative to the workspace;
 /// reports show absolute paths.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[serde(remote = "Self")]
 #[non_exhaustive]
 pub struct Receipt {
     /// The kind of run: `attempt` for a worker's attempt at a task, `install` for an installation; absent for the run
@@ -63,21 +65,24 @@ pub struct Receipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// The run.
-    pub id: String,
+    pub id: RunId,
     /// The call.
-    pub call_id: String,
+    pub call_id: CallId,
     /// How the run ended.
     pub status: RunStatus,
     /// The tool.
+    #[serde(default)]
     pub tool_id: String,
     /// Its family.
-    pub family: String,
+    #[serde(default)]
+    pub family: RecordedWord<Family>,
     /// The result of an installation; absent for runs of tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub install: Option<InstallRun>,
-    /// The caller that requested the call.
+    /// The caller that requested the call; absent in older receipts, see [`Receipt::caller`].
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub caller: Option<String>,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
+    pub caller: Option<Caller>,
     /// The session in which the agent requested the call, and the profiles that decided there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<CallSession>,
@@ -85,10 +90,10 @@ pub struct Receipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge: Option<Judgement>,
     /// When the run started.
-    #[serde(deserialize_with = "exact")]
+    #[serde(default, deserialize_with = "exact")]
     pub started_at: Option<Timestamp>,
     /// When it ended.
-    #[serde(deserialize_with = "exact")]
+    #[serde(default, deserialize_with = "exact")]
     pub completed_at: Option<Timestamp>,
     /// How long it took.
     pub duration_seconds: Option<Number>,
@@ -98,18 +103,22 @@ pub struct Receipt {
     /// The exit code; negative for a signal, absent when it was ended at its timeout or its end was not seen.
     pub exit_code: Option<i64>,
     /// Whether the timeout ended it.
+    #[serde(default)]
     pub timed_out: bool,
     /// The timeout in seconds.
     pub timeout: Option<Number>,
     /// The command of the tool, without arguments.
     pub command_label: Option<String>,
     /// The words that the program was started with, without secrets.
+    #[serde(default)]
     pub argv: Vec<String>,
     /// The directory that it was started in.
     pub cwd: Option<String>,
     /// The arguments as given, without secrets.
+    #[serde(default)]
     pub args: Json,
     /// The rendered arguments, without secrets.
+    #[serde(default)]
     pub arguments: BTreeMap<String, String>,
     /// Why it failed, if not by its exit code.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
@@ -118,8 +127,10 @@ pub struct Receipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<String>>,
     /// The end of standard output, without secrets.
+    #[serde(default)]
     pub stdout_summary: String,
     /// The end of standard error, without secrets.
+    #[serde(default)]
     pub stderr_summary: String,
     /// The log of standard output.
     pub stdout_log_path: Option<String>,
@@ -143,19 +154,24 @@ pub struct Receipt {
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub binding: Option<Binding>,
     /// The contract's fingerprint.
-    pub contract_fingerprint: Option<String>,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
+    pub contract_fingerprint: Option<StoredFingerprint>,
     /// The source's fingerprint.
     pub source_fingerprint: Option<String>,
     /// The fingerprint of the request.
-    pub call_fingerprint: Option<String>,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
+    pub call_fingerprint: Option<StoredFingerprint>,
     /// The fingerprint of the approval.
-    pub approval_fingerprint: Option<String>,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
+    pub approval_fingerprint: Option<StoredFingerprint>,
     /// The person's decision.
     pub approval: Option<RunReview>,
     /// Labels of what the tool needs.
+    #[serde(default)]
     pub permissions: Vec<String>,
     /// Labels of what it does.
-    pub effects: Vec<String>,
+    #[serde(default)]
+    pub effects: Vec<Effect>,
     /// The runtime that it depends on.
     pub runtime_id: Option<String>,
     /// The MCP server.
@@ -173,6 +189,7 @@ pub struct Receipt {
     /// What the policy decided.
     pub policy: Option<PolicyDecision>,
     /// The labels of the variables that the program got.
+    #[serde(default)]
     pub env_labels_used: Vec<String>,
     /// The state of the tool's projections.
     pub projection_summary: Option<ProjectionSummary>,
@@ -181,25 +198,25 @@ pub struct Receipt {
     pub output_compaction: Option<OutputCompaction>,
     /// The first checkpoint that the run created, or the one that it resumed after.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub checkpoint_id: Option<String>,
+    pub checkpoint_id: Option<CheckpointId>,
     /// All checkpoints that the run left.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub checkpoint_ids: Option<Vec<String>>,
+    pub checkpoint_ids: Option<Vec<CheckpointId>>,
     /// The first checkpoint that the run left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Box<Checkpoint>>,
     /// The checkpoint that the run resumed after.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resumed_checkpoint_id: Option<String>,
+    pub resumed_checkpoint_id: Option<CheckpointId>,
     /// The call that was resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub original_call_id: Option<String>,
+    pub original_call_id: Option<CallId>,
     /// The run that left the checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub original_run_id: Option<String>,
+    pub original_run_id: Option<RunId>,
     /// This run, when it resumed after a checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resume_run_id: Option<String>,
+    pub resume_run_id: Option<RunId>,
     /// The answer that it continued with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<CheckpointChoice>,
@@ -261,7 +278,7 @@ pub struct Receipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_content_count: Option<u64>,
     /// The structured answer.
-    #[serde(skip_serializing_if = "Json::is_null")]
+    #[serde(default, skip_serializing_if = "Json::is_null")]
     #[cfg_attr(feature = "schemas", schemars(schema_with = "brigade_core::json::any_value"))]
     pub mcp_structured_content: Json,
     /// `mcp_execution_failed`, if the call failed.
@@ -296,6 +313,11 @@ impl Receipt {
     /// The kind of the receipt of an attempt.
     pub const ATTEMPT: &'static str = "attempt";
 
+    /// Returns the caller that requested the call. Older receipts name none; their calls came from the command line.
+    pub fn caller(&self) -> &Caller {
+        self.caller.as_ref().unwrap_or(&Caller::CommandLine)
+    }
+
     /// Returns whether it is the receipt of a worker's attempt, and not of a call.
     pub fn is_attempt(&self) -> bool {
         self.kind.as_deref() == Some(Receipt::ATTEMPT)
@@ -311,7 +333,7 @@ impl Receipt {
             approval_fingerprint: call.stored_approval(),
             approval: Some(RunReview::from_call(call)),
             permissions: contract.permissions.clone(),
-            effects: contract.effects.clone(),
+            effects: contract.effects.iter().map(|effect| Effect::from_word(effect)).collect(),
             kind: (call.kind() != CallKind::Run).then(|| call.kind().as_str().to_owned()),
             install: (call.kind() == CallKind::Install).then(InstallRun::default),
             runtime_id: contract.runtime_id.clone(),
@@ -319,15 +341,15 @@ impl Receipt {
             mcp_tool_name: contract.mcp_tool_name.clone(),
             mcp_origin: contract.mcp_origin.clone(),
             mcp_transport: contract.mcp_transport.clone(),
-            ..Receipt::new(run.as_str(), call.id.as_str(), status)
+            ..Receipt::new(run.clone(), call.id.clone(), status)
         }
     }
 }
 
 impl Call {
-    /// Returns the call during the run, as far as its receipt has it. Returns `None` if the ids are not valid.
-    pub fn of_receipt(receipt: &Receipt) -> Option<Call> {
-        let fingerprint = receipt.approval_fingerprint.as_deref().and_then(|text| text.parse().ok());
+    /// Returns the call during the run, as far as its receipt has it.
+    pub fn of_receipt(receipt: &Receipt) -> Call {
+        let fingerprint = receipt.approval_fingerprint.as_ref().and_then(StoredFingerprint::full);
         let review = receipt.approval.clone().unwrap_or_default();
         let approval = receipt.binding.clone().zip(fingerprint).map(|(binding, fingerprint)| Approval {
             binding,
@@ -339,14 +361,14 @@ impl Call {
             true => CallKind::Install,
             false => CallKind::of_tool(&receipt.tool_id),
         };
-        Some(Call {
-            id: receipt.call_id.parse().ok()?,
+        Call {
+            id: receipt.call_id.clone(),
             status: CallStatus::Running,
             created_at: receipt.started_at,
             reviewed_at: review.reviewed_at,
             review_reason: review.review_reason,
             withdrawn: false,
-            caller: Caller::from_record(receipt.caller.as_deref()),
+            caller: receipt.caller().clone(),
             session: receipt.session.clone(),
             judge: receipt.judge.clone(),
             tool_id: receipt.tool_id.clone(),
@@ -359,16 +381,16 @@ impl Call {
             blockers: Vec::new(),
             policy: receipt.policy.clone(),
             projection_summary: receipt.projection_summary.clone(),
-            contract_fingerprint: receipt.contract_fingerprint.clone(),
+            contract_fingerprint: receipt.contract_fingerprint.as_ref().map(StoredFingerprint::to_string),
             source_fingerprint: receipt.source_fingerprint.clone(),
-            call_fingerprint: receipt.call_fingerprint.clone(),
+            call_fingerprint: receipt.call_fingerprint.as_ref().map(StoredFingerprint::to_string),
             planned_binding: None,
             planned_pin: None,
             planned_code: None,
             planned_program: None,
             approvals: None,
             approval,
-            claim: Some(Claim { run_id: receipt.id.parse().ok()?, runner: receipt.runner.clone() }),
+            claim: Some(Claim { run_id: receipt.id.clone(), runner: receipt.runner.clone() }),
             started_at: receipt.started_at,
             completed_at: None,
             receipt: None,
@@ -378,7 +400,7 @@ impl Call {
             replay: None,
             resume_checkpoint_id: None,
             extra: Object::new(),
-        })
+        }
     }
 }
 
@@ -387,7 +409,7 @@ impl ContractLabels {
     fn of_receipt(receipt: &Receipt) -> ContractLabels {
         ContractLabels {
             cwd: receipt.cwd.clone(),
-            effects: receipt.effects.clone(),
+            effects: receipt.effects.iter().map(|effect| effect.as_str().to_owned()).collect(),
             env_labels: receipt.env_labels_used.clone(),
             mcp_server_id: receipt.mcp_server_id.clone(),
             mcp_tool_name: receipt.mcp_tool_name.clone(),
@@ -572,17 +594,18 @@ impl Receipt {
     /// ```
     /// use brigade_call::{Receipt, RunStatus};
     ///
-    /// let mut receipt = Receipt::new("run-1", "call-1", RunStatus::Completed);
+    /// let (run, call) = ("run-1".parse()?, "call-1".parse()?);
+    /// let mut receipt = Receipt::new(run, call, RunStatus::Completed);
     /// receipt.exit_code = Some(0);
+    /// # Ok::<(), brigade_core::InvalidId>(())
     /// ```
-    pub fn new(id: impl Into<String>, call_id: impl Into<String>, status: RunStatus) -> Receipt {
-        Receipt {
-            schema: Some(SCHEMA.to_owned()),
-            id: id.into(),
-            call_id: call_id.into(),
-            status,
-            ..Receipt::default()
-        }
+    pub fn new(id: RunId, call_id: CallId, status: RunStatus) -> Receipt {
+        let required = [("id", id.as_str()), ("call_id", call_id.as_str()), ("status", status.as_str())];
+        let members = required.map(|(name, text)| (name.to_owned(), Json::from(text))).into_iter().collect();
+        let mut receipt = Receipt::from_members(members).expect("these are all required members");
+        receipt.extra.complete();
+        receipt.schema = Some(SCHEMA.to_owned());
+        receipt
     }
 
     /// Reads a document.
@@ -602,32 +625,12 @@ impl Receipt {
                 return Err(NotAReceipt(problem));
             }
         }
-        Receipt::from_members(document).map_err(|_| NotAReceipt("expected the members of a receipt"))
+        Receipt::from_members(document).map_err(|_| NotAReceipt("`id` and `call_id` must be ids"))
     }
 
     /// Returns the bytes of the receipt's file: indented JSON with a final newline.
     pub fn to_bytes(&self) -> Vec<u8> {
         pretty_text(self).expect("a receipt is JSON").into_bytes()
-    }
-
-    /// Returns the run's id.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// Returns the call's id.
-    pub fn call_id(&self) -> &str {
-        &self.call_id
-    }
-
-    /// Returns how the run ended.
-    pub fn status(&self) -> &RunStatus {
-        &self.status
-    }
-
-    /// Returns the tool's id.
-    pub fn tool_id(&self) -> &str {
-        &self.tool_id
     }
 
     /// Returns when the run started, in whatever form it is written.
@@ -647,7 +650,7 @@ impl Receipt {
         };
         written(self.started_at, "started_at")
             .or_else(|| written(self.completed_at, "completed_at"))
-            .unwrap_or_else(|| self.id.clone())
+            .unwrap_or_else(|| self.id.to_string())
     }
 
     /// Returns a member that is a text, although its type is another one.

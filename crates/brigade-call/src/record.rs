@@ -7,9 +7,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use brigade_catalog::Family;
 use brigade_core::json::{Mismatch, RecordText, from_record, serialize_record, to_json, to_record};
 use brigade_core::{
-    CallId, CheckpointId, ErrorCode, Extra, Fingerprint, Hint, Json, Object, RunId, Timestamp,
+    CallId, CheckpointId, ErrorCode, Extra, Fingerprint, Hint, Json, Object, RecordedWord, RunId,
+    StoredFingerprint, Timestamp,
 };
 use brigade_policy::{Blocker, BlockerDetail, CallKind, PolicyDecision};
 use brigade_projection::ProjectionSummary;
@@ -84,7 +86,7 @@ struct CallRecord<'a> {
     /// The tool's family.
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     #[serde(default)]
-    family: Cow<'a, str>,
+    family: Cow<'a, RecordedWord<Family>>,
     /// The command of the tool, without arguments.
     command: Option<Cow<'a, str>>,
     /// The arguments as given, without secrets.
@@ -199,10 +201,10 @@ fn or_empty<T: Serialize, S: Serializer>(value: &Option<T>, serializer: S) -> Re
 impl Call {
     /// Returns the fingerprint of the last approval as text. The one of v0.30 is kept, although it approves nothing
     /// here.
-    pub fn stored_approval(&self) -> Option<String> {
+    pub fn stored_approval(&self) -> Option<StoredFingerprint> {
         match &self.approval {
-            Some(approval) => Some(approval.fingerprint.to_hex()),
-            None => self.extra.get("approval_fingerprint").and_then(Json::as_str).map(str::to_owned),
+            Some(approval) => Some(approval.fingerprint.into()),
+            None => self.extra.get("approval_fingerprint").and_then(Json::as_str)?.parse().ok(),
         }
     }
 

@@ -333,7 +333,7 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
     let bound = call.session.as_ref().and_then(|session| session.bound(&call.tool_id));
     differs(bound != approval.binding.session, Change::Session);
     let [contract, source] = call.fingerprints_differ(&approval.binding);
-    differs(contract || !plan.has_contract(call) || call.family != plan.family(), Change::Contract);
+    differs(contract || !plan.has_contract(call) || call.family != *plan.family(), Change::Contract);
     differs(source, Change::Source);
     if !call.is_approval_of(approval) {
         changes.push(Change::Approval);

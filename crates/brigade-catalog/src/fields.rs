@@ -5,7 +5,7 @@ mod slot;
 pub(crate) use slot::{ExpectedValue, Slot};
 
 use crate::entry_text::FieldValue;
-use crate::model::{Cost, Install, Runtime, SourceDetail, Tool};
+use crate::model::{Cost, Effect, Install, Runtime, SourceDetail, Tool};
 
 /// A field's name and the part after it: `timeout`, `projections.claude`, `effects[2]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -342,29 +342,11 @@ pub(crate) fn group(field: &str) -> Option<Fields> {
 /// The effects that open the network.
 pub const REMOTE_EFFECTS: [&str; 3] = ["network", "remote-read", "remote-mutation"];
 
-/// The effects with a meaning for risk and sandbox. Entries and policies may name others.
-pub const KNOWN_EFFECTS: &[&str] = &[
-    "local-read",
-    "local-write",
-    "local-delete",
-    "git-write",
-    "session",
-    "state-write",
-    "memory-write",
-    "network",
-    "remote-read",
-    "remote-mutation",
-    "process-exec",
-    "process-control",
-    "install",
-    "secret-read",
-];
-
 /// Returns the known effect that an unknown one probably means.
 pub fn misspelt_effect(effect: &str) -> Option<&'static str> {
     let effect = effect.trim();
-    let is_known = effect.len() > MAX_EFFECT_BYTES || KNOWN_EFFECTS.contains(&effect);
-    if is_known { None } else { brigade_core::closest(effect, KNOWN_EFFECTS.iter().copied()) }
+    let is_known = effect.len() > MAX_EFFECT_BYTES || Effect::is_known(effect);
+    if is_known { None } else { brigade_core::closest(effect, Effect::known()) }
 }
 
 /// The maximum length in bytes of an effect that is compared with the known ones.

@@ -43,16 +43,16 @@ pub mod source;
 pub mod starter;
 
 pub use entry_text::FieldValue;
-pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, REMOTE_EFFECTS, misspelt_effect};
+pub use fields::{KNOWN_HARNESSES, REMOTE_EFFECTS, misspelt_effect};
 pub use find::{Candidate, FindQuery, HarnessTools, Quantity, candidates, gaps, rank};
 pub use infer::UsedWords;
 pub use levels::{ShadowedEntry, TakenAlias, UnsafeUserFile};
 pub use model::{
-    ApprovalMode, Availability, CONNECT, Catalog, Cost, FIELDS_FOR_CALLS, Family, Install, InvalidSeconds,
-    InvalidToolId, InvalidVersion, Level, Masks, OrBuiltin, Origin, Reads, RegistrySettings, RemoteServer,
-    RiskClass, Runtime, RuntimeHome, Runtimes, SCHEMA, Seconds, Settings, SourceDetail, Tool, ToolId,
-    ToolLookupError, ToolSource, Transport, Version, VersionRequirement, WORDS_SCHEMA, WORDS_TEMPLATE,
-    label_key, same_label,
+    ApprovalMode, Availability, CONNECT, Catalog, Cost, Effect, FIELDS_FOR_CALLS, Family, Install,
+    InvalidSeconds, InvalidToolId, InvalidVersion, Level, Masks, OrBuiltin, Origin, Reads, RegistrySettings,
+    RemoteServer, RiskClass, Runtime, RuntimeHome, Runtimes, SCHEMA, Seconds, Settings, SourceDetail, Tool,
+    ToolId, ToolLookupError, ToolSource, Transport, Version, VersionRequirement, WORDS_SCHEMA,
+    WORDS_TEMPLATE, label_key, same_label,
 };
 pub use presence::{
     Answer, Need, ObservedPresence, PathTest, Presence, Reason, RunsIn, ToolState, docs, needs, presence,

@@ -9,8 +9,7 @@ use std::fmt;
 
 use brigade_redact::{MARK, Redactor, is_secret_command, is_secret_field, looks_secret_value, shown_command};
 
-use crate::fields::KNOWN_EFFECTS;
-use crate::model::{Cost, Install, Masks, Runtime, SourceDetail, Tool};
+use crate::model::{Cost, Effect, Install, Masks, Runtime, SourceDetail, Tool};
 
 /// The field with the paths of projections.
 const PROJECTIONS: &str = "projections";
@@ -224,8 +223,7 @@ impl Tool {
         let lists =
             lists.into_iter().flat_map(|(field, list)| list.iter_mut().map(move |text| (field, text)));
         // Decisions use these words, so they stay.
-        let lists =
-            lists.filter(|(field, text)| *field != "effects" || !KNOWN_EFFECTS.contains(&text.as_str()));
+        let lists = lists.filter(|(field, text)| *field != "effects" || !Effect::is_known(text));
         let maps = maps.into_iter().flat_map(|(field, map)| map.values_mut().map(move |text| (field, text)));
         texts.chain(lists).chain(maps).chain([("name", &mut self.name)])
     }

@@ -7,7 +7,7 @@
 use std::str::FromStr;
 
 use brigade::core::{NextStep, StepFormatter as _};
-use brigade::{Area, IssueType, Remedy};
+use brigade::health::{Area, IssueType, Remedy};
 use brigade_cli::CommandLine;
 
 mod page;

@@ -5,7 +5,8 @@
 
 use brigade::core::Json;
 use brigade::core::json::{Mismatch, from_json, write_document};
-use brigade::*;
+use brigade::kitchen::*;
+use brigade::report::*;
 
 use crate::commands::completions::CompletionsReport;
 use crate::commands::daily::explain::CodeReport;

@@ -7,9 +7,12 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use brigade::kitchen::{Answer, AnsweredBy, Decision, DecisionKind, Life, Line, PrdName};
-use brigade::kitchen::{Follower, PrintedLines, Record, ServiceView};
-use brigade::{CancelToken, TypedLine, read_typed_line};
+use brigade::CancelToken;
+use brigade::kitchen::{
+    Answer, AnsweredBy, Decision, DecisionKind, Follower, Life, Line, PrdName, PrintedLines, Record,
+    ServiceView,
+};
+use brigade::process::{TypedLine, read_typed_line};
 
 use crate::render::attention::Attention;
 use crate::render::happened::{event_line, left_out, printed_line, progress, running};

@@ -11,8 +11,8 @@ use terminal_size::{Height, Width, terminal_size_of};
 #[allow(clippy::disallowed_methods, reason = "the environment of the process is read once, here")]
 fn main() -> ExitCode {
     report_mistakes();
-    brigade::survive_file_size_limit();
-    brigade::leave_no_core_file();
+    brigade::process::survive_file_size_limit();
+    brigade::process::leave_no_core_file();
     if let Some(url) = bridge_url() {
         return bridge(&url);
     }
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
             .filter(|_| std::env::var_os("BRIGADE_ROLE").is_some_and(|role| role == "task"))
             .map(Into::into),
         variables: brigade_cli::Variables::All,
-        local_offset_minutes: brigade::local_offset_minutes(
+        local_offset_minutes: brigade::process::local_offset_minutes(
             brigade::core::Clock::now(&brigade::core::SystemClock).unix_micros() / 1_000_000,
         ),
         clock: Arc::new(brigade::core::SystemClock),
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 #[allow(clippy::disallowed_methods, reason = "`main` reads the words of the command line")]
 fn bridge_url() -> Option<String> {
     let mut words = std::env::args_os().skip(1);
-    let is_bridge = words.next().is_some_and(|word| word == brigade::CONNECT);
+    let is_bridge = words.next().is_some_and(|word| word == brigade::tools::CONNECT);
     words.next().filter(|_| is_bridge)?.into_string().ok()
 }
 
@@ -56,7 +56,7 @@ fn bridge_url() -> Option<String> {
 #[allow(clippy::disallowed_methods, clippy::print_stderr, reason = "this process has no other output")]
 fn bridge(url: &str) -> ExitCode {
     let variable = |name: &str| std::env::var(name).ok();
-    match brigade::run_bridge(url, &variable, io::BufReader::new(io::stdin()), io::stdout()) {
+    match brigade::gateway::run_bridge(url, &variable, io::BufReader::new(io::stdin()), io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -92,7 +92,7 @@ fn show_in_pager(text: &str, find: &dyn Fn(&str) -> Option<PathBuf>) -> bool {
     }
     let Ok(mut pager) = pager.spawn() else { return false };
     // Ctrl-C is for the pager.
-    let _ = brigade::CancelToken::on_signals(&[brigade::CancelSignal::Interrupt]);
+    let _ = brigade::CancelToken::on_signals(&[brigade::process::CancelSignal::Interrupt]);
     if let Some(mut input) = pager.stdin.take() {
         // The person may leave before the end.
         let _ = input.write_all(text.as_bytes());

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use brigade::core::json::write_document;
 use brigade::core::{Clock, NextStep, Timestamp};
-use brigade::{Env, Error, Exit, Progress as _, Report, SourceFiles, Workspace};
+use brigade::gateway::SourceFiles;
+use brigade::{Env, Error, Exit, Progress as _, Report, Workspace};
 use serde::Serialize;
 
 use crate::arguments::{ColorWhen, Globals};

@@ -18,9 +18,8 @@ mod tests;
 use std::io;
 use std::time::Duration;
 
-use brigade::{
-    CancelToken, Error, ErrorKind, Exit, StopEvent, StopSignals, TypedKeys, discard_typed, read_typed_keys,
-};
+use brigade::process::{StopEvent, StopSignals, TypedKeys, discard_typed, read_typed_keys};
+use brigade::{CancelToken, Error, ErrorKind, Exit};
 
 use crate::output::Output;
 use crate::session::Session;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade::{CancelSignal, CancelToken, Env, Error, ErrorKind, Workspace};
+use brigade::process::CancelSignal;
+use brigade::{CancelToken, Env, Error, ErrorKind, Workspace};
 
 use crate::arguments::Globals;
 use crate::progress::TerminalProgress;

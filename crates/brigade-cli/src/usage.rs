@@ -6,8 +6,10 @@ use std::mem::ManuallyDrop;
 
 use brigade::command::argv::Argv;
 use brigade::core::{Json, UnknownWord, closest};
+use brigade::records::typed_value;
 use brigade::redact::Redactor;
-use brigade::{Exit, Report, SchemaId, typed_value};
+use brigade::report::SchemaId;
+use brigade::{Exit, Report};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use serde::{Deserialize, Serialize};

@@ -231,6 +231,11 @@ impl StoredFingerprint {
         self.0.len() == 64
     }
 
+    /// Returns the fingerprint, if all 64 digits are present.
+    pub fn full(&self) -> Option<Fingerprint> {
+        self.0.parse().ok()
+    }
+
     /// Returns whether the stored digits equal the fingerprint or are its first 16.
     pub fn matches(&self, fingerprint: Fingerprint) -> bool {
         fingerprint.to_hex().starts_with(&self.0)

@@ -34,13 +34,15 @@ where
 /// The maximum length of an id in bytes. An id plus `.stdout.log` still fits in a file name.
 const MAX_ID: usize = 200;
 
-fn is_file_name_safe(text: &str) -> bool {
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+fn is_file_name_safe(text: &str, others: &[u8]) -> bool {
+    let legal = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.') || others.contains(&byte)
+    };
     (1..=MAX_ID).contains(&text.len()) && text.bytes().all(legal) && !text.starts_with(['.', '-'])
 }
 
 macro_rules! file_safe_id {
-    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $others:literal) => {
         $(#[$doc])*
         ///
         /// 1 to 200 ASCII letters, digits, `-`, `_` and `.`, not starting with `.` or `-`. Safe as a file name.
@@ -58,7 +60,7 @@ macro_rules! file_safe_id {
             type Err = InvalidId;
 
             fn from_str(text: &str) -> Result<Self, InvalidId> {
-                if is_file_name_safe(text) {
+                if is_file_name_safe(text, $others) {
                     Ok($name(text.to_owned()))
                 } else {
                      Err(InvalidId {
@@ -89,19 +91,22 @@ macro_rules! file_safe_id {
 }
 
 file_safe_id!(
-    /// Names one call in the queue.
+    /// Names one call in the queue. A run of 0.30.0 that resumed names its call and checkpoint, with `:` between.
     CallId,
-    "call"
+    "call",
+    b":"
 );
 file_safe_id!(
     /// Names one run, its receipt and its logs.
     RunId,
-    "run"
+    "run",
+    b""
 );
 file_safe_id!(
     /// Names one checkpoint and its file.
     CheckpointId,
-    "checkpoint"
+    "checkpoint",
+    b""
 );
 
 /// What precedes the own digits of a call that repeats another one.

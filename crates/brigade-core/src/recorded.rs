@@ -44,6 +44,12 @@ impl<T: Word> From<T> for RecordedWord<T> {
     }
 }
 
+impl<T: PartialEq> PartialEq<T> for RecordedWord<T> {
+    fn eq(&self, word: &T) -> bool {
+        matches!(self, RecordedWord::Known(known) if known == word)
+    }
+}
+
 /// No word, as where a record has none.
 impl<T> Default for RecordedWord<T> {
     fn default() -> RecordedWord<T> {

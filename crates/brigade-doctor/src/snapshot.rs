@@ -5,10 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brigade_call::{
-    Call, Caller, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, RunStatus, SchemaFact, ToolUse,
+    Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, RunStatus, SchemaFact, ToolUse,
 };
-use brigade_catalog::{Catalog, Presence, Runtimes, Tool, UnsafeUserFile};
-use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError, Place, Timestamp};
+use brigade_catalog::{Catalog, Family, Presence, Runtimes, Tool, UnsafeUserFile};
+use brigade_core::{
+    CallId, ConfigIssue, Fingerprint, Json, JsonError, Place, RecordedWord, RunId, Timestamp,
+};
 use brigade_kitchen::health::KitchenHealth;
 use brigade_policy::{Environment, PolicyState};
 use brigade_projection::{Orphan, PathRefusal, ProjectionItem};
@@ -417,13 +419,13 @@ pub struct BrokenFile {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunState {
     /// Its id.
-    pub id: String,
+    pub id: RunId,
     /// Its call.
-    pub call_id: String,
+    pub call_id: CallId,
     /// Its tool.
     pub tool_id: String,
     /// The family of the tool.
-    pub family: String,
+    pub family: RecordedWord<Family>,
     /// How it ended.
     pub status: RunStatus,
     /// Whether an agent asked for it.
@@ -450,18 +452,18 @@ impl RunState {
     /// Creates the facts from a receipt, without checking logs and replay.
     pub fn from_receipt(receipt: &Receipt) -> RunState {
         RunState {
-            id: receipt.id().to_owned(),
-            call_id: receipt.call_id().to_owned(),
-            tool_id: receipt.tool_id().to_owned(),
+            id: receipt.id.clone(),
+            call_id: receipt.call_id.clone(),
+            tool_id: receipt.tool_id.to_owned(),
             family: receipt.family.clone(),
-            status: receipt.status().clone(),
-            is_of_agent: Caller::from_record(receipt.caller.as_deref()).agent().is_some(),
+            status: receipt.status.clone(),
+            is_of_agent: receipt.caller().agent().is_some(),
             started_at: receipt.started_at(),
             timed_out: receipt.timed_out,
             failure: receipt.failure.clone(),
             exit_code: receipt.exit_code,
             mcp_fault: receipt.mcp_error_kind.clone(),
-            asks: request_fingerprint(receipt.tool_id(), &receipt.args),
+            asks: request_fingerprint(&receipt.tool_id, &receipt.args),
             missing_logs: Vec::new(),
             replay_blockers: Vec::new(),
         }

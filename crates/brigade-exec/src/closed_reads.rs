@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use brigade_call::{VerifiedCall, absent_name, paths_of_words, spelled};
+use brigade_catalog::Family;
 use brigade_core::Fingerprint;
 use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::{Decision, Reads, SandboxMode};
@@ -60,7 +61,7 @@ impl<'a> ReadRules<'a> {
             files: &binding.files,
             program: binding.program.as_ref().map(|program| (opened.path(), program.sha256)),
             data: call.plan().data(),
-            words: words.filter(|_| call.plan().family() != crate::execute::MCP).collect(),
+            words: words.filter(|_| *call.plan().family() != Family::Mcp).collect(),
             absent: binding.named.keys().map(String::as_str).collect(),
             script: opened.is_script().then(|| opened.path()),
         }

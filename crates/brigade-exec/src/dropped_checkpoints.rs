@@ -2,7 +2,9 @@
 
 use brigade_call::Checkpoint;
 use brigade_core::text::short;
-use brigade_core::{CheckpointId, Dialect, Fingerprint, Json, JsonErrorKind, Object, RunId, Timestamp};
+use brigade_core::{
+    CallId, CheckpointId, Dialect, Fingerprint, Json, JsonErrorKind, Object, RunId, Timestamp,
+};
 use brigade_fs::{DirEntry, FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_redact::Redactor;
 use thiserror::Error;
@@ -113,7 +115,7 @@ pub struct BrokenCheckpoint {
 /// The owner of checkpoints.
 pub(crate) struct Owner<'a> {
     pub(crate) tool_id: &'a str,
-    pub(crate) call_id: &'a str,
+    pub(crate) call_id: &'a CallId,
     pub(crate) run_id: &'a RunId,
     pub(crate) completed_at: Timestamp,
 }
@@ -141,7 +143,7 @@ fn read_one(name: &str, json: &Json, owner: &Owner<'_>, redactor: &Redactor) -> 
     let Json::Object(members) = json else {
         return Err("expected an object".to_owned());
     };
-    must_be_ours(members, "call_id", owner.call_id)?;
+    must_be_ours(members, "call_id", owner.call_id.as_str())?;
     must_be_ours(members, "run_id", owner.run_id.as_str())?;
     match text(members, "status")? {
         None | Some("" | "pending") => {}
@@ -168,7 +170,7 @@ fn read_one(name: &str, json: &Json, owner: &Owner<'_>, redactor: &Redactor) -> 
         Some(context @ Json::Object(_)) => redactor.redact_fields(context),
         Some(other) => Json::object([("value", redactor.redact_fields(other))]),
     };
-    let mut checkpoint = Checkpoint::new(id, owner.call_id, owner.run_id.as_str());
+    let mut checkpoint = Checkpoint::new(id, owner.call_id.clone(), owner.run_id.as_str());
     checkpoint.tool_id = owner.tool_id.to_owned();
     checkpoint.reason = clean(text(members, "reason")?, 240);
     checkpoint.requested_action =
@@ -211,7 +213,7 @@ fn time(members: &Object, key: &str) -> Result<Option<Timestamp>, String> {
 fn generated_id(name: &str, owner: &Owner<'_>) -> CheckpointId {
     let fingerprint = Fingerprint::builder("brigade.checkpoint-id.v1")
         .text("name", name)
-        .text("call_id", owner.call_id)
+        .text("call_id", owner.call_id.as_str())
         .text("run_id", owner.run_id.as_str())
         .finish();
     format!("checkpoint-{}", fingerprint.short()).parse().expect("hex digits and dashes are an id")
@@ -222,10 +224,10 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Checkpoint, String> {
-        let run_id = "run-1".parse().unwrap();
+        let (call_id, run_id) = ("call-1".parse().unwrap(), "run-1".parse().unwrap());
         let owner = Owner {
             tool_id: "release",
-            call_id: "call-1",
+            call_id: &call_id,
             run_id: &run_id,
             completed_at: Timestamp::from_unix_micros(0),
         };

@@ -229,7 +229,7 @@ fn read_checkpoints(
     }));
     let owner = Owner {
         tool_id: &execution.call.call().tool_id,
-        call_id: execution.call.id().as_str(),
+        call_id: execution.call.id(),
         run_id: execution.run_id,
         completed_at,
     };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brigade_call::{Checkpoint, Receipt, RunObserved, RunStatus, SandboxUsed, VerifiedCall};
+use brigade_catalog::Family;
 use brigade_core::{Clock, RunId, StepFormatter, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
@@ -26,9 +27,6 @@ use crate::postcondition::Postcondition;
 use crate::program::OpenedProgram;
 use crate::receipt::RunPaths;
 use crate::workspace_files::file_fingerprint;
-
-/// The family of tools that need a peer.
-pub(crate) const MCP: &str = "mcp";
 
 /// Everything that a run needs.
 pub struct Execution<'a> {
@@ -238,7 +236,7 @@ fn start<'e>(
     let opened = folders.open_repository(execution);
     let StartPlan { spec, confinement } =
         plan_start(execution, program, &temporary, &folders, opened.as_ref())?;
-    if peer.is_none() && execution.call.plan().family() == MCP {
+    if peer.is_none() && *execution.call.plan().family() == Family::Mcp {
         return Err("not started: nothing here speaks to MCP servers".to_owned());
     }
     let control = Control {

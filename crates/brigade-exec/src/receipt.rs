@@ -75,7 +75,7 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
         .unwrap_or_default();
     let (stderr_summary, output) = (stderr_summary(&parts), output(&parts));
     let mut receipt = Receipt::of_call(call, plan.shown_contract(), parts.run_id, parts.status);
-    receipt.caller = Some(call.caller.as_record());
+    receipt.caller = Some(call.caller.clone());
     receipt.started_at = Some(parts.started_at);
     receipt.completed_at = Some(parts.completed_at);
     receipt.duration_seconds = Some(seconds(duration));
@@ -100,9 +100,9 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     receipt.receipt_path = Some(parts.paths.receipt.clone());
     receipt.process = outcome.map(process);
     receipt.binding = Some(binding.clone());
-    receipt.contract_fingerprint = Some(binding.contract.to_hex());
+    receipt.contract_fingerprint = Some(binding.contract.into());
     receipt.source_fingerprint = Some(binding.source.clone());
-    receipt.call_fingerprint = Some(plan.call_fingerprint().to_hex());
+    receipt.call_fingerprint = Some(plan.call_fingerprint().into());
     receipt.runtime = parts.call.runtime().cloned();
     receipt.policy = Some(plan.policy().clone());
     receipt.env_labels_used = parts.bound_labels;

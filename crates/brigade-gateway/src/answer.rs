@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use brigade::core::Json;
 use brigade::core::json::to_json;
+use brigade::gateway::{AgentCall, LimitExceeded, Members, ToolResult, shrink};
+use brigade::policy::Blocker;
 use brigade::profile::builtin::{COMMAND, OmittedText, cut_note, definition};
-use brigade::{
-    AgentCall, Blocker, CallStatus, Error, ErrorCode, LimitExceeded, Members, Reads, Receipt, ToolResult,
-    shrink,
-};
+use brigade::tools::Reads;
+use brigade::{CallStatus, Error, ErrorCode, Receipt};
 use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode as RpcCode, ErrorData};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -404,7 +404,7 @@ pub(crate) fn of_run(
     let is_cut = definition(&call.call.tool_id).is_some()
         && receipt.output.as_ref().is_some_and(|output| 0 < output.stdout.dropped);
     let about = CallSummary {
-        checkpoint_ids: receipt.checkpoint_ids.clone().unwrap_or_default(),
+        checkpoint_ids: receipt.checkpoint_ids.iter().flatten().map(ToString::to_string).collect(),
         truncated: is_cut,
         ..CallSummary::of_call(&call.call)
     };
@@ -458,7 +458,7 @@ pub(crate) fn of_run(
 }
 
 /// Returns the result of a built-in tool whose calls are answered at once.
-pub(crate) fn own_answer(tool: &str, done: brigade::DirectCallResult) -> Answer {
+pub(crate) fn own_answer(tool: &str, done: brigade::gateway::DirectCallResult) -> Answer {
     let failed = done.code.is_some();
     let about = CallSummary::of_tool(tool, if failed { "failed" } else { "completed" });
     let about = match &done.code {

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use brigade::core::{CallId, Json, RunId};
+use brigade::gateway::{AgentCall, Listener, McpProgress, RequestOutcome as FromAgent, RunRequestOutcome};
 use brigade::profile::{LiveSession, SyncTime};
+use brigade::records::ApprovedBy;
 use brigade::{
-    AgentCall, ApprovedBy, Call, CallStatus, CancelToken, Env, Error, ErrorCode, ErrorKind, Listener,
-    LogStream, McpProgress, RequestOutcome as FromAgent, RunRequestOutcome, Workspace,
+    Call, CallStatus, CancelToken, Env, Error, ErrorCode, ErrorKind, Family, LogStream, Workspace,
 };
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
@@ -69,7 +70,10 @@ impl Asker {
 
     /// Returns the key of the quota that its calls use.
     fn whose(&self) -> QuotaKey {
-        QuotaKey { agent: self.agent.clone(), of_execution: brigade::is_of_execution(self.session.id()) }
+        QuotaKey {
+            agent: self.agent.clone(),
+            of_execution: brigade::records::is_of_execution(self.session.id()),
+        }
     }
 
     /// Sends progress to the client, unless the request is cancelled.
@@ -291,7 +295,7 @@ impl Gateway {
             return self.current_answer(asker, call, &RequestNotes::default()).await;
         }
         let (id, reason) = (call.id.clone(), format!("declined in the client of {}", asker.agent));
-        match blocking(move || workspace.calls().reject(id.as_str(), &reason)).await {
+        match blocking(move || workspace.calls().reject(&id, &reason)).await {
             Ok(report) => self.as_it_stands(asker, &report.call, &RequestNotes::default()),
             Err(error) => Answer::refused(&call.tool_id, &error),
         }
@@ -550,17 +554,16 @@ impl Gateway {
         let streams = match call.answer.clone() {
             Some(answer) => Streams { answer: Some(answer), ..Streams::default() },
             None => {
-                let has_answer =
-                    matches!(call.call.family.as_str(), "mcp" | "builtin") || receipt.executor.is_some();
-                self.streams(asker, &receipt.id, has_answer).await
+                let answers = [Family::Mcp, Family::Builtin].iter().any(|family| call.call.family == *family);
+                self.streams(asker, &receipt.id, answers || receipt.executor.is_some()).await
             }
         };
         let has_schema = tool.has_output_schema();
         of_run(&call, receipt, streams, &|value| tool.output_faults(value), has_schema)
     }
 
-    async fn streams(&self, asker: &Asker, run: &str, has_answer: bool) -> Streams {
-        let Ok(run) = run.parse::<RunId>() else { return Streams::default() };
+    async fn streams(&self, asker: &Asker, run: &RunId, has_answer: bool) -> Streams {
+        let run = run.clone();
         let workspace = asker.workspace(&self.workspace, None);
         blocking(move || {
             let calls = workspace.agent_calls();

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brigade::core::CallId;
-use brigade::{CallEnder, CallStatus, Workspace};
+use brigade::gateway::CallEnder;
+use brigade::{CallStatus, Workspace};
 
 use crate::blocking::blocking;
 use crate::call::POLL_INTERVAL;

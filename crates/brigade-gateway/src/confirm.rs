@@ -188,7 +188,7 @@ async fn apply_reply(
 
 /// Returns what the arguments of a call of a built-in tool refer to, as reviews at the command line show it.
 async fn named_things(gateway: &Gateway, asker: &Asker, call: &Call) -> Vec<String> {
-    if call.family != Family::Builtin.as_str() {
+    if call.family != Family::Builtin {
         return Vec::new();
     }
     let (workspace, id) = (asker.workspace(&gateway.workspace, None), call.id.clone());

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade::core::{CallId, RunId, Timestamp};
+use brigade::gateway::{AgentUsage, Limit, LimitUnit, OwnName};
 use brigade::profile::{FoundTools, NameStyle, control_tools};
 use brigade::schema::Schema;
-use brigade::{AgentUsage, CallStatus, ErrorCode, Limit, LimitUnit, LogStream, OwnName};
+use brigade::{CallStatus, ErrorCode, LogStream};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use brigade::{Call, arguments_line};
+use brigade::Call;
+use brigade::daily::arguments_line;
 
 use crate::answer::Answer;
 use crate::call::Asker;

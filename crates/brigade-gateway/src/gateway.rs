@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use brigade::core::CallId;
+use brigade::gateway::{AgentConfig, AgentTools, Limit, Upstreams};
+use brigade::process::ProcessIdentity;
 use brigade::profile::{GatewayConfig, Listing, LiveSession, NameStyle, SessionProfiles};
-use brigade::{
-    AgentConfig, AgentTools, Call, CancelToken, FileVersion, Limit, ProcessIdentity, Reads, Upstreams,
-    Workspace,
-};
+use brigade::tools::Reads;
+use brigade::{Call, CancelToken, FileVersion, Workspace};
 use rmcp::model::RequestStateCodec;
 use rmcp::service::{SubscriptionContext, SubscriptionSendError};
 use rmcp::{Peer, RoleServer};

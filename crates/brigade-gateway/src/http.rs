@@ -33,8 +33,8 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower_service::Service;
 
-use brigade::PeerAddress;
 use brigade::core::{Fingerprint, LoopbackHost};
+use brigade::process::PeerAddress;
 
 use crate::blocking::blocking;
 use crate::gateway::Gateway;

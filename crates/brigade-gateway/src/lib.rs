@@ -57,8 +57,8 @@ mod upstream;
 mod view;
 mod workspace_offers;
 
-pub use brigade::ServeReport;
 pub use brigade::profile::{Listing, NameStyle};
+pub use brigade::report::ServeReport;
 pub use event::ServeEvent;
 pub use serve::{Serve, Transport, serve};
 pub use tasks::connect;

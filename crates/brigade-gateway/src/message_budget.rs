@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use brigade::{McpLog, McpProgress};
+use brigade::gateway::{McpLog, McpProgress};
 
 use crate::call::PROGRESS_INTERVAL;
 

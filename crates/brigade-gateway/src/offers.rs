@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use brigade::gateway::{OfferSet, OfferedPrompt, OfferedResource, ServerOffers};
 use brigade::profile::{Offer, Share};
-use brigade::{OfferSet, OfferedPrompt, OfferedResource, Reads, ServerOffers};
+use brigade::tools::Reads;
 use rmcp::model::{Prompt, PromptArgument, Resource, ResourceTemplate};
 
 use crate::blocking::blocking;

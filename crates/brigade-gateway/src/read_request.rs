@@ -1,7 +1,7 @@
 //! Reads resources and prompts of MCP servers. They are calls of `resource.read` and `prompt.get`, whose answers have
 //! the form of `resources/read` and `prompts/get`.
 
-use brigade::Reads;
+use brigade::tools::Reads;
 use rmcp::ErrorData;
 use rmcp::model::{ErrorCode as RpcCode, PromptMessage, ResourceContents};
 use serde::de::DeserializeOwned;

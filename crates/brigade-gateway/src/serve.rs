@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brigade::core::ErrorCode;
+use brigade::gateway::Upstreams;
+use brigade::process::{OwnSocket, PeerAddress, ProcessIdentity};
 use brigade::profile::{Listing, NameStyle, SessionProfiles};
-use brigade::{
-    CancelToken, Env, Error, ErrorKind, OwnSocket, PeerAddress, ProcessIdentity, ServeReport, Upstreams,
-    Workspace,
-};
+use brigade::report::ServeReport;
+use brigade::{CancelToken, Env, Error, ErrorKind, Workspace};
 use rmcp::model::RequestStateCodec;
 use rmcp::serve_server;
 use tokio::net::unix::pipe;
@@ -404,7 +404,7 @@ fn address_in_use(address: &str, error: &io::Error) -> Error {
     if error.kind() != io::ErrorKind::AddrInUse {
         return environment(&format!("{address} cannot be listened on"), error);
     }
-    let holder = brigade::listener_of(address).unwrap_or_else(|| "another process".to_owned());
+    let holder = brigade::process::listener_of(address).unwrap_or_else(|| "another process".to_owned());
     let message = format!("{address} is taken by {holder}");
     Error::new(ErrorKind::Environment, message).coded(ErrorCode::AddressTaken)
 }

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use brigade::ErrorCode;
 use brigade::core::{Fingerprint, Json};
+use brigade::gateway::OwnName;
 use brigade::profile::LiveSession;
 use brigade::profile::builtin::ignored_arguments;
-use brigade::{ErrorCode, OwnName, Reads};
+use brigade::tools::Reads;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
     ErrorCode as RpcCode, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,

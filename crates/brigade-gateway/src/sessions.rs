@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
+use brigade::ErrorCode;
 use brigade::core::{Json, short_repeats};
+use brigade::gateway::AgentTools;
 use brigade::profile::{ProfileName, Slot};
 use brigade::store::memory::StoredCore;
-use brigade::{AgentTools, ErrorCode};
 use serde::Serialize;
 
 use crate::answer::{Answer, CallSummary};

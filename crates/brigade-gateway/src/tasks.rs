@@ -14,8 +14,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use brigade::gateway::TaskSessions;
+use brigade::process::NamedPipes;
 use brigade::profile::LiveSession;
-use brigade::{Error, ErrorKind, NamedPipes, TaskSessions};
+use brigade::{Error, ErrorKind};
 use rmcp::serve_server;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use brigade::core::{Fingerprint, Json};
-use brigade::{McpLog, McpProgress, Question, Reply, ReplyError, Requester};
+use brigade::gateway::{McpLog, McpProgress, Question, Reply, ReplyError, Requester};
 use rmcp::model::{
     ClientCapabilities, InputRequest, InputRequiredResult, InputResponses, LoggingLevel,
     LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, SealOptions, ServerRequest,

@@ -6,6 +6,8 @@ use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use brigade::gateway::{AgentConfig, AgentTools, SchemaText};
+use brigade::policy::{ApprovalNeed, RiskLevel, Standing};
 use brigade::profile::{
     Annotations, CORE_MEMORY, ControlTool, GATEWAY_FAMILY, Listing, LiveSession, NameStyle, Offer,
     SessionProfiles, ShownTools, ToolDescription, ToolRow, ToolTraits, control_tools, instructions,
@@ -14,10 +16,8 @@ use brigade::profile::{
 use brigade::redact::Redactor;
 use brigade::schema::Schema;
 use brigade::store::memory::StoredCore;
-use brigade::{
-    AgentConfig, AgentTools, ApprovalNeed, Family, Reads, RiskLevel, SchemaText, Standing, Tool as Entry,
-    Workspace,
-};
+use brigade::tools::Reads;
+use brigade::{Family, Tool as Entry, Workspace};
 use rmcp::model::Tool;
 use serde_json::{Map, Value, json};
 
@@ -481,8 +481,9 @@ impl View {
     pub(crate) fn reader(&self, reads: Reads, server: &str) -> Option<AgentTool> {
         let tool = self.by_id(reads.tool_id())?;
         let shown = self.shown.as_ref()?;
-        let is_its =
-            |found: &&brigade::AgentOffer| found.offer.reads == reads && found.offer.server == server;
+        let is_its = |found: &&brigade::gateway::AgentOffer| {
+            found.offer.reads == reads && found.offer.server == server
+        };
         let found = shown.offers().iter().find(is_its)?;
         let effects = found.offer.entry.effects.clone();
         Some(AgentTool { effects, risk: found.risk, need: found.need, ..tool.clone() })
@@ -543,7 +544,7 @@ impl View {
 /// Creates a tool of the catalog. Tools with the same schema share it.
 fn catalog_tool(
     shown: &AgentTools,
-    tool: &brigade::AgentTool,
+    tool: &brigade::gateway::AgentTool,
     schemas: &mut HashMap<usize, Arc<ReviewedSchema>>,
     mask: Option<&Redactor>,
 ) -> AgentTool {

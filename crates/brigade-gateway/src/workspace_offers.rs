@@ -83,7 +83,7 @@ pub(crate) async fn read(
     if rest.starts_with("docs/") {
         // An agent that may search the documentation may read it.
         view.by_id("session.docs")?;
-        return Some(contents(MARKDOWN, brigade::documentation(uri)?));
+        return Some(contents(MARKDOWN, brigade::gateway::documentation(uri)?));
     }
     let run = rest.strip_prefix("run/")?;
     let (run, stream) = match run.split_once('/') {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::{Receipt, VerifiedCall};
-use brigade_catalog::Reads;
+use brigade_catalog::{Family, Reads};
 use brigade_exec::{Conversation, ConversationResult, KeptPeer, Peer, talk};
 use brigade_process::{Control, Sink, Spec};
 use brigade_redact::Redactor;
@@ -16,9 +16,6 @@ use crate::client::{Server, call_tool, list_tools};
 use crate::exchange::{Exchange, Listener, McpErrorKind, McpFault, McpRequest, PinRule};
 use crate::requester::Requester;
 use crate::server::RequestTerms;
-
-/// The family of MCP tools.
-const MCP: &str = "mcp";
 
 /// A call of one tool, for [`execute`](brigade_exec::execute).
 #[derive(Debug)]
@@ -37,7 +34,7 @@ impl<'a> ToolCall<'a> {
         let plan = call.plan();
         let contract = plan.contract();
         let server_id = contract.mcp_server_id.as_deref().or(contract.runtime_id.as_deref());
-        (plan.family() == MCP).then(|| ToolCall {
+        (*plan.family() == Family::Mcp).then(|| ToolCall {
             request: McpRequest {
                 server_id: server_id.unwrap_or_default(),
                 tool_name: contract.mcp_tool_name.as_deref().unwrap_or_default(),

@@ -6,7 +6,6 @@ mod common;
 
 use std::sync::mpsc;
 
-use brigade_call::Receipt;
 use brigade_core::{Json, Object};
 use brigade_mcp::{Listener, McpErrorKind, McpProgress, ServerExit};
 use brigade_redact::SecretValue;
@@ -34,7 +33,7 @@ fn an_echo_is_answered_and_the_server_ends_on_its_own() {
 fn the_receipt_tells_it_all() {
     let trial = Trial::new(&[]);
     let seen = trial.call();
-    let receipt = seen.exchange.complete(Receipt::default(), &trial.request(), &trial.redactor());
+    let receipt = seen.exchange.complete(common::receipt(), &trial.request(), &trial.redactor());
     assert!(receipt.mcp_answer_seconds.is_some());
     assert_eq!(receipt.mcp_pin.as_ref().unwrap().state, "first use");
     let left_out = ["mcp_answer_seconds", "mcp_pin"];

@@ -9,7 +9,6 @@
 
 mod common;
 
-use brigade_call::Receipt;
 use brigade_core::{Json, Timestamp};
 use brigade_mcp::{McpErrorKind, Pin};
 use common::Trial;
@@ -32,7 +31,7 @@ fn check(fault: &str, members: &str, expect: &[&str]) {
     assert_eq!(changes, expect);
     // Agents read this message.
     assert_eq!(seen.message(), format!("not called: the tool changed since it was approved: {members}"));
-    let receipt = seen.exchange.complete(Receipt::default(), &trial.request(), &trial.redactor());
+    let receipt = seen.exchange.complete(common::receipt(), &trial.request(), &trial.redactor());
     assert_eq!(receipt.mcp_pin.unwrap().state, "changed");
     assert_eq!(receipt.mcp_pin_changes.unwrap(), expect);
     // It runs after it is pinned again.
@@ -48,7 +47,7 @@ fn a_tool_that_is_listed_as_it_was_is_called() {
         trial.pin = Some(pin());
         let seen = trial.call();
         assert_eq!(seen.summary(), "hello");
-        let receipt = seen.exchange.complete(Receipt::default(), &trial.request(), &trial.redactor());
+        let receipt = seen.exchange.complete(common::receipt(), &trial.request(), &trial.redactor());
         assert_eq!(receipt.mcp_pin.unwrap().state, "unchanged");
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod batch;
 pub(crate) mod claim;
 pub(crate) mod ending;
+pub(crate) mod finding;
 pub(crate) mod live;
 pub(crate) mod offers;
 pub(crate) mod replan;
@@ -22,7 +23,7 @@ use brigade_call::{
     StoreKind, shown_policy, shown_projections,
 };
 use brigade_catalog::Reads;
-use brigade_core::{Fingerprint, Hint, IdPrefix, NextStep, Severity};
+use brigade_core::{CallId, Fingerprint, Hint, IdPrefix, NextStep, Severity};
 use brigade_policy::{BlockerDetail, Failure, invalid};
 use brigade_projection::blocking;
 use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, View, check_status};
@@ -33,6 +34,7 @@ use brigade_workspace::{
     load::shown_id,
 };
 
+use crate::calls::finding::{call_to_change, find_call, refusal_of};
 use crate::calls::offers::{ApprovedHosts, grouped, not_approvable, offers_for};
 use crate::calls::request::Request;
 use crate::calls::running::Runner;
@@ -46,7 +48,6 @@ use crate::report::{
 };
 use crate::tools::installing::auto_install;
 use crate::trust::note_approved;
-use crate::views::numbers::ShownThing;
 use crate::views::review;
 
 pub use brigade_queue::CallFilter;
@@ -195,14 +196,14 @@ impl Calls {
     ///
     /// # Errors
     /// Returns [`Refusal::Review`] if the call cannot be approved now, and file errors.
-    pub fn approve(&self, call: impl Into<IdPrefix>) -> Result<ReviewReport, Error> {
-        self.approve_call(&CallChoice::Named(call.into()))
+    pub fn approve(&self, call: &CallId) -> Result<ReviewReport, Error> {
+        self.approve_as(call, &DecisionBasis::Current)
     }
 
-    pub(crate) fn approve_call(&self, choice: &CallChoice<'_>) -> Result<ReviewReport, Error> {
+    pub(crate) fn approve_as(&self, id: &CallId, basis: &DecisionBasis<'_>) -> Result<ReviewReport, Error> {
         let context = &*self.context;
         context.require_outside_run()?;
-        let (mut stored, reviewed) = find_call_to_review(context, choice, Step::Approve)?;
+        let (mut stored, reviewed) = find_call_to_review(context, id, basis, Step::Approve)?;
         let hosts = offers_for(context, &stored.call)?;
         let is_again = may_cover_more(context, &stored.call, &hosts)?;
         let call = &match is_again {
@@ -254,26 +255,36 @@ impl Calls {
     ///
     /// # Errors
     /// Returns [`Refusal::Review`] if the call cannot be rejected now, and file errors.
-    pub fn reject(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
-        self.reject_call(&CallChoice::Named(call.into()), reason)
+    pub fn reject(&self, call: &CallId, reason: &str) -> Result<ReviewReport, Error> {
+        self.reject_as(call, &DecisionBasis::Current, reason)
     }
 
-    pub(crate) fn reject_call(&self, choice: &CallChoice<'_>, reason: &str) -> Result<ReviewReport, Error> {
+    pub(crate) fn reject_as(
+        &self,
+        id: &CallId,
+        basis: &DecisionBasis<'_>,
+        reason: &str,
+    ) -> Result<ReviewReport, Error> {
         let review = Review::Reject(gather::clean_reason(&self.context, reason)?);
-        decline(&self.context, choice, Step::Reject, review)
+        decline(&self.context, id, basis, Step::Reject, review)
     }
 
     /// Holds a call with a reason.
     ///
     /// # Errors
     /// Returns [`Refusal::Review`] if the call cannot be held now, and file errors.
-    pub fn hold(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
-        self.hold_call(&CallChoice::Named(call.into()), reason)
+    pub fn hold(&self, call: &CallId, reason: &str) -> Result<ReviewReport, Error> {
+        self.hold_as(call, &DecisionBasis::Current, reason)
     }
 
-    pub(crate) fn hold_call(&self, choice: &CallChoice<'_>, reason: &str) -> Result<ReviewReport, Error> {
+    pub(crate) fn hold_as(
+        &self,
+        id: &CallId,
+        basis: &DecisionBasis<'_>,
+        reason: &str,
+    ) -> Result<ReviewReport, Error> {
         let review = Review::Hold(gather::clean_reason(&self.context, reason)?);
-        decline(&self.context, choice, Step::Hold, review)
+        decline(&self.context, id, basis, Step::Hold, review)
     }
 }
 
@@ -391,23 +402,24 @@ fn tell_changes(context: &WorkspaceContext, stored: &StoredCall, plan: &Plan) ->
 
 fn decline(
     context: &WorkspaceContext,
-    choice: &CallChoice<'_>,
+    id: &CallId,
+    basis: &DecisionBasis<'_>,
     step: Step,
     review: Review,
 ) -> Result<ReviewReport, Error> {
     context.require_outside_run()?;
-    let (stored, _) = find_call_to_review(context, choice, step)?;
+    let (stored, _) = find_call_to_review(context, id, basis, step)?;
     record_review(context, &stored, review)
 }
 
-/// How a person names a call.
-pub(crate) enum CallChoice<'a> {
-    /// By its id or a prefix.
-    Named(IdPrefix),
-    /// By what was shown. The decision counts only for this revision.
-    Shown(&'a ShownThing),
-    /// By its id, and the fingerprint of its review.
-    Reviewed(&'a str, &'a str),
+/// What a decision is based on.
+pub(crate) enum DecisionBasis<'a> {
+    /// The call as it is now.
+    Current,
+    /// What was shown. The decision counts only for this revision.
+    Revision(u64),
+    /// A review. The decision counts only for this fingerprint of it.
+    Review(&'a str),
 }
 
 /// What a reviewed call showed, for comparison with what an approval binds.
@@ -421,21 +433,17 @@ struct ReviewedCall {
 /// Finds the call of a decision. Of a reviewed call, also returns what it showed.
 fn find_call_to_review(
     context: &WorkspaceContext,
-    choice: &CallChoice<'_>,
+    id: &CallId,
+    basis: &DecisionBasis<'_>,
     step: Step,
 ) -> Result<(StoredCall, Option<ReviewedCall>), Error> {
-    let (prefix, revision) = match choice {
-        CallChoice::Named(prefix) => (prefix.clone(), None),
-        CallChoice::Shown(shown) => (IdPrefix::new(&shown.id), Some(shown.revision)),
-        CallChoice::Reviewed(id, _) => (IdPrefix::new(id), None),
-    };
-    let found = find_call_to_change(context, &prefix, step);
-    let stored = found.map_err(|error| error.missing(context, Refusal::Review { call: None, pin: None }))?;
-    if revision.is_some_and(|shown| shown != stored.revision) {
+    let found = call_to_change(context, id);
+    let stored = found.map_err(|error| error.missing(context, refusal_of(step)))?;
+    if matches!(basis, DecisionBasis::Revision(shown) if *shown != stored.revision) {
         let changed = QueueError::Changed { id: stored.call.id.clone() };
         return Err(review_refused(context, Some(&stored.call), changed.into()));
     }
-    let CallChoice::Reviewed(_, shown) = choice else { return Ok((stored, None)) };
+    let DecisionBasis::Review(shown) = basis else { return Ok((stored, None)) };
     let review = review::review_stored(context, stored.clone())?;
     review.check(shown).map_err(|error| review_refused(context, Some(&stored.call), error))?;
     let binding = review.preview.map(|preview| preview.binding.fingerprint());
@@ -577,37 +585,11 @@ fn review_refused(context: &WorkspaceContext, call: Option<&Call>, error: Error)
     )
 }
 
-/// Finds a call for a step. If its runner is gone, the end of its run is recorded first.
-///
-/// # Errors
-/// Fails if no call or several calls match, and on file errors.
-pub fn find_call_to_change(
-    context: &WorkspaceContext,
-    prefix: &IdPrefix,
-    step: Step,
-) -> Result<StoredCall, Error> {
-    let stored = find_call(context, prefix, Some(step))?;
-    if !stored.call.is_unrecorded() {
-        return Ok(stored);
-    }
-    record_interrupted(context)?;
-    find_call(context, &IdPrefix::new(stored.call.id.as_str()), None)
-}
-
 /// Records runs whose runner is gone, with receipts, as every writer does first.
 pub fn record_interrupted(context: &WorkspaceContext) -> Result<(), Error> {
     let now = context.now();
     drop(context.queue().lock(now)?);
     Ok(())
-}
-
-/// Finds a call by id or prefix. If several match, only those that allow the step count.
-pub(crate) fn find_call(
-    context: &WorkspaceContext,
-    prefix: &IdPrefix,
-    step: Option<Step>,
-) -> Result<StoredCall, Error> {
-    Ok(context.queue().read()?.the_call(prefix, step)?)
 }
 
 /// Returns the caller to plan for. A person at the command line reviews an agent's call with the rights of the agent.

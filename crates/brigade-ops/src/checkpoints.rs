@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::counts;
 use brigade_call::{CHECKPOINTS, Call, CallStatus, Checkpoint, CheckpointRefusal, RUNS};
 use brigade_core::text::escape_terminal;
-use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, NextStep, closest};
+use brigade_core::{CheckpointId, Hint, IdPrefix, NextStep, closest};
 use brigade_policy::Blocker;
 use brigade_queue::{Answer, QueueError, StoredCall, StoredCheckpoint};
 use brigade_redact::Redactor;
@@ -23,6 +23,15 @@ use crate::runs;
 
 /// The hint for rejecting a checkpoint whose call cannot continue.
 const END: &str = "end the call";
+
+/// What a person wants to do with a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckpointStep {
+    /// Approve or reject it.
+    Answer,
+    /// Resume its call.
+    Resume,
+}
 
 /// Operations on checkpoints.
 #[derive(Clone)]
@@ -84,36 +93,49 @@ impl Checkpoints {
         })
     }
 
+    /// Finds the checkpoint that a person names for a step, by its id or a prefix.
+    ///
+    /// # Errors
+    /// Fails like the step if no checkpoint or several match, and on file errors.
+    pub fn find(&self, named: &IdPrefix, step: CheckpointStep) -> Result<CheckpointId, Error> {
+        let context = &*self.context;
+        context.require_outside_run()?;
+        match find_checkpoint(context, named) {
+            Ok(stored) => Ok(stored.checkpoint.id),
+            Err(error) => Err(error.missing(context, refusal_of(step))),
+        }
+    }
+
     /// Approves a checkpoint with a choice. Runs nothing.
     ///
     /// # Errors
     /// Fails if the choice looks like a secret, or on a file error.
-    pub fn approve(&self, prefix: &IdPrefix, choice: &str) -> Result<CheckpointReviewReport, Error> {
+    pub fn approve(&self, id: &CheckpointId, choice: &str) -> Result<CheckpointReviewReport, Error> {
         let holds_bound =
             Redactor::bound_only(&gather::telling_values(&self.context)).redact_str(choice) != choice;
         if holds_bound || brigade_redact::looks_secret_value(choice).is_some() {
             return Err(Error::new(ErrorKind::Usage, "the choice looks like a secret, so it is not stored"));
         }
-        answer(&self.context, prefix, &Answer::Approve(choice.to_owned()))
+        answer(&self.context, id, &Answer::Approve(choice.to_owned()))
     }
 
     /// Rejects a checkpoint, so the call does not resume.
     ///
     /// # Errors
     /// Fails if the reason is empty, or on a file error.
-    pub fn reject(&self, prefix: &IdPrefix, reason: &str) -> Result<CheckpointReviewReport, Error> {
-        answer(&self.context, prefix, &Answer::Reject(gather::clean_reason(&self.context, reason)?))
+    pub fn reject(&self, id: &CheckpointId, reason: &str) -> Result<CheckpointReviewReport, Error> {
+        answer(&self.context, id, &Answer::Reject(gather::clean_reason(&self.context, reason)?))
     }
 
     /// Resumes a call after its checkpoints were approved. Everything that was approved is verified again first.
     ///
     /// # Errors
     /// Returns [`Refusal::Resume`] if the call may not continue, and file errors. A failed run is in the report.
-    pub fn resume(&self, prefix: &IdPrefix) -> Result<ResumeReport, Error> {
+    pub fn resume(&self, id: &CheckpointId) -> Result<ResumeReport, Error> {
         let context = &*self.context;
         context.require_outside_run()?;
-        let none = || Refusal::Resume { checkpoint: None, run: RunRefusal::default() };
-        let stored = find_checkpoint(context, prefix).map_err(|error| error.missing(context, none()))?;
+        let stored = checkpoint(context, id)
+            .map_err(|error| error.missing(context, refusal_of(CheckpointStep::Resume)))?;
         let refusal = || Refusal::Resume {
             checkpoint: Some(Box::new(stored.shown(context))),
             run: RunRefusal::default(),
@@ -128,8 +150,8 @@ impl Checkpoints {
             };
             return Err(with_hint(error, hint).refusing(context, refusal()));
         }
-        let call = calls::find_call(context, &IdPrefix::new(&stored.checkpoint.call_id), None)
-            .map_err(|error| error.missing(context, refusal()))?;
+        let call = context.queue().read()?.call_with_id(&stored.checkpoint.call_id);
+        let call = call.map_err(|error| Error::from(error).missing(context, refusal()))?;
         let (checkpoints, differs) = checkpoints_of(context, &call.call.checkpoint_ids, stored.clone())?;
         if let Some((id, differs)) = differs {
             let error = edited_file_error(QueueError::CheckpointChanged { id, differs });
@@ -166,12 +188,12 @@ impl Checkpoints {
 
 fn answer(
     context: &WorkspaceContext,
-    prefix: &IdPrefix,
+    id: &CheckpointId,
     answer: &Answer,
 ) -> Result<CheckpointReviewReport, Error> {
     context.require_outside_run()?;
-    let none = || Refusal::CheckpointReview { checkpoint: None, call: None };
-    let stored = find_checkpoint(context, prefix).map_err(|error| error.missing(context, none()))?;
+    let stored = checkpoint(context, id)
+        .map_err(|error| error.missing(context, refusal_of(CheckpointStep::Answer)))?;
     let call = call_of(context, &stored.checkpoint)?;
     let refusal = || Refusal::CheckpointReview {
         checkpoint: Some(Box::new(stored.shown(context))),
@@ -223,16 +245,12 @@ fn answer(
 
 /// Returns the call of a checkpoint, if the queue has it.
 fn call_of(context: &WorkspaceContext, checkpoint: &Checkpoint) -> Result<Option<StoredCall>, Error> {
-    let id: Option<CallId> = checkpoint.call_id.parse().ok();
-    match id {
-        Some(id) => Ok(context.queue().read()?.call(&id)?),
-        None => Ok(None),
-    }
+    Ok(context.queue().read()?.call(&checkpoint.call_id)?)
 }
 
 /// Returns the current state of a checkpoint.
 fn checkpoint_now(context: &WorkspaceContext, stored: &StoredCheckpoint) -> Result<Box<Checkpoint>, Error> {
-    let now = ok_if_found(find_checkpoint(context, &IdPrefix::new(stored.checkpoint.id.as_str())))?;
+    let now = ok_if_found(checkpoint(context, &stored.checkpoint.id))?;
     Ok(Box::new(now.as_ref().unwrap_or(stored).shown(context)))
 }
 
@@ -249,7 +267,7 @@ pub(crate) fn next_for(
     id: &CheckpointId,
     call: &Call,
 ) -> Result<Option<NextStep>, Error> {
-    match ok_if_found(find_checkpoint(context, &IdPrefix::new(id.as_str())))? {
+    match ok_if_found(checkpoint(context, id))? {
         Some(stored) => next_of(context, stored, call),
         None => Ok(None),
     }
@@ -283,7 +301,7 @@ fn checkpoints_of(
     let mut found = vec![named];
     for id in ids {
         if *id != found[0].checkpoint.id
-            && let Some(stored) = ok_if_found(find_checkpoint(context, &IdPrefix::new(id.as_str())))?
+            && let Some(stored) = ok_if_found(checkpoint(context, id))?
         {
             found.push(stored);
         }
@@ -291,6 +309,18 @@ fn checkpoints_of(
     let changed = found.iter().find(|stored| !stored.differs.is_empty());
     let changed = changed.map(|stored| (stored.checkpoint.id.clone(), stored.differs.join(", ")));
     Ok((found.into_iter().map(|stored| stored.checkpoint).collect(), changed))
+}
+
+/// Returns the refusal of a step for a checkpoint that does not exist.
+fn refusal_of(step: CheckpointStep) -> Refusal {
+    match step {
+        CheckpointStep::Answer => Refusal::CheckpointReview { checkpoint: None, call: None },
+        CheckpointStep::Resume => Refusal::Resume { checkpoint: None, run: RunRefusal::default() },
+    }
+}
+
+fn checkpoint(context: &WorkspaceContext, id: &CheckpointId) -> Result<StoredCheckpoint, Error> {
+    Ok(context.queue().read()?.checkpoint_with_id(id)?)
 }
 
 fn find_checkpoint(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<StoredCheckpoint, Error> {

@@ -74,10 +74,10 @@ pub use calls::running::{Attempt, ReadyCall, RunTarget, Runner, refusal_error, r
 pub use calls::waiting::waiting;
 pub use calls::watching::{remember_observed, watch};
 pub use calls::{
-    CallFilter, CallList, Calls, find_call_to_change, give_up, invalid_policy, plan_again, record_approval,
-    record_interrupted, record_review,
+    CallFilter, CallList, Calls, give_up, invalid_policy, plan_again, record_approval, record_interrupted,
+    record_review,
 };
-pub use checkpoints::Checkpoints;
+pub use checkpoints::{CheckpointStep, Checkpoints};
 pub use clients::agents::{agent_config, agent_profiles, find_agent};
 pub use clients::{Clients, ConnectRequest, ConnectStatus, ConnectStep};
 pub use closeouts::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};

@@ -44,7 +44,7 @@ impl Runs {
         let stored = runs::find_run(&self.context, prefix)?;
         // A receipt that `run verify` rejects must not be signed.
         let verification = self.context.queue().read()?.verify(1)?;
-        if let Some(finding) = verification.of_run(stored.receipt.id()) {
+        if let Some(finding) = verification.of_run(stored.receipt.id.as_str()) {
             let message = format!("the receipt is not what was recorded: {}", finding.detail);
             return Err(Error::new(ErrorKind::Refused, message).hint(NextStep::VerifyRuns));
         }

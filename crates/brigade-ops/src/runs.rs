@@ -8,8 +8,8 @@ pub(crate) mod observing;
 use std::sync::Arc;
 
 use crate::{ObservedRun, seen_run};
-use brigade_call::{Caller, Plan, RUNS, Receipt, ReplayOf, RunInputs, RunStatus, SeenRun, group_inputs};
-use brigade_core::{ErrorCode, Glob, IdPrefix, NextStep};
+use brigade_call::{Plan, RUNS, Receipt, ReplayOf, RunInputs, RunStatus, group_inputs};
+use brigade_core::{ErrorCode, Glob, IdPrefix, NextStep, RunId};
 use brigade_queue::{
     EnqueueOutcome, FoundReceipt, ListedRun, LocalHost, OnDuplicate, OpenRun, ResolvedRun, RunPage,
     StoredReceipt, View, check_status, unrecorded_receipt,
@@ -49,7 +49,7 @@ impl Runs {
         let tool = filter.tool.as_ref().map(|tool| load::id_of(&self.context, tool)).transpose()?;
         let filter = &RunFilter { tool, ..filter.clone() };
         let before = match &filter.before {
-            Some(prefix) => Some(find_run(&self.context, prefix)?.receipt.id().to_owned()),
+            Some(prefix) => Some(find_run(&self.context, prefix)?.receipt.id.to_string()),
             None => None,
         };
         let queue = self.context.queue();
@@ -93,9 +93,9 @@ impl Runs {
     ///
     /// # Errors
     /// Returns file errors.
-    pub fn newest(&self, limit: usize) -> Result<Vec<(String, RunStatus)>, Error> {
+    pub fn newest(&self, limit: usize) -> Result<Vec<(RunId, RunStatus)>, Error> {
         let list = self.context.queue().read()?.receipts(limit)?;
-        let run = |stored: &StoredReceipt| (stored.receipt.id().to_owned(), stored.receipt.status().clone());
+        let run = |stored: &StoredReceipt| (stored.receipt.id.clone(), stored.receipt.status.clone());
         Ok(list.receipts.iter().map(run).collect())
     }
 
@@ -127,7 +127,7 @@ impl Runs {
             ObservedRun::Nothing(why) => (None, Some(why)),
         };
         let observed_run_id = seen.as_ref().map(|seen| seen.id.clone());
-        let SeenRun { observed, data: shared, .. } = seen.unwrap_or_default();
+        let (observed, shared) = seen.map(|seen| (seen.observed, seen.data)).unwrap_or_default();
         // The current declarations of the entry. An unreadable catalog declares nothing.
         let config = gather::config(&self.context).ok();
         let tool = config.as_ref().and_then(|config| config.catalog.tool(&receipt.tool_id));
@@ -140,7 +140,7 @@ impl Runs {
         Ok(RunInputsReport {
             schema: RunInputsReport::SCHEMA,
             target: self.context.target(),
-            run_id: receipt.id.clone(),
+            run_id: receipt.id.to_string(),
             tool_id: receipt.tool_id.clone(),
             observed_run_id,
             reason,
@@ -184,7 +184,7 @@ impl Runs {
         let receipt = &stored.receipt;
         let run = stored.summary(context);
         let refused = |plan| Refusal::Replay { run: Some(Box::new(run.clone())), plan };
-        if let Some(error) = running::of_agent(context, &Caller::from_record(receipt.caller.as_deref())) {
+        if let Some(error) = running::of_agent(context, receipt.caller()) {
             return Err(error.refusing(context, refused(None)));
         }
         let config = gather::config(context)?;
@@ -200,8 +200,8 @@ impl Runs {
         }
         let now = context.now();
         let replay = ReplayOf {
-            run_id: receipt.id().to_owned(),
-            source_call_id: Some(receipt.call_id().to_owned()),
+            run_id: receipt.id.to_string(),
+            source_call_id: Some(receipt.call_id.to_string()),
             created_at: now,
         };
         let queue = context.queue();
@@ -258,7 +258,7 @@ fn find_run_to_change(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<S
     match logs::meant_run(context, prefix)? {
         ResolvedRun::Abandoned(run) => {
             calls::record_interrupted(context)?;
-            find_run(context, &IdPrefix::new(&run.run_id))
+            find_run(context, &IdPrefix::new(run.run_id.as_str()))
         }
         run => Ok(run.into_receipt()?),
     }
@@ -317,14 +317,13 @@ fn plan_of_replay(context: &WorkspaceContext, receipt: &Receipt) -> Option<Plan>
     )
 }
 
-/// Reads and summarizes a listed receipt. A receipt that was removed meanwhile has only its id.
+/// Reads and summarizes a listed receipt. A receipt that was removed meanwhile has only ids and status.
 fn listed_summary(context: &WorkspaceContext, view: &View<'_>, run: &ListedRun) -> RunSummary {
     match view.receipt(run.stored_id()) {
         Ok(Some(FoundReceipt::Good(stored))) => stored.summary(context),
         _ => {
-            let mut receipt = Receipt::default();
-            receipt.id.clone_from(&run.id);
-            RunSummary::from_receipt(receipt)
+            let (id, call) = (run.id.clone(), run.call_id.clone());
+            RunSummary::from_receipt(Receipt::new(id, call, run.status.clone()))
         }
     }
 }

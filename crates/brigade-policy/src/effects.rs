@@ -43,7 +43,7 @@ pub enum Changes {
 
 /// One effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effect {
+pub struct EffectRow {
     /// The label in the catalog and in policies.
     pub name: &'static str,
     /// How risky it is.
@@ -56,12 +56,12 @@ pub struct Effect {
     pub is_remote: bool,
 }
 
-const fn effect(name: &'static str, risk: RiskLevel, opens: SandboxOpening, changes: Changes) -> Effect {
-    Effect { name, risk, opens, changes, is_remote: matches!(opens, SandboxOpening::Network) }
+const fn effect(name: &'static str, risk: RiskLevel, opens: SandboxOpening, changes: Changes) -> EffectRow {
+    EffectRow { name, risk, opens, changes, is_remote: matches!(opens, SandboxOpening::Network) }
 }
 
 /// Every known effect.
-pub const EFFECTS: &[Effect] = &[
+pub const EFFECTS: &[EffectRow] = &[
     effect(READ_EFFECT, RiskLevel::Low, SandboxOpening::Nothing, Changes::Nothing),
     effect("session", RiskLevel::Low, SandboxOpening::Nothing, Changes::Nothing),
     effect("local-write", RiskLevel::Medium, SandboxOpening::Workspace, Changes::Anything),
@@ -74,7 +74,7 @@ pub const EFFECTS: &[Effect] = &[
     effect("process-exec", RiskLevel::High, SandboxOpening::Nothing, Changes::Anything),
     effect("process-control", RiskLevel::High, SandboxOpening::Nothing, Changes::Anything),
     effect("local-delete", RiskLevel::High, SandboxOpening::Nothing, Changes::Anything),
-    Effect {
+    EffectRow {
         is_remote: true,
         ..effect("install", RiskLevel::High, SandboxOpening::Nothing, Changes::Anything)
     },
@@ -109,7 +109,7 @@ const fn opening<const COUNT: usize>(wanted: SandboxOpening) -> [&'static str; C
 }
 
 /// Returns the row of a known effect.
-pub fn effect_of(name: &str) -> Option<&'static Effect> {
+pub fn effect_of(name: &str) -> Option<&'static EffectRow> {
     EFFECTS.iter().find(|effect| effect.name == name)
 }
 

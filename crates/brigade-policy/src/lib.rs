@@ -110,7 +110,7 @@ pub use decision::{
 pub use document::LocatedValue;
 pub use edit::{PolicyAdditions, PolicyEditError, RuleText, add_permissions, add_rule, literal};
 pub use effects::{
-    Changes, EFFECTS, Effect, GIT_EFFECT, NETWORK_EFFECTS, READ_EFFECT, RiskLevel, SandboxOpening,
+    Changes, EFFECTS, EffectRow, GIT_EFFECT, NETWORK_EFFECTS, READ_EFFECT, RiskLevel, SandboxOpening,
     WRITE_EFFECT, effect_of, risk_of,
 };
 pub use facts::{CallFacts, CallKind, Environment, INSTALL_EFFECT};

@@ -73,7 +73,7 @@ pub enum QueueError {
         /// The checkpoint.
         id: CheckpointId,
         /// Its call.
-        call: String,
+        call: CallId,
     },
     /// The call of the checkpoint was approved by v0.30, which bound nothing, so it cannot be resumed.
     #[error(

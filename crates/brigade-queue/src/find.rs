@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use brigade_call::{Call, Step};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorCode, ErrorKind, IdPrefix, NextStep, RunId};
+use brigade_core::{CallId, CheckpointId, ErrorCode, ErrorKind, IdPrefix, NextStep, RunId};
 use brigade_policy::Failure;
 
 use crate::{
@@ -41,6 +41,16 @@ impl View<'_> {
         }
     }
 
+    /// Returns the call with an id.
+    ///
+    /// # Errors
+    /// Fails if there is none, or on a disk error.
+    pub fn call_with_id(&self, id: &CallId) -> Result<StoredCall, Failure> {
+        let found = self.call(id)?.map_or(Match::None, Match::One);
+        let none = (ErrorCode::CallMissing, NextStep::ListCalls);
+        the_one("call", &id.into(), found, none, || self.near(Records::Calls, id.as_str()))
+    }
+
     /// Returns ids that begin like a mistyped one.
     fn near(&self, records: Records, typed: &str) -> Result<Vec<String>, QueueError> {
         let characters = typed.chars().count();
@@ -56,9 +66,29 @@ impl View<'_> {
     /// # Errors
     /// Fails if no checkpoint or several checkpoints match, or on a disk error.
     pub fn the_checkpoint(&self, prefix: &IdPrefix) -> Result<StoredCheckpoint, Failure> {
-        let none = (ErrorCode::CheckpointMissing, NextStep::ListCheckpoints);
         let id = |found: &StoredCheckpoint| found.checkpoint.id.to_string();
-        let found = exact("checkpoint", prefix, self.find_checkpoint(prefix)?, id);
+        self.one_checkpoint(prefix, exact("checkpoint", prefix, self.find_checkpoint(prefix)?, id))
+    }
+
+    /// Returns the checkpoint with an id.
+    ///
+    /// # Errors
+    /// Fails if there is none, or on a disk error.
+    pub fn checkpoint_with_id(&self, id: &CheckpointId) -> Result<StoredCheckpoint, Failure> {
+        let prefix = IdPrefix::new(id.as_str());
+        let found = match self.find_checkpoint(&prefix)? {
+            Match::One(found) if found.checkpoint.id == *id => Match::One(found),
+            _ => Match::None,
+        };
+        self.one_checkpoint(&prefix, found)
+    }
+
+    fn one_checkpoint(
+        &self,
+        prefix: &IdPrefix,
+        found: Match<StoredCheckpoint>,
+    ) -> Result<StoredCheckpoint, Failure> {
+        let none = (ErrorCode::CheckpointMissing, NextStep::ListCheckpoints);
         the_one("checkpoint", prefix, found, none, || {
             let list = self.checkpoints()?;
             Ok(list.checkpoints.iter().map(|stored| stored.checkpoint.id.to_string()).collect())
@@ -73,7 +103,7 @@ impl View<'_> {
         let none = (ErrorCode::RunMissing, NextStep::ListRuns);
         let found = match self.meant_run(prefix) {
             Err(QueueError::Unreadable(_)) if prefix.is_start_of("run") => Match::None,
-            found => exact("run", prefix, found?, |run| run.id().to_owned()),
+            found => exact("run", prefix, found?, |run| run.id().to_string()),
         };
         the_one("run", prefix, found, none, || self.near(Records::Runs, prefix.as_str()))
     }
@@ -85,7 +115,7 @@ impl ResolvedRun {
     /// # Errors
     /// Fails if the run has no receipt yet.
     pub fn into_receipt(self) -> Result<StoredReceipt, Failure> {
-        let (run_id, why, read): (String, &str, fn(RunId) -> NextStep) = match self {
+        let (run_id, why, read): (RunId, &str, fn(RunId) -> NextStep) = match self {
             ResolvedRun::Over(stored) => return Ok(*stored),
             ResolvedRun::Running(run) => (run.run_id, "is still running", NextStep::FollowOutput),
             ResolvedRun::Abandoned(run) => {
@@ -93,7 +123,7 @@ impl ResolvedRun {
             }
         };
         let message = format!("run {run_id} {why}, so it has no receipt yet");
-        Err(Failure::new(ErrorKind::Refused, message).hint(run_id.parse().map_or(NextStep::ListRuns, read)))
+        Err(Failure::new(ErrorKind::Refused, message).hint(read(run_id)))
     }
 }
 

@@ -30,13 +30,13 @@ pub(crate) fn run_end(
     ledger: Option<LedgerLink>,
     now: Timestamp,
 ) -> Result<RunEnd, &'static str> {
-    let ids = match &receipt.checkpoint_ids {
-        Some(ids) => ids.iter().map(|id| id.parse().ok()).collect::<Option<Vec<_>>>(),
-        None => Some(receipt.checkpoint_id.as_ref().and_then(|id| id.parse().ok()).into_iter().collect()),
-    };
-    let checkpoint_ids = ids.ok_or("one of its checkpoint ids is not a valid id")?;
-    let status = receipt.status().of_its_call().ok_or("its status is not one that a run ends with")?;
-    let checkpoint_ids = if *receipt.status() == RunStatus::Waiting { checkpoint_ids } else { Vec::new() };
+    if receipt.extra.members().contains_key("checkpoint_ids") {
+        return Err("one of its checkpoint ids is not a valid id");
+    }
+    let first = || receipt.checkpoint_id.iter().cloned().collect();
+    let checkpoint_ids = receipt.checkpoint_ids.clone().unwrap_or_else(first);
+    let status = receipt.status.of_its_call().ok_or("its status is not one that a run ends with")?;
+    let checkpoint_ids = if receipt.status == RunStatus::Waiting { checkpoint_ids } else { Vec::new() };
     if status == CallStatus::Waiting && checkpoint_ids.is_empty() {
         return Err("it is waiting but names no checkpoint");
     }
@@ -97,7 +97,7 @@ fn has_runner(stored: &StoredCall, host: &dyn Host) -> bool {
 pub(crate) fn kept_outcome(stored: &StoredCall, host: &dyn Host) -> Option<Outcome> {
     let outcome = host.outcome(&stored.call.claim.as_ref()?.run_id)?.with_arguments_of(&stored.call);
     let is_end = run_end(&outcome.as_recorded(), String::new(), None, Timestamp::from_unix_micros(0)).is_ok();
-    (is_end && outcome.receipt.call_id() == stored.call.id.as_str()).then_some(outcome)
+    (is_end && outcome.receipt.call_id == stored.call.id).then_some(outcome)
 }
 
 /// Lists the stored calls whose runner is gone.
@@ -123,7 +123,7 @@ pub(crate) fn as_it_stands(
         return Ok(stored);
     }
     if let Some(claim) = stored.call.claim.clone() {
-        mark_resumed(&mut stored, claim.run_id.as_str());
+        mark_resumed(&mut stored);
         let stored_receipt = match snapshot.receipt(claim.run_id.as_str())? {
             Some(FoundReceipt::Good(found)) => Some((found.name(), found.receipt)),
             Some(FoundReceipt::Bad(_)) | None => kept_outcome(&stored, host)
@@ -167,7 +167,7 @@ pub(crate) fn finish(
     let as_stored: Vec<Checkpoint> = created.iter().map(|stored| stored.checkpoint.clone()).collect();
     let receipt = receipt(&as_stored);
     let bad = |reason| QueueError::BadReceipt { run: run.clone(), reason };
-    if receipt.id() != run.as_str() {
+    if receipt.id != *run {
         return Err(bad("it belongs to another run"));
     }
     // Validate the receipt before anything is stored.
@@ -176,7 +176,7 @@ pub(crate) fn finish(
     let call = end_by(transaction, stored, &recorded, &created, now)?;
     let RecordedReceipt { receipt, chain, .. } = recorded;
     tracing::debug!(
-        status = receipt.receipt.status().as_str(),
+        status = receipt.receipt.status.as_str(),
         checkpoints = created.len(),
         "the run was recorded"
     );
@@ -209,8 +209,7 @@ pub(crate) fn end(
     end: RunEnd,
     created: &[StoredCheckpoint],
 ) -> Result<StoredCall, QueueError> {
-    let run_id = stored.call.claim.as_ref().map(|claim| claim.run_id.as_str().to_owned());
-    mark_resumed(&mut stored, &run_id.unwrap_or_default());
+    mark_resumed(&mut stored);
     for new in created {
         let document = Json::Object(new.checkpoint.to_document());
         stored.checkpoints.insert(new.checkpoint.id.as_str().to_owned(), document);
@@ -240,8 +239,7 @@ pub(crate) fn from_receipt(
     now: Timestamp,
 ) -> Result<Option<StoredCall>, QueueError> {
     let of_call = |found: &StoredReceipt| {
-        found.receipt.call_id() == stored.call.id.as_str()
-            && run_end(&found.receipt, String::new(), None, now).is_ok()
+        found.receipt.call_id == stored.call.id && run_end(&found.receipt, String::new(), None, now).is_ok()
     };
     let Some(receipt) = receipt.filter(of_call) else { return Ok(None) };
     run_again(&mut stored, run.clone(), receipt.receipt.started_at());
@@ -251,13 +249,14 @@ pub(crate) fn from_receipt(
 }
 
 /// Marks the checkpoints that were approved before this run as resumed by it.
-fn mark_resumed(stored: &mut StoredCall, run_id: &str) {
+fn mark_resumed(stored: &mut StoredCall) {
+    let run_id = stored.call.claim.as_ref().map(|claim| claim.run_id.clone());
     for document in stored.checkpoints.values_mut() {
         if let Some(mut checkpoint) = checkpoint_of(document)
             && checkpoint.status == CheckpointStatus::Approved
         {
             checkpoint.status = CheckpointStatus::Resumed;
-            checkpoint.resume_run_id = Some(run_id.to_owned());
+            checkpoint.resume_run_id.clone_from(&run_id);
             *document = Json::Object(checkpoint.to_document());
         }
     }
@@ -271,7 +270,7 @@ pub(crate) fn report_kept(
     now: Timestamp,
 ) -> Result<(), QueueError> {
     for outcome in host.unreported() {
-        let Ok(run) = outcome.receipt.id().parse::<RunId>() else { continue };
+        let run = outcome.receipt.id.clone();
         match report_one(transaction, outcome, &run, now) {
             Ok(()) => host.forget_outcome(&run),
             Err(error) if error.kind() == ErrorKind::Environment => return Err(error),
@@ -287,9 +286,8 @@ fn report_one(
     run: &RunId,
     now: Timestamp,
 ) -> Result<(), QueueError> {
-    let bad = |_| QueueError::Store("a receipt names no call".to_owned());
     transaction.lock_queue()?;
-    let stored = changeable(transaction, &outcome.receipt.call_id().parse().map_err(bad)?)?;
+    let stored = changeable(transaction, &outcome.receipt.call_id)?;
     let outcome = outcome.with_arguments_of(&stored.call);
     let is_claimed = stored.call.claim.as_ref().is_some_and(|claim| claim.runner.is_some());
     let finished = match is_claimed {
@@ -361,7 +359,7 @@ fn record_one(
     tracing::info!(
         call = %stored.call.id,
         run = %run,
-        status = receipt.status().as_str(),
+        status = receipt.status.as_str(),
         "a run without a runner is recorded"
     );
     end_by(transaction, stored, &recorded, &created, now)?;
@@ -378,7 +376,7 @@ fn with_stored_checkpoints(
     if checkpoints.is_empty() {
         return Ok(receipt);
     }
-    let of_run = transaction.snapshot().checkpoints(Checkpoints::AddedFor(receipt.id()))?.checkpoints;
+    let of_run = transaction.snapshot().checkpoints(Checkpoints::AddedFor(&receipt.id))?.checkpoints;
     let is_stored = |wanted: &Checkpoint| of_run.iter().any(|stored| stored.checkpoint == *wanted);
     let mut stored = Vec::with_capacity(checkpoints.len());
     for checkpoint in checkpoints {
@@ -409,8 +407,8 @@ pub(crate) fn checkpoints_of(
     if named.is_empty() {
         return Ok(Vec::new());
     }
-    let mut added = snapshot.checkpoints(Checkpoints::AddedFor(receipt.id()))?.checkpoints;
-    added.retain(|stored| named.iter().any(|id| id == stored.checkpoint.id.as_str()));
+    let mut added = snapshot.checkpoints(Checkpoints::AddedFor(&receipt.id))?.checkpoints;
+    added.retain(|stored| named.contains(&stored.checkpoint.id));
     Ok(added)
 }
 
@@ -433,7 +431,7 @@ fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: T
     // The end time is unknown; use the time at which it was noticed.
     let duration = call.started_at.map_or(0.0, |started_at| now.since(started_at).as_secs_f64());
     let mut receipt = Receipt::of_call(call, contract, run, RunStatus::Interrupted);
-    receipt.caller = call.caller.agent().map(|_| call.caller.as_record());
+    receipt.caller = Some(call.caller.clone()).filter(|caller| caller.agent().is_some());
     receipt.started_at = call.started_at;
     receipt.completed_at = Some(now);
     receipt.duration_seconds = Some(Number::from((duration * 1000.0).round() / 1000.0));
@@ -445,9 +443,9 @@ fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: T
     receipt.stdout_log_path = log(".stdout.log");
     receipt.stderr_log_path = log(".stderr.log");
     receipt.receipt_path = Some(path(".json"));
-    receipt.contract_fingerprint = call.contract_fingerprint.clone();
+    receipt.contract_fingerprint = call.contract_fingerprint.as_deref().and_then(|text| text.parse().ok());
     receipt.source_fingerprint = call.source_fingerprint.clone();
-    receipt.call_fingerprint = call.call_fingerprint.clone();
+    receipt.call_fingerprint = call.call_fingerprint.as_deref().and_then(|text| text.parse().ok());
     receipt.policy = call.policy.clone();
     receipt.projection_summary = call.projection_summary.clone();
     receipt.runner = call.claim.as_ref().and_then(|claim| claim.runner.clone());
@@ -462,7 +460,7 @@ fn resumed(mut receipt: Receipt, stored: &StoredCall) -> Receipt {
     let is_behind = |checkpoint: &Checkpoint| match checkpoint.status {
         CheckpointStatus::Approved => true,
         // The status is the one that the next writer will record.
-        CheckpointStatus::Resumed => checkpoint.resume_run_id.as_deref() == Some(receipt.id.as_str()),
+        CheckpointStatus::Resumed => checkpoint.resume_run_id.as_ref() == Some(&receipt.id),
         CheckpointStatus::Pending
         | CheckpointStatus::Rejected
         | CheckpointStatus::Failed

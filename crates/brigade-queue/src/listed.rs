@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 use brigade_call::{Call, CallStatus, Caller, Receipt, RunStatus};
-use brigade_core::{IdPrefix, Timestamp};
+use brigade_core::{CallId, IdPrefix, RunId, Timestamp};
 
 use crate::store::{Detail, ReceiptQuery, receipt_name};
 use crate::{BadReceipt, Calls, Chain, FoundCall, QueueError, View};
@@ -71,7 +71,9 @@ pub struct RunFilter {
 #[derive(Clone, Debug)]
 pub struct ListedRun {
     /// Its id.
-    pub id: String,
+    pub id: RunId,
+    /// Its call.
+    pub call_id: CallId,
     /// How it ended.
     pub status: RunStatus,
     /// Its tool.
@@ -85,10 +87,11 @@ pub struct ListedRun {
 impl ListedRun {
     fn new(receipt: &Receipt, stored_id: &str) -> ListedRun {
         ListedRun {
-            id: receipt.id().to_owned(),
-            status: receipt.status().clone(),
-            tool_id: receipt.tool_id().to_owned(),
-            caller: Caller::from_record(receipt.caller.as_deref()),
+            id: receipt.id.clone(),
+            call_id: receipt.call_id.clone(),
+            status: receipt.status.clone(),
+            tool_id: receipt.tool_id.to_owned(),
+            caller: receipt.caller().clone(),
             started_at: receipt.started_at(),
             sort_key: receipt.sort_key(),
             stored_id: stored_id.to_owned(),
@@ -134,7 +137,9 @@ impl View<'_> {
         // The runs that the page is searched in.
         let window = |runs: &[ListedRun]| {
             let start = match before {
-                Some(before) => runs.iter().position(|run| run.id == *before).map_or(runs.len(), |at| at + 1),
+                Some(before) => {
+                    runs.iter().position(|run| run.id.as_str() == before).map_or(runs.len(), |at| at + 1)
+                }
                 None => 0,
             };
             start..filter.searched.map_or(runs.len(), |most| runs.len().min(start.saturating_add(most)))
@@ -160,7 +165,7 @@ impl View<'_> {
             Some(_) => runs.last(),
             None => listed[window].last().filter(|last| is_searched_only && !is_too_old(last)),
         };
-        let next_before = last.map(|run| run.id.clone());
+        let next_before = last.map(|run| run.id.to_string());
         Ok(RunPage { runs, latest: listed.first().cloned(), next_before, errors: bad })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus};
-use brigade_core::{CallId, Fingerprint, IdPrefix, PrefixMatch};
+use brigade_core::{CallId, Fingerprint, IdPrefix, PrefixMatch, RunId};
 
 use crate::enqueue::duplicate_of;
 use crate::short;
@@ -35,16 +35,16 @@ pub enum ResolvedRun {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenRun {
     /// Its id.
-    pub run_id: String,
+    pub run_id: RunId,
     /// Its call.
     pub call_id: CallId,
 }
 
 impl ResolvedRun {
     /// Returns its id.
-    pub fn id(&self) -> &str {
+    pub fn id(&self) -> &RunId {
         match self {
-            ResolvedRun::Over(stored) => stored.receipt.id(),
+            ResolvedRun::Over(stored) => &stored.receipt.id,
             ResolvedRun::Running(run) | ResolvedRun::Abandoned(run) => &run.run_id,
         }
     }
@@ -54,7 +54,7 @@ impl ResolvedRun {
     pub fn stored_id(&self) -> &str {
         match self {
             ResolvedRun::Over(stored) => &stored.stored_id,
-            ResolvedRun::Running(run) | ResolvedRun::Abandoned(run) => &run.run_id,
+            ResolvedRun::Running(run) | ResolvedRun::Abandoned(run) => run.run_id.as_str(),
         }
     }
 }
@@ -221,10 +221,8 @@ impl View<'_> {
             return Ok(last);
         }
         let recent = self.receipts(RECENT)?.receipts;
-        for run in recent.iter().filter(|run| run.receipt.tool_id() == tool_id) {
-            if let Ok(id) = run.receipt.call_id().parse::<CallId>()
-                && let Some(stored) = self.call(&id)?.filter(is_one)
-            {
+        for run in recent.iter().filter(|run| run.receipt.tool_id == tool_id) {
+            if let Some(stored) = self.call(&run.receipt.call_id)?.filter(is_one) {
                 return Ok(Some(stored));
             }
         }
@@ -237,7 +235,7 @@ impl View<'_> {
     /// Fails if the store fails, or the receipt is unreadable.
     pub(crate) fn meant_run(&self, prefix: &IdPrefix) -> Result<Match<ResolvedRun>, QueueError> {
         if let Match::One(FoundReceipt::Good(stored)) = self.find_run(prefix)?
-            && stored.receipt.id() == prefix.as_str()
+            && stored.receipt.id.as_str() == prefix.as_str()
         {
             return Ok(Match::One(ResolvedRun::Over(stored)));
         }
@@ -245,7 +243,7 @@ impl View<'_> {
         // Search again, because a run that ended meanwhile has its receipt now.
         let (stored, over) = match self.find_run(prefix)? {
             Match::One(FoundReceipt::Good(stored)) => {
-                let id = stored.receipt.id().to_owned();
+                let id = stored.receipt.id.to_string();
                 (Some(stored), vec![id])
             }
             Match::One(FoundReceipt::Bad(bad)) => return Err(QueueError::Unreadable(bad)),
@@ -253,16 +251,16 @@ impl View<'_> {
             Match::Ambiguous(candidates) => (None, candidates),
         };
         let ids: BTreeSet<String> =
-            over.into_iter().chain(running.iter().map(|run| run.run_id.clone())).collect();
+            over.into_iter().chain(running.iter().map(|run| run.run_id.to_string())).collect();
         let id = match prefix.resolve(ids.into_iter().map(|id| (id.clone(), id))) {
             PrefixMatch::One(id) => id,
             PrefixMatch::Ambiguous(candidates) => return Ok(Match::Ambiguous(candidates)),
             PrefixMatch::None => return self.abandoned_run(prefix),
         };
-        if let Some(stored) = stored.filter(|stored| stored.receipt.id() == id) {
+        if let Some(stored) = stored.filter(|stored| stored.receipt.id.as_str() == id) {
             return Ok(Match::One(ResolvedRun::Over(stored)));
         }
-        let found = running.into_iter().find(|run| run.run_id == id);
+        let found = running.into_iter().find(|run| run.run_id.as_str() == id);
         Ok(found.map_or(Match::None, |run| Match::One(ResolvedRun::Running(run))))
     }
 
@@ -272,10 +270,10 @@ impl View<'_> {
         let kept =
             self.abandoned()?.into_iter().filter(|stored| stored.call.status != CallStatus::Interrupted);
         abandoned.extend(kept.filter_map(open_run));
-        let ids = abandoned.iter().map(|run| (run.run_id.as_str(), run.run_id.clone()));
+        let ids = abandoned.iter().map(|run| (run.run_id.as_str(), run.run_id.to_string()));
         Ok(match prefix.resolve(ids) {
             PrefixMatch::One(id) => {
-                let found = abandoned.into_iter().find(|run| run.run_id == id);
+                let found = abandoned.into_iter().find(|run| run.run_id.as_str() == id);
                 found.map_or(Match::None, |run| Match::One(ResolvedRun::Abandoned(run)))
             }
             PrefixMatch::Ambiguous(candidates) => Match::Ambiguous(candidates),
@@ -291,8 +289,7 @@ impl View<'_> {
         let stored = self.call(&run.call_id)?;
         Ok(stored.is_some_and(|stored| {
             let claim = stored.call.claim.as_ref();
-            stored.call.status == CallStatus::Running
-                && claim.is_some_and(|claim| claim.run_id.as_str() == run.run_id)
+            stored.call.status == CallStatus::Running && claim.is_some_and(|claim| claim.run_id == run.run_id)
         }))
     }
 
@@ -308,6 +305,6 @@ impl View<'_> {
 }
 
 fn open_run(stored: StoredCall) -> Option<OpenRun> {
-    let run_id = stored.call.claim?.run_id.as_str().to_owned();
+    let run_id = stored.call.claim?.run_id;
     Some(OpenRun { run_id, call_id: stored.call.id })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brigade_call::{ApprovedBy, CallStatus, Checkpoint, LedgerLink, Receipt};
-use brigade_core::{CallId, Fingerprint, RunId, Timestamp};
+use brigade_core::{CallId, Fingerprint, Timestamp};
 
 use crate::error::QueueError;
 use crate::queue::checkpoint_of;
@@ -199,7 +199,7 @@ impl Snapshot for MemorySnapshot {
                 add_up(self.0.calls.values().map(|stored| stored.call.status.as_str().to_owned()))
             }
             Records::Runs => {
-                add_up(self.0.receipts.values().map(|stored| stored.receipt.status().as_str().to_owned()))
+                add_up(self.0.receipts.values().map(|stored| stored.receipt.status.as_str().to_owned()))
             }
         })
     }
@@ -208,9 +208,13 @@ impl Snapshot for MemorySnapshot {
         let recorded = self.0.calls.values().flat_map(|stored| stored.checkpoints.values());
         let mut found: Vec<Checkpoint> = match which {
             Checkpoints::Known => recorded.filter_map(checkpoint_of).collect(),
-            Checkpoints::AddedFor(run) => {
-                self.0.checkpoints.values().filter(|checkpoint| checkpoint.run_id == run).cloned().collect()
-            }
+            Checkpoints::AddedFor(run) => self
+                .0
+                .checkpoints
+                .values()
+                .filter(|checkpoint| checkpoint.run_id == run.as_str())
+                .cloned()
+                .collect(),
         };
         found.sort_by_key(|checkpoint| Reverse(checkpoint.created_at));
         Ok(CheckpointList {
@@ -264,18 +268,14 @@ impl MemoryTransaction<'_> {
 
     /// Stores a receipt, unless it is already stored.
     fn store(&mut self, receipt: &Receipt, taken: OnRunTaken) -> Result<StoredReceipt, QueueError> {
-        let run = receipt.id().to_owned();
+        let run = receipt.id.to_string();
         let sha256 = Fingerprint::of_bytes(&receipt.to_bytes());
         if let Some(existing) = self.moment.0.receipts.get(&run) {
             if existing.sha256 == sha256 {
                 return Ok(existing.clone());
             }
             if taken == OnRunTaken::Refuse {
-                let run: Result<RunId, _> = run.parse();
-                return Err(run.map_or_else(
-                    |_| QueueError::Store("a run's id is not an id".to_owned()),
-                    QueueError::RunTaken,
-                ));
+                return Err(QueueError::RunTaken(receipt.id.clone()));
             }
         }
         let stored = StoredReceipt { receipt: receipt.clone(), stored_id: run.clone(), sha256 };
@@ -329,7 +329,7 @@ impl Transaction for MemoryTransaction<'_> {
             NewReceipt::Unstored(receipt, taken) => self.store(receipt, taken)?,
             NewReceipt::Stored(receipt) => *receipt,
         };
-        let run = receipt.receipt.id();
+        let run = receipt.receipt.id.as_str();
         let known = self.moment.0.ledger.iter().position(|entered| entered == run);
         let place = match known {
             Some(place) => place,

@@ -2,7 +2,7 @@
 //! is recorded later.
 
 use brigade_call::{Call, Checkpoint, Receipt, RunObserved};
-use brigade_core::{CallId, Json, RunId, Timestamp};
+use brigade_core::{Json, Timestamp};
 use brigade_policy::Failure;
 use serde::Deserialize;
 
@@ -64,11 +64,9 @@ impl OutcomeReservation {
     ) -> Result<FinishedRun, Failure> {
         let receipt = &outcome.receipt;
         let recorded = locked.and_then(|mut locked| {
-            let bad = |_| QueueError::Store("a receipt names no call and run".to_owned());
-            let call: CallId = receipt.call_id().parse().map_err(bad)?;
-            let run: RunId = receipt.id().parse().map_err(bad)?;
             let mut with = |stored: &[Checkpoint]| receipt.with_checkpoints(stored);
-            let finished = locked.finish(&call, &run, outcome.checkpoints.clone(), &mut with, now);
+            let finished =
+                locked.finish(&receipt.call_id, &receipt.id, outcome.checkpoints.clone(), &mut with, now);
             if matches!(finished, Err(QueueError::NotThisRun { .. })) {
                 locked.transaction.report_late(&outcome.as_recorded())?;
             }

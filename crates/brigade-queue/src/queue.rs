@@ -391,7 +391,7 @@ impl View<'_> {
         for stored in self.abandoned()? {
             for found in &mut list.checkpoints {
                 let document = stored.checkpoints.get(found.checkpoint.id.as_str());
-                if found.checkpoint.call_id == stored.call.id.as_str()
+                if found.checkpoint.call_id == stored.call.id
                     && let Some(checkpoint) = document.and_then(checkpoint_of)
                 {
                     found.checkpoint = checkpoint;
@@ -428,12 +428,15 @@ impl View<'_> {
     /// # Errors
     /// Returns [`QueueError::NothingBound`] if the call was approved by v0.30. Also fails if the store cannot be read.
     pub fn check_answer(&self, checkpoint: &Checkpoint, answer: &Answer) -> Result<(), QueueError> {
-        let Ok(call) = checkpoint.call_id.parse::<CallId>() else { return Ok(()) };
+        let call = &checkpoint.call_id;
         let cannot_go_on = matches!(answer, Answer::Approve(_))
-            && self.call(&call)?.is_some_and(|stored| {
+            && self.call(call)?.is_some_and(|stored| {
                 stored.call.status == CallStatus::Waiting && stored.call.approval.is_none()
             });
-        if cannot_go_on { Err(QueueError::NothingBound { id: checkpoint.id.clone(), call }) } else { Ok(()) }
+        match cannot_go_on {
+            true => Err(QueueError::NothingBound { id: checkpoint.id.clone(), call: call.clone() }),
+            false => Ok(()),
+        }
     }
 
     /// Verifies the chain of receipts from a ledger entry on (1 for all of it).
@@ -580,9 +583,8 @@ impl LockedQueue<'_> {
     ) -> Result<(StoredCheckpoint, StoredCall), QueueError> {
         let _span = tracing::debug_span!("answer", checkpoint = %id).entered();
         let found = self.known_checkpoint(id)?;
-        let not_waiting =
-            || QueueError::NotWaiting { id: id.clone(), call: found.checkpoint.call_id.clone() };
-        let call_id: CallId = found.checkpoint.call_id.parse().map_err(|_| not_waiting())?;
+        let call_id = found.checkpoint.call_id.clone();
+        let not_waiting = || QueueError::NotWaiting { id: id.clone(), call: call_id.clone() };
         self.view().check_answer(&found.checkpoint, answer)?;
         self.transaction.prepare()?;
         let found = self.known_checkpoint(id)?;

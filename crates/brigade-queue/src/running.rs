@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 use brigade_call::{Call, CallStatus, Receipt, Runner, is_of_execution};
-use brigade_core::{ErrorKind, Hint, NextStep, RunId};
+use brigade_core::{ErrorKind, Hint, NextStep};
 use brigade_policy::Failure;
 use brigade_process::ProcessIdentity;
 
@@ -114,16 +114,14 @@ pub(crate) fn unrecorded(failure: Failure, receipt: &Receipt, kept: RunRemains) 
         }
         RunRemains::Nothing => "the call counts as interrupted from now on",
     };
-    let call = receipt.call_id();
+    let call = &receipt.call_id;
     let message =
         format!("the program of call {call} has ended, and that could not be recorded: {why}; {then}");
     let failure = Failure::new(failure.kind(), message);
-    match receipt.id().parse::<RunId>() {
-        Ok(run) => failure
-            .hint(NextStep::ReadOutput(run.clone()))
-            .hint(Hint::to("ask for it again, once the cause is fixed", NextStep::Replay(run))),
-        Err(_) => failure,
-    }
+    let run = &receipt.id;
+    failure
+        .hint(NextStep::ReadOutput(run.clone()))
+        .hint(Hint::to("ask for it again, once the cause is fixed", NextStep::Replay(run.clone())))
 }
 
 #[cfg(test)]
@@ -143,7 +141,11 @@ mod tests {
             let full = FsError::new("write", "receipt", FsErrorKind::NoSpace);
             let error = unrecorded(
                 full.into(),
-                &Receipt::new("run-1", "call-1", brigade_call::RunStatus::Completed),
+                &Receipt::new(
+                    "run-1".parse().unwrap(),
+                    "call-1".parse().unwrap(),
+                    brigade_call::RunStatus::Completed,
+                ),
                 kept,
             );
             assert!(error.to_string().contains(expect) && error.to_string().contains("disk is full"));

@@ -296,7 +296,7 @@ pub enum Checkpoints<'a> {
     /// Those that the records of their calls know.
     Known,
     /// Those that were added for this run, even if no record knows them yet.
-    AddedFor(&'a str),
+    AddedFor(&'a RunId),
 }
 
 /// A call that a store found. It is created from a [`StoredCall`].

@@ -59,7 +59,7 @@ fn readers_see_the_state_of_v0_30_and_write_nothing() {
     let view = queue.read().unwrap();
     assert_eq!(listed(&view, &Calls::All), EXPECTED);
     assert_eq!(view.call_counts().unwrap().values().sum::<u64>(), EXPECTED.len() as u64);
-    assert_eq!(view.receipts(1).unwrap().receipts[0].receipt.id(), "run-waiting");
+    assert_eq!(view.receipts(1).unwrap().receipts[0].receipt.id.as_str(), "run-waiting");
     assert_eq!(view.receipts(usize::MAX).unwrap().errors.len(), 1);
     assert!(view.verify(1).unwrap().is_unadopted);
     assert_eq!(view.checkpoints().unwrap().checkpoints.len(), 3);

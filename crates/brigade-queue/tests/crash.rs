@@ -43,7 +43,7 @@ fn observe_recovered(queue: &TestQueue) -> Vec<String> {
     let mut seen = observe(queue);
     let runs = view.receipts(usize::MAX).unwrap();
     assert!(runs.errors.is_empty(), "{:?}", runs.errors);
-    seen.extend(runs.receipts.iter().map(|run| format!("{} {}", run.receipt.id(), run.receipt.status())));
+    seen.extend(runs.receipts.iter().map(|run| format!("{} {}", run.receipt.id, run.receipt.status)));
     seen
 }
 

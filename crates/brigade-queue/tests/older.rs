@@ -249,7 +249,7 @@ fn runs_are_served_with_any_damage_to_the_ledger() {
         let (fs, queue) = with_ledger(damage);
         let view = queue.read().unwrap();
         let newest = view.receipts(2).unwrap();
-        let ids: Vec<&str> = newest.receipts.iter().map(|run| run.receipt.id()).collect();
+        let ids: Vec<&str> = newest.receipts.iter().map(|run| run.receipt.id.as_str()).collect();
         assert_eq!(ids, ["run-3", "run-2"], "damage {number}");
         assert_eq!(view.receipts(usize::MAX).unwrap().receipts.len(), 3);
         assert_eq!(view.run_counts().unwrap()["completed"], 3, "damage {number}");
@@ -371,7 +371,7 @@ fn receipts_alone_are_not_a_clean_start() {
     let findings = queue.read().unwrap().verify(1).unwrap().findings;
     assert_eq!(findings.len(), 3);
     assert!(findings.iter().all(|finding| finding.tampering == Tampering::Added));
-    assert_eq!(view.receipts(1).unwrap().receipts[0].receipt.id(), "run-3");
+    assert_eq!(view.receipts(1).unwrap().receipts[0].receipt.id.as_str(), "run-3");
 }
 
 fn batch(queue: &TestQueue, count: usize) {

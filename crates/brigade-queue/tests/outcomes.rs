@@ -63,7 +63,7 @@ fn a_kept_outcome_is_shown_and_then_recorded() {
         assert_eq!(listed(&view, &Calls::All), ["call-a completed"]);
         assert_eq!(stored(&view, "call-a").call.completed_at, Some(at(4)));
         let run = view.receipt("run-a").unwrap().unwrap().good().unwrap();
-        assert_eq!((run.receipt.status().as_str(), run.receipt.exit_code), ("completed", Some(0)));
+        assert_eq!((run.receipt.status.as_str(), run.receipt.exit_code), ("completed", Some(0)));
         assert!(view.verify(1).unwrap().findings.is_empty());
         assert!(!is_there(&fs));
     }
@@ -88,7 +88,7 @@ fn checkpoints_of_a_kept_outcome_are_stored() {
     let ids: Vec<_> = call.checkpoint_ids.iter().map(|id| id.as_str()).collect();
     assert_eq!((&call.status, ids), (&CallStatus::Waiting, vec!["ask-2", "else"]));
     let run = view.receipt("run-a").unwrap().unwrap().good().unwrap();
-    assert_eq!(run.receipt.checkpoint_ids, Some(vec!["ask-2".to_owned(), "else".to_owned()]));
+    assert_eq!(run.receipt.checkpoint_ids, Some(vec!["ask-2".parse().unwrap(), "else".parse().unwrap()]));
     assert!(view.checkpoints().unwrap().errors.is_empty());
     assert!(!is_there(&fs));
 }
@@ -287,9 +287,6 @@ fn unwritable_outcomes_are_recorded_by_their_process() {
     assert_eq!(listed(&live.read().unwrap(), &Calls::All), ["call-a failed"]);
     drop(live.lock(at(9)).unwrap());
     let view = live.read().unwrap();
-    assert_eq!(
-        view.receipt("run-lost").unwrap().unwrap().good().unwrap().receipt.status().as_str(),
-        "failed"
-    );
+    assert_eq!(view.receipt("run-lost").unwrap().unwrap().good().unwrap().receipt.status.as_str(), "failed");
     assert!(view.verify(1).unwrap().findings.is_empty());
 }

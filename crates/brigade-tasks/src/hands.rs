@@ -158,7 +158,7 @@ impl Tasks for TaskRunner<'_> {
             [] => Judge::from_config(self.config, &context.host()).into_iter().collect(),
             named => Judge::of_workers(self.config, &context.host(), named)?,
         };
-        let caller = context.caller.as_record().to_string();
+        let caller = context.caller.clone();
         let asked = |judge: &Judge| {
             let matter = JudgeQuestion {
                 tool: "workflow.create",

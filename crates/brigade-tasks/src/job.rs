@@ -313,9 +313,9 @@ impl Job {
             intent: self.execution.intent.as_deref(),
         };
         TaskDetails {
-            execution: self.id().to_owned(),
+            execution: self.id().parse().expect("ids of records are valid ids"),
             tool: "task.execute".to_owned(),
-            caller: self.context.caller.as_record().to_string(),
+            caller: self.context.caller.clone(),
             args: redactor.redact_fields(&to_json(&args).expect("arguments are JSON")),
         }
     }

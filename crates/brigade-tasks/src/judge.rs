@@ -61,7 +61,7 @@ impl Job {
     ) -> Result<Option<String>, TaskFailure> {
         let Some(judge) = &self.judge else { return self.check_by_person(host, validator, output) };
         let criteria = validator.criteria.as_deref().unwrap_or_default();
-        let caller = self.context.caller.as_record().to_string();
+        let caller = self.context.caller.clone();
         let matter = JudgeQuestion::output(caller, criteria, &short(output, MAX_SHOWN_BYTES));
         let judged = judge.ask(&self.context, &self.policy, &matter, Some(self.place.cancel.clone()));
         let (Some(score), Some(confidence)) = (judged.score, judged.confidence) else {

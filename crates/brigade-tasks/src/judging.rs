@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_access::{JudgeSettings, Worker};
-use brigade_call::{Call, Judgement};
+use brigade_call::{Call, Caller, Judgement};
 use brigade_catalog::Tool;
 use brigade_core::json::{from_json, to_json};
 use brigade_core::text::short;
@@ -49,8 +49,8 @@ pub struct Judge {
 pub struct JudgeQuestion<'a> {
     /// The tool whose call or output is judged.
     pub tool: &'a str,
-    /// The caller, as records name it.
-    pub caller: String,
+    /// The caller.
+    pub caller: Caller,
     /// The text of the question.
     pub question: &'a str,
     /// The call or output, without secrets.
@@ -62,7 +62,7 @@ impl<'a> JudgeQuestion<'a> {
     pub fn call(call: &'a Call, tool: &Tool, risk: RiskLevel) -> JudgeQuestion<'a> {
         JudgeQuestion {
             tool: &call.tool_id,
-            caller: call.caller.as_record().to_string(),
+            caller: call.caller.clone(),
             question: "May this call of an agent run without a person who approves it?",
             input: shown(&JudgedCall {
                 tool: &call.tool_id,
@@ -76,7 +76,7 @@ impl<'a> JudgeQuestion<'a> {
     }
 
     /// Asks about the output of a task.
-    pub fn output(caller: String, criteria: &str, output: &str) -> JudgeQuestion<'a> {
+    pub fn output(caller: Caller, criteria: &str, output: &str) -> JudgeQuestion<'a> {
         JudgeQuestion {
             tool: "task.execute",
             caller,
@@ -200,7 +200,7 @@ impl Judge {
         let run = host.new_run().map_err(|error| text(&error))?;
         let id = format!("judge-{run}");
         let about = TaskDetails {
-            execution: id.clone(),
+            execution: id.parse().expect("the id of a run follows"),
             tool: matter.tool.to_owned(),
             caller: matter.caller.clone(),
             args: matter.input.clone(),
@@ -293,7 +293,7 @@ mod tests {
             shown(&call).to_compact(),
             r#"{"agent":"agent:ada","arguments":{"n":1.50,"path":"a"},"description":null,"effects":["network","local-read"],"risk":"medium","tool":"fetch"}"#
         );
-        let matter = JudgeQuestion::output("agent:ada".to_owned(), "It is short.", "yes");
+        let matter = JudgeQuestion::output(Caller::Agent("ada".to_owned()), "It is short.", "yes");
         assert_eq!(matter.input.to_compact(), r#"{"criteria":"It is short.","output":"yes"}"#);
     }
 

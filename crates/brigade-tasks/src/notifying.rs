@@ -86,9 +86,9 @@ pub fn notify(
     let random = run.as_str().rsplit('-').next().unwrap_or_default();
     let of_event = |member: &str| Some((member.to_owned(), event.get(member)?.clone()));
     let task = TaskDetails {
-        execution: format!("{TOOL}-{random}"),
+        execution: format!("{TOOL}-{random}").parse().expect("the end of a run id follows"),
         tool: TOOL.to_owned(),
-        caller: context.caller.as_record().to_string(),
+        caller: context.caller.clone(),
         args: Json::object(RECORDED.iter().filter_map(|member| of_event(member))),
     };
     let host = host.keeping(Arc::new(TaskReceiptStore { context: context.clone(), task }));

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use brigade_call::{RUNS, Receipt, RunOutput, RunStatus, StreamOutput};
-use brigade_core::{Clock, Json, Number, RunId};
+use brigade_call::{Caller, RUNS, Receipt, RunOutput, RunStatus, StreamOutput};
+use brigade_catalog::{Effect, Family};
+use brigade_core::{CallId, Clock, Json, Number, RunId};
 use brigade_exec::RunPaths;
 use brigade_fs::RelPath;
 use brigade_kitchen_run::{KeepReceipts, KitchenReceipt, LogRow, RunEnd, StartError};
@@ -11,9 +12,10 @@ use brigade_workspace::WorkspaceContext;
 
 /// What a receipt records about the task.
 pub(crate) struct TaskDetails {
-    pub(crate) execution: String,
+    /// The task, in place of a call.
+    pub(crate) execution: CallId,
     pub(crate) tool: String,
-    pub(crate) caller: String,
+    pub(crate) caller: Caller,
     pub(crate) args: Json,
 }
 
@@ -58,11 +60,11 @@ impl TaskReceiptStore {
         };
         let paths = RunPaths::new(&kept.id);
         let seconds = kept.completed_at.since(kept.started_at).as_secs_f64();
-        let mut receipt = Receipt::new(kept.id.as_str(), self.task.execution.as_str(), status);
+        let mut receipt = Receipt::new(kept.id.clone(), self.task.execution.clone(), status);
         receipt.kind = Some(Receipt::ATTEMPT.to_owned());
-        receipt.execution_id = Some(self.task.execution.clone());
+        receipt.execution_id = Some(self.task.execution.to_string());
         receipt.tool_id = self.task.tool.clone();
-        receipt.family = "builtin".to_owned();
+        receipt.family = Family::Builtin.into();
         receipt.caller = Some(self.task.caller.clone());
         receipt.started_at = Some(kept.started_at);
         receipt.completed_at = Some(kept.completed_at);
@@ -82,7 +84,7 @@ impl TaskReceiptStore {
             ..RunOutput::default()
         });
         receipt.sandbox = Some(kept.sandbox.clone());
-        receipt.effects = vec!["process-exec".to_owned()];
+        receipt.effects = vec![Effect::ProcessExec];
         receipt.env_labels_used = kept.env_labels.clone();
         receipt
     }

@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask bench --team` prints the rows.
 
+#![allow(clippy::print_stdout, reason = "printing is all that this program does")]
 #![allow(clippy::unwrap_used, reason = "a bench that cannot continue fails")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "it measures, and starts pgbench")]
 

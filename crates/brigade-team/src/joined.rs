@@ -66,7 +66,7 @@ impl JoinedRule {
     pub(crate) fn matches(&self, call: &Call) -> bool {
         self.effect.as_ref().is_none_or(|effect| call.contract.effects.contains(effect))
             && self.tool.as_ref().is_none_or(|tool| *tool == call.tool_id)
-            && self.family.as_ref().is_none_or(|family| *family == call.family)
+            && self.family.as_ref().is_none_or(|family| *family == call.family.as_str())
     }
 }
 

@@ -359,7 +359,7 @@ impl Snapshot for TeamSnapshot {
                 let sql = "SELECT document FROM @schema@.checkpoints
                            WHERE workspace = $1 AND run_id = $2 ORDER BY added_at, id";
                 let mut found = Vec::new();
-                for row in self.rows(sql, &[&self.core.workspace, &run])? {
+                for row in self.rows(sql, &[&self.core.workspace, &run.as_str()])? {
                     let text: &str = row.try_get(0).map_err(TeamError::from)?;
                     let document = Json::parse_bytes(text.as_bytes(), Dialect::Lenient).ok();
                     found.extend(document.and_then(|document| Checkpoint::from_document(document).ok()));

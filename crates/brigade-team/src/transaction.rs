@@ -269,17 +269,13 @@ fn store_receipt(
     taken: OnRunTaken,
 ) -> Result<(StoredReceipt, i64), QueueError> {
     let bytes = receipt.to_bytes();
-    let run: RunId =
-        receipt.id().parse().map_err(|_| QueueError::Store("a run's id is not an id".to_owned()))?;
     let sql = "SELECT place FROM @schema@.record_receipt($1, $2, $3, $4, $5, $6, $7, $8)";
     let (ws, host, aside) = (core.workspace.as_str(), core.host.as_str(), taken == OnRunTaken::SetAside);
-    let (call, status, key) = (receipt.call_id(), receipt.status().as_str(), receipt.sort_key());
-    let rows = lease.rows(sql, &[&ws, &host, &run.as_str(), &call, &status, &key, &bytes, &aside]);
+    let (run, call, status, key) =
+        (&receipt.id, &receipt.call_id, receipt.status.as_str(), receipt.sort_key());
+    let rows = lease.rows(sql, &[&ws, &host, &run.as_str(), &call.as_str(), &status, &key, &bytes, &aside]);
     let place = rows.and_then(|rows| Ok(rows[0].try_get(0)?));
-    let place = place.map_err(|error: TeamError| match call.parse() {
-        Ok(call) => error.of_step(&call, Some(&run)),
-        Err(_) => error.into(),
-    })?;
+    let place = place.map_err(|error: TeamError| error.of_step(call, Some(run)))?;
     let stored = StoredReceipt::from_bytes(run.as_str(), &bytes).map_err(QueueError::Unreadable)?;
     Ok((stored, place))
 }
@@ -396,7 +392,7 @@ impl Transaction for TeamTransaction {
                 "SELECT FROM @schema@.calls WHERE workspace = $1 AND id = $2 AND run_id IS DISTINCT FROM $3
                            AND status IN ('pending', 'held', 'approved', 'resume-pending')";
             let values: [&(dyn postgres::types::ToSql + Sync); 3] =
-                [&core.workspace, &receipt.call_id(), &receipt.id()];
+                [&core.workspace, &receipt.call_id.as_str(), &receipt.id.as_str()];
             if !lease.rows(sql, &values)?.is_empty() {
                 let message = "the database was replaced, and has forgotten the claim of the run".to_owned();
                 return Err(TeamError::Failover(message).into());

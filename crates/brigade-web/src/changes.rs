@@ -6,9 +6,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use brigade::core::IdPrefix;
+use brigade::core::{IdPrefix, RunId};
 use brigade::paths::{RUNS, RUNTIMES};
-use brigade::{CancelToken, Error, OpenCall, RunStatus, RuntimeStatus, WaitingKind, WaitingRow, Workspace};
+use brigade::records::OpenCall;
+use brigade::records::RuntimeStatus;
+use brigade::report::{WaitingKind, WaitingRow};
+use brigade::{CancelToken, Error, RunStatus, Workspace};
 
 use crate::events::{Change, ChangeKind, Events};
 
@@ -84,8 +87,9 @@ impl<'w> Watch<'w> {
 
     fn runs(&self) -> Result<OpenThings, Error> {
         let newest = self.workspace.runs().newest(RUNS_COMPARED)?;
-        let row =
-            |(id, status): (String, RunStatus)| ((ChangeKind::Run, id), (status.as_str().to_owned(), 0));
+        let row = |(id, status): (RunId, RunStatus)| {
+            ((ChangeKind::Run, id.to_string()), (status.as_str().to_owned(), 0))
+        };
         Ok(newest.into_iter().map(row).collect())
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
-use brigade::{Error, ServedPage, Workspace};
+use brigade::report::ServedPage;
+use brigade::{Error, Workspace};
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::answer;

@@ -12,10 +12,10 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Request, StatusCode};
 use axum::response::Response;
+use brigade::process::{PeerAddress, listener_of, random_bytes};
 use brigade::profile::Token;
-use brigade::{
-    CancelToken, Error, ErrorCode, ErrorKind, PeerAddress, ServedPage, Workspace, listener_of, random_bytes,
-};
+use brigade::report::ServedPage;
+use brigade::{CancelToken, Error, ErrorCode, ErrorKind, Workspace};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;

@@ -9,7 +9,7 @@ use brigade_call::{
 };
 use brigade_catalog::Tool;
 use brigade_core::text::shows_nothing;
-use brigade_core::{ErrorCode, ErrorKind, Json, NextStep, Object};
+use brigade_core::{ErrorCode, ErrorKind, Json, NextStep, Object, StoredFingerprint};
 use brigade_exec::OpenedProgram;
 use brigade_policy::{Blocker, CallKind, Failure, PolicyState};
 use brigade_projection::ProjectionItem;
@@ -184,10 +184,10 @@ impl<'a> RepeatRequest<'a> {
     /// Returns the request of a run's call, without its session.
     pub fn run(receipt: &'a Receipt) -> RepeatRequest<'a> {
         let command = receipt.command_label.as_deref().unwrap_or_default();
-        let contract = receipt.contract_fingerprint.as_deref();
+        let contract = receipt.contract_fingerprint.as_ref().map(StoredFingerprint::as_str);
         let installs_with = receipt.is_installation().then_some((command, contract));
         let args = receipt.asked_args();
-        let tool_id = receipt.tool_id();
+        let tool_id = &receipt.tool_id;
         RepeatRequest { tool_id, args, installs_with, effects: None, session: None, learned: None }
     }
 }

@@ -17,9 +17,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let context = Env::of_process().caller(Caller::Program("one-call".to_owned()));
     let workspace = Workspace::discover(Path::new(&folder), context)?;
     let queued = workspace.calls().queue(Request::new(tool))?;
-    let id = queued.call.id.as_str();
-    workspace.calls().approve(id)?;
-    let run = workspace.calls().run(id)?;
+    workspace.calls().approve(&queued.call.id)?;
+    let run = workspace.calls().run(&queued.call.id)?;
 
     let line = format!("{}\n", run.receipt.stdout_summary);
     std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes())?;

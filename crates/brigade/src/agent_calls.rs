@@ -341,8 +341,7 @@ impl AgentCalls {
                 brigade_ops::run_stored(&self.room, &*self.room, stored, &[])?
             }
             (CallStatus::ResumePending, Some(checkpoint)) => {
-                let prefix = IdPrefix::new(checkpoint.as_str());
-                self.room.checkpoints().resume(&prefix)?;
+                self.room.checkpoints().resume(checkpoint)?;
                 return self.show(id);
             }
             _ => return self.show(id),
@@ -411,9 +410,8 @@ impl AgentCalls {
     /// Returns the same as it is stored.
     fn own_receipt(&self, run: &RunId) -> Result<Option<Receipt>, Error> {
         let stored = self.room.queue().read()?.receipt(run.as_str())?.and_then(FoundReceipt::good);
-        let caller = self.room.env.caller.as_record();
         let own = |receipt: &Receipt| {
-            receipt.caller.as_deref() == Some(caller.as_str())
+            receipt.caller.as_ref() == Some(&self.room.env.caller)
                 && self.is_same_session(receipt.session.as_ref())
         };
         Ok(stored.map(|stored| stored.receipt).filter(own))

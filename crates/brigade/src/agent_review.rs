@@ -39,7 +39,7 @@ pub(crate) fn note(room: &WorkspaceInner, call: &Call) {
         r#type: Some("review".to_owned()),
         metadata: Some(InboxMetadata {
             tool_id: Some(call.tool_id.clone()),
-            tool_family: Some(call.family.clone()),
+            tool_family: Some(call.family.as_str().to_owned()),
             tool_call_id: Some(call.id.to_string()),
             tool_run_id: call.claim.as_ref().map(|claim| claim.run_id.to_string()),
             ..InboxMetadata::default()

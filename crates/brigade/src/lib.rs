@@ -6,9 +6,8 @@
 //! fn greet(directory: &std::path::Path) -> Result<String, Error> {
 //!     let workspace = Workspace::open(directory, Env::of_process())?;
 //!     let queued = workspace.calls().queue(Request::new("greet").arg("name", "world"))?;
-//!     let id = queued.call.id.as_str();
-//!     workspace.calls().approve(id)?;
-//!     let run = workspace.calls().run(id)?;
+//!     workspace.calls().approve(&queued.call.id)?;
+//!     let run = workspace.calls().run(&queued.call.id)?;
 //!     Ok(run.receipt.stdout_summary)
 //! }
 //! ```
@@ -75,7 +74,7 @@ mod provider_answer;
 #[cfg(feature = "builtin")]
 mod pull_requests;
 mod registry;
-mod report;
+pub mod report;
 mod reviewer;
 mod run;
 mod sample;
@@ -91,26 +90,80 @@ mod workspace_inner;
 #[doc = include_str!("../../../docs/library.md")]
 mod library_page {}
 
-/// The words of the kitchen: PRDs, tasks, tiers, statuses, approvals.
+/// Agents of the gateway, their calls, and the servers and clients between which it passes messages.
+pub mod gateway {
+    pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
+    pub use brigade_mcp::{
+        Listener, McpLog, McpProgress, Members, OfferSet, OfferedArgument, OfferedPrompt, OfferedResource,
+        Question, QuestionKind, Reply, ReplyError, Requester, ToolResult, shrink,
+    };
+    pub use brigade_ops::upstreams::Upstreams;
+    pub use brigade_remote::bridge::run as run_bridge;
+    pub use brigade_workspace::{
+        AgentConfig, AgentOffer, AgentTool, AgentTools, CallTarget, OwnName, SchemaText, SourceFiles,
+        TaskSessions,
+    };
+
+    pub use crate::agent_calls::{AgentCall, Output, RequestOutcome, RunRequestOutcome};
+    pub use crate::builtin_call::{DirectCallResult, documentation};
+    pub use crate::env::CallEnder;
+    pub use crate::offers::ServerOffers;
+}
+
+/// What waits for a person, decisions, and setting up agent programs.
+pub mod daily {
+    pub use brigade_ops::{
+        CallDecision, ChosenCall, ConnectRequest, ConnectStep, Ignore, NamedThing, OnExisting, PendingChoice,
+        ReviewDifference, ReviewPart, RuleProposal, SetupChoice, SetupGrant, SetupUndo, ShownThing,
+        StagedSetup, WaitingGroup, WebLogin, arguments_line, caller_name, visible_word,
+    };
+
+    pub use crate::work::WorkAnswer;
+}
+
+/// Problems of a workspace, and the inbox.
+pub mod health {
+    pub use brigade_doctor::{
+        Area, Closeout, InboxItem, InboxMetadata, InboxStatus, IssueType, Remedy, Verdict,
+    };
+
+    pub use crate::doctor::DoctorRequest;
+    pub use crate::inbox::InboxStep;
+}
+
+/// The kitchen: PRDs, tasks, tiers, statuses, approvals, requests and reports.
 pub mod kitchen {
     pub use brigade_kitchen::adapter::Permissions;
-    pub use brigade_kitchen::approval::{Change, ChangeKind, CommandKind, CommandRow, PrdOrigin, TierRow};
+    pub use brigade_kitchen::approval::{
+        ApprovalReport, Change, ChangeKind, CommandKind, CommandRow, PrdOrigin, TierRow, ValidationReport,
+        WorkersReport,
+    };
     pub use brigade_kitchen::config::{Flags, PhaseGate};
     pub use brigade_kitchen::format::{PrdFormat, ResultFormat};
     pub use brigade_kitchen::life::{
         Answer, AnsweredBy, AttemptEnd, CommandResult, Decision, DecisionKind, Life, Line, Record,
         ReviewResult, TaskOutcome,
     };
+    pub use brigade_kitchen::map::KitchenMapReport;
+    pub use brigade_kitchen::plan::KitchenPlanReport;
     pub use brigade_kitchen::prd::{Fault, FaultCode};
-    pub use brigade_kitchen::service::{Outcome, PlannedTask, Ticket};
-    pub use brigade_kitchen::show::{Brief, DecisionRow, Marker, TaskRow, TaskStatus, duration, pluralize};
+    pub use brigade_kitchen::service::{Outcome, PlannedTask, ServiceReport, Ticket};
+    pub use brigade_kitchen::show::{
+        Brief, DecisionRow, KitchenCostReport, Marker, StatusReport, SummaryReport, TaskRow, TaskStatus,
+        duration, pluralize,
+    };
     pub use brigade_kitchen::signal::Signal;
     pub use brigade_kitchen::{PrdName, TaskId, Tier};
     pub use brigade_kitchen_run::{
-        AbandonedWork, Activity, FollowTarget, Follower, KeptWorktree, KitchenReceipt, LogText, NoFollower,
-        PrdNames, PrintedLines, ReceiptFinding, RunEnd, RunKind, RunningRow, ServiceView, SkillRow,
-        WatchView, WriteOutcome,
+        AbandonedWork, Activity, AnswerReport, AnswerRequest, ApproveStep, DecisionFilter, DecisionsReport,
+        FailOn, FailureChoice, FollowTarget, Follower, InitRequest, KeptWorktree, KitchenCleanReport,
+        KitchenInitReport, KitchenLogReport, KitchenReceipt, KitchenReceiptsReport, KitchenVerifyReport,
+        LogRequest, LogSink, LogText, MapRequest, NoFollower, PlanWish, PrdNames, PrintedLines,
+        ReceiptFinding, RunEnd, RunKind, RunningRow, ServiceOptions, ServiceView, SkillRow, WatchView,
+        WriteOutcome,
     };
+
+    pub use crate::kitchens::{KitchenLogReach, PlanOptions};
 }
 
 /// Paths of a workspace's files, relative to its root.
@@ -121,101 +174,99 @@ pub mod paths {
     pub use brigade_workspace::{CATALOG, GATEWAY, PACKAGE, POLICY, PROFILES, TARGETS, TRUSTED};
 }
 
+/// Decisions of the host's policy, and why a call is blocked.
+pub mod policy {
+    pub use brigade_policy::approval::ApprovalNeed;
+    pub use brigade_policy::{
+        Access, Blocker, BlockerDetail, CallKind, Diagnosis, ErrorLine, Failure, Fault, Gate, Label,
+        PolicyDecision, PolicyRules, RiskLevel, SandboxMode, SourceLine, Standing,
+    };
+}
+
+/// Processes, signals, sockets and terminals, as programs like the command line need them.
+pub mod process {
+    pub use brigade_process::{
+        CancelSignal, NamedPipes, OwnSocket, PeerAddress, ProcessIdentity, StopEvent, StopSignals,
+        Stream as OutputStream, TypedInput, TypedKeys, TypedLine, discard_typed, leave_no_core_file,
+        listener_of, local_offset_minutes, random_bytes, read_typed_keys, read_typed_line,
+        survive_file_size_limit,
+    };
+}
+
+/// The parts of calls, plans and receipts.
+pub mod records {
+    pub use brigade_call::{
+        ApprovedBy, ArgumentChange, Binding, BoundBy, BoundCode, BoundFile, CodeNote, ContractLabels,
+        Difference, EffectUse, FileUse, MayLoad, NoteCode, ObservedAddress, ObservedDenial, OutputCompaction,
+        PlanSummary, Race, RunInput, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus,
+        SandboxUsed, StoreKind, UnboundFile, is_of_execution, typed_value,
+    };
+    pub use brigade_ops::{LogReach, OpenCall};
+
+    pub use crate::state::{AdoptStep, ExportLine};
+}
+
+/// Tools: catalog, discovery, registration, projections and runtimes.
+pub mod tools {
+    pub use brigade_catalog::{
+        ApprovalMode, Availability, CONNECT, Level, MatchKind, OrBuiltin, Quantity, Reads, RunsIn,
+        ToolSource, ToolState, starter::StarterTools,
+    };
+    pub use brigade_harness::{Scope, Transport};
+    pub use brigade_ops::{
+        Declare, EnableChange, EnableRequest, ImportMcpRequest, LoginRequest, UpdateRequest,
+    };
+    pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
+    pub use brigade_runtime::StartProgress;
+
+    pub use crate::catalog::{
+        CheckSelection, InstallRequest, InstallSelection, RegisterRequest, RegisterSource, RunChecks,
+    };
+    pub use crate::defaults::DefaultsRequest;
+    pub use crate::projections::{ApplyRequest, Selection, SyncRequest};
+    pub use crate::registry::{
+        ChangedEntry, DiscoverRequest, DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin,
+        EntrySource, FileState, FileStatus, HarnessFiles, ServerTransport, harness_labels,
+    };
+}
+
 pub use brigade_access as profile;
 pub use brigade_call::{
-    ApprovedBy, ArgumentChange, Binding, BoundBy, BoundCode, BoundFile, Call, CallStatus, Caller, Checkpoint,
-    CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse, MayLoad,
-    NoteCode, ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Race, Receipt,
-    RunInput, RunStatus, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed,
-    StoreKind, UnboundFile, is_of_execution, typed_value,
+    Call, CallStatus, Caller, Checkpoint, CheckpointChoice, CheckpointStatus, Plan, Preview, Receipt,
+    RunStatus, Step,
 };
-pub use brigade_catalog::{
-    ApprovalMode, Availability, CONNECT, Family, FindQuery, Level, MatchKind, OrBuiltin, Quantity, Reads,
-    RunsIn, Tool, ToolSource, ToolState, starter::StarterTools,
-};
+pub use brigade_catalog::{Effect, Family, FindQuery, Tool};
 pub use brigade_cmdline as command;
 pub use brigade_core as core;
-pub use brigade_core::{ErrorCode, Exit, RecordedWord, Word};
+pub use brigade_core::{CallId, CheckpointId, ErrorCode, Exit, IdPrefix, RecordedWord, Report, RunId, Word};
 #[cfg(feature = "builtin")]
 pub use brigade_db as store;
-pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, InboxStatus, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
 pub use brigade_fs::{FileVersion, Fs, Mark, MemoryFs};
-pub use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
-pub use brigade_kitchen::map::KitchenMapReport;
-pub use brigade_kitchen::plan::KitchenPlanReport;
-pub use brigade_kitchen::service::ServiceReport;
-pub use brigade_kitchen::show::{KitchenCostReport, StatusReport, SummaryReport};
-pub use brigade_kitchen_run::{
-    AnswerReport, AnswerRequest, ApproveStep, DecisionFilter, DecisionsReport, FailOn, FailureChoice,
-    InitRequest, KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport,
-    KitchenVerifyReport, LogRequest, LogSink, MapRequest, PlanWish, ServiceOptions,
-};
-pub use brigade_mcp::{
-    Listener, McpLog, McpProgress, Members, OfferSet, OfferedArgument, OfferedPrompt, OfferedResource,
-    Question, QuestionKind, Reply, ReplyError, Requester, ToolResult, shrink,
-};
-pub use brigade_policy::approval::ApprovalNeed;
-pub use brigade_policy::{
-    Access, Blocker, BlockerDetail, CallKind, Diagnosis, ErrorLine, Failure, Fault, Gate, Label,
-    PolicyDecision, PolicyRules, RiskLevel, SandboxMode, SourceLine, Standing,
-};
-pub use brigade_process::{
-    CancelSignal, CancelToken, NamedPipes, OwnSocket, PeerAddress, ProcessIdentity, StopEvent, StopSignals,
-    Stream as OutputStream, TypedInput, TypedKeys, TypedLine, discard_typed, leave_no_core_file, listener_of,
-    local_offset_minutes, random_bytes, read_typed_keys, read_typed_line, survive_file_size_limit,
-};
-pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
-pub use brigade_redact as redact;
-pub use brigade_remote::bridge::run as run_bridge;
-pub use brigade_runtime::{LogStream, StartProgress};
-pub use brigade_schema as schema;
-pub use brigade_workspace::{
-    AgentConfig, AgentOffer, AgentTool, AgentTools, CallTarget, OwnName, SchemaText, SourceFiles,
-};
-
-pub use agent_calls::{AgentCall, AgentCalls, Output, RequestOutcome, RunRequestOutcome};
-pub use agents::Agents;
-pub use brigade_access::{AgentUsage, Limit, LimitExceeded, LimitUnit};
-pub use brigade_harness::{Scope, Transport};
 #[cfg(feature = "team")]
 pub use brigade_ops::team;
 pub use brigade_ops::{
-    ArgsSource, CallFilter, CallList, CallPage, Calls, Checkpoints, Clients, ConnectRequest, ConnectStep,
-    Declare, EnableChange, EnableRequest, Error, ErrorKind, HistoryFilter, ImportMcpRequest, LogReach,
-    LoginRequest, OnBlocked, OpenCall, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs,
-    Runtimes, ShownThing, UpdateRequest, WaitingGroup,
+    ArgsSource, CallFilter, CallList, CallPage, Calls, CheckpointStep, Checkpoints, Clients, Daily, Error,
+    ErrorKind, HistoryFilter, OnBlocked, Onboarding, Pins, Refusal, Request, RunFilter, RunRefusal,
+    RunTarget, Runs, Runtimes, WebLogins,
 };
-pub use brigade_ops::{
-    CallDecision, ChosenCall, Daily, Ignore, NamedThing, OnExisting, Onboarding, PendingChoice,
-    ReviewDifference, ReviewPart, RuleProposal, SetupChoice, SetupGrant, SetupUndo, StagedSetup, WebLogin,
-    WebLogins, arguments_line, caller_name, upstreams::Upstreams, visible_word,
-};
-pub use brigade_workspace::TaskSessions;
-pub use builtin_call::{DirectCallResult, documentation};
-pub use catalog::{
-    CheckSelection, InstallRequest, InstallSelection, ListFilter, RegisterRequest, RegisterSource, RunChecks,
-};
-pub use defaults::DefaultsRequest;
-pub use doctor::DoctorRequest;
-pub use env::{CallEnder, DEFAULT_LOCK_TIMEOUT, Env};
-pub use inbox::{InboxFilter, InboxStep};
-pub use kitchens::{Kitchen, KitchenLogReach, PlanOptions};
+pub use brigade_process::CancelToken;
+pub use brigade_redact as redact;
+pub use brigade_runtime::LogStream;
+pub use brigade_schema as schema;
+
+pub use agent_calls::AgentCalls;
+pub use agents::Agents;
+pub use catalog::ListFilter;
+pub use env::{DEFAULT_LOCK_TIMEOUT, Env};
+pub use inbox::InboxFilter;
+pub use kitchens::Kitchen;
 #[cfg(feature = "builtin")]
-pub use memories::{Memories, MemoryFilter, MemoryListReport, MemoryReport, WorkTurnReport};
-pub use offers::ServerOffers;
-pub use projections::{ApplyRequest, Selection, SyncRequest};
+pub use memories::{Memories, MemoryFilter};
 #[cfg(feature = "builtin")]
-pub use pull_requests::{
-    NewThread, PullRequestListReport, PullRequestReport, PullRequestRow, PullRequests, ThreadRow,
-};
-pub use registry::{
-    ChangedEntry, DiscoverRequest, DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource,
-    FileState, FileStatus, HarnessFiles, Registry, ServerTransport, harness_labels,
-};
-pub use report::*;
+pub use pull_requests::PullRequests;
+pub use registry::Registry;
 pub use reviewer::Reviewer;
 pub use sample::NewFile;
-pub use state::{AdoptStep, ExportLine};
-pub use work::{Work, WorkAnswer};
+pub use work::Work;
 pub use workspace::Workspace;

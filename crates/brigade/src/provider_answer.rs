@@ -62,7 +62,7 @@ pub(crate) fn result_of(
     };
     let (shown, kept) = (out.len() + err.len(), stdout.len() + stderr.len());
     let total = kept.saturating_add(usize::try_from(dropped).unwrap_or(usize::MAX));
-    let rest = if shown < kept { OmittedText::Kept(&receipt.id) } else { OmittedText::Dropped };
+    let rest = if shown < kept { OmittedText::Kept(receipt.id.as_str()) } else { OmittedText::Dropped };
     let cut = if is_cut { cut_note(shown, total, rest) } else { String::new() };
     let refused = match (receipt.exit_code, &receipt.observed, &receipt.sandbox) {
         (Some(0), _, _) | (_, None, _) | (_, _, None) => None,

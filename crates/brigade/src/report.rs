@@ -8,6 +8,12 @@ mod doctor;
 mod policy;
 mod serve;
 
+#[cfg(feature = "builtin")]
+pub use crate::memories::{MemoryListReport, MemoryReport, WorkTurnReport};
+#[cfg(feature = "builtin")]
+pub use crate::pull_requests::{
+    NewThread, PullRequestListReport, PullRequestReport, PullRequestRow, ThreadRow,
+};
 pub use agents::*;
 pub use brigade_catalog::pack::{
     CopiedSource, ImportedEntry, Pack, PackConflict, PackedSource, PortableCatalog, SkippedEntry,

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use brigade_call::Step;
 use brigade_core::{ErrorCode, Hint, IdPrefix, NextStep};
 use brigade_kitchen::show::DecisionRow;
 use brigade_kitchen_run::{AnswerRequest, DecisionFilter};
 use brigade_ops::{
-    AnswerOutcome, Daily, Error, ErrorKind, WaitingKind, WaitingRow, WaitingSource, WorkAnswerReport,
+    AnswerOutcome, CheckpointStep, Daily, Error, ErrorKind, WaitingKind, WaitingRow, WaitingSource,
+    WorkAnswerReport,
 };
 use brigade_policy::Failure;
 
@@ -113,26 +115,26 @@ impl Work {
 
     fn review(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(AnswerOutcome, Hint), Error> {
         let calls = self.room.calls();
-        let next = row.id.parse::<brigade_core::CallId>().map(NextStep::ShowCall);
-        let next = Hint::from(next.unwrap_or(NextStep::ShowBrief));
+        let named = IdPrefix::new(&row.id);
         if matches!(read_decision(answer, row)?.as_str(), "approve") {
-            calls.approve(row.id.as_str())?;
-            return Ok((AnswerOutcome::Approved, next));
+            let id = calls.find(&named, Step::Approve)?;
+            calls.approve(&id)?;
+            return Ok((AnswerOutcome::Approved, NextStep::ShowCall(id).into()));
         }
-        calls.reject(row.id.as_str(), answer.text.as_deref().unwrap_or(DECLINED))?;
-        Ok((AnswerOutcome::Rejected, next))
+        let id = calls.find(&named, Step::Reject)?;
+        calls.reject(&id, answer.text.as_deref().unwrap_or(DECLINED))?;
+        Ok((AnswerOutcome::Rejected, NextStep::ShowCall(id).into()))
     }
 
     fn checkpoint(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(AnswerOutcome, Hint), Error> {
         let checkpoints = self.room.checkpoints();
-        let id = IdPrefix::new(&row.id);
+        let id = checkpoints.find(&IdPrefix::new(&row.id), CheckpointStep::Answer)?;
         if answer.is_declined {
             checkpoints.reject(&id, answer.text.as_deref().unwrap_or(DECLINED))?;
             return Ok((AnswerOutcome::Rejected, NextStep::ShowBrief.into()));
         }
         checkpoints.approve(&id, &single_answer(answer, row)?)?;
-        let next = row.id.parse::<brigade_core::CheckpointId>().map(NextStep::Resume);
-        Ok((AnswerOutcome::Answered, next.unwrap_or(NextStep::ShowBrief).into()))
+        Ok((AnswerOutcome::Answered, NextStep::Resume(id).into()))
     }
 
     fn decision(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(AnswerOutcome, Hint), Error> {

@@ -63,9 +63,8 @@ const USER_GATEWAY: &str = "brigade/gateway";
 ///
 /// let workspace = Workspace::open(path, Env::of_process())?;
 /// let queued = workspace.calls().queue(Request::new("greet").arg("name", "world"))?;
-/// let id = queued.call.id.as_str();
-/// workspace.calls().approve(id)?;
-/// let run = workspace.calls().run(id)?;
+/// workspace.calls().approve(&queued.call.id)?;
+/// let run = workspace.calls().run(&queued.call.id)?;
 /// assert_eq!(run.receipt.stdout_summary, "hello world");
 /// # Ok(())
 /// # }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_catalog::Masks;
-use brigade_core::{Json, Number, Object};
+use brigade_core::{Json, Number, Object, RecordedWord};
 use brigade_policy::{Blocker, Decision, PolicyDecision};
 use brigade_projection::summarise;
 use brigade_redact::{Redactor, SecretValue};
@@ -66,7 +66,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
             contract: contract.clone(),
         },
         tool_id,
-        family: String::new(),
+        family: RecordedWord::default(),
         command: None,
         args,
         arguments,

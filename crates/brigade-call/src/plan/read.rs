@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use brigade_access::builtin::COMMAND;
+use brigade_catalog::Family;
 use brigade_cmdline::Argv;
-use brigade_core::{Fingerprint, Json, NextStep, StepFormatter};
+use brigade_core::{Fingerprint, Json, NextStep, RecordedWord, StepFormatter};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Decision, PolicyDecision, step_to_correct};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{Redactor, shows};
@@ -50,7 +51,7 @@ impl Plan {
     }
 
     /// Returns the tool's family; empty when the entry is broken or missing.
-    pub fn family(&self) -> &str {
+    pub fn family(&self) -> &RecordedWord<Family> {
         &self.family
     }
 

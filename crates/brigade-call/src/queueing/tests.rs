@@ -40,7 +40,10 @@ fn a_queued_call_matches_its_plan() {
     let (call, plan) = (Case::new().queued(), Case::new().plan());
     assert_eq!(call.id.as_str(), format!("call-{}", plan.call_fingerprint().short()));
     assert_eq!((call.status, call.created_at), (CallStatus::Pending, Some(after(0))));
-    assert_eq!((&*call.tool_id, &*call.family, call.command.as_deref()), ("greet", "script", plan.command()));
+    assert_eq!(
+        (&*call.tool_id, call.family.as_str(), call.command.as_deref()),
+        ("greet", "script", plan.command())
+    );
     assert_eq!((&call.args, &call.arguments), (plan.args(), plan.arguments()));
     assert_eq!((&call.contract, call.policy.as_ref()), (plan.contract(), Some(plan.policy())));
     assert_eq!(call.planned_binding, Some(plan.binding().fingerprint()));

@@ -15,17 +15,19 @@ const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 const PREDICATE_TYPE: &str = "urn:brigade:receipt:v1";
 
 /// The content of an envelope: an in-toto statement about a receipt.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[serde(remote = "Self")]
 #[non_exhaustive]
 pub struct Statement {
     /// The type of the statement.
+    #[serde(default)]
     pub _type: String,
     /// The receipt's file and its sha256.
+    #[serde(default)]
     pub subject: Vec<Subject>,
     /// The predicate type.
-    #[serde(rename = "predicateType")]
+    #[serde(rename = "predicateType", default)]
     pub predicate_type: String,
     /// The receipt.
     pub predicate: Receipt,
@@ -62,7 +64,7 @@ impl Statement {
             subject: vec![Subject { name: file, digest, ..Subject::default() }],
             predicate_type: PREDICATE_TYPE.to_owned(),
             predicate: receipt,
-            ..Statement::default()
+            extra: Extra::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Receipt;
 
 /// A receipt as lists show it: `kind` and exactly the members in [`RunSummary::MEMBERS`].
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunSummary(Receipt);
 
 impl RunSummary {

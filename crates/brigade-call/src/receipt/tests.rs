@@ -8,8 +8,8 @@ use crate::cases::json;
 #[track_caller]
 fn check(text: &str, ids: [&str; 3], status: &str, started_at: Option<&str>, exit_code: Option<i64>) {
     let receipt = Receipt::from_json(json(text)).unwrap();
-    assert_eq!([receipt.id(), receipt.call_id(), receipt.tool_id()], ids);
-    assert_eq!((receipt.status().as_str(), receipt.exit_code), (status, exit_code));
+    assert_eq!([receipt.id.as_str(), receipt.call_id.as_str(), &receipt.tool_id], ids);
+    assert_eq!((receipt.status.as_str(), receipt.exit_code), (status, exit_code));
     assert_eq!(receipt.started_at().map(|at| at.to_string()).as_deref(), started_at);
     assert_eq!(String::from_utf8(receipt.to_bytes()).unwrap().trim_end(), text.trim_end());
     assert_eq!(Json::Object(receipt.to_members()), json(text));

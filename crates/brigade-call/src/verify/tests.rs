@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use brigade_catalog::Family;
 use brigade_core::{Fingerprint, Json, NextStep, Object};
 
 use super::*;
@@ -267,7 +268,7 @@ fn a_record_that_was_edited_contradicts_its_approval() {
     check_record(|call| drop(call.arguments.insert("name".to_owned(), "Bob".to_owned())), &["changed_args"]);
     check_record(|call| call.tool_id = "other".to_owned(), &["changed_args", "changed_approval"]);
     check_record(|call| call.command = Some("sh bin/nice.sh".to_owned()), &["changed_contract"]);
-    check_record(|call| call.family = "skill".to_owned(), &["changed_contract"]);
+    check_record(|call| call.family = Family::Skill.into(), &["changed_contract"]);
     check_record(|call| call.contract = ContractLabels::default(), &["changed_contract"]);
     check_record(|call| call.contract_fingerprint = other(), &["changed_contract"]);
     check_record(|call| call.source_fingerprint = other(), &["changed_source"]);
@@ -355,7 +356,7 @@ fn a_call_resumes_after_all_of_its_checkpoints() {
 fn check_next(checkpoint: Checkpoint, call: &Call, change: impl FnOnce(&mut Case), expect: Option<NextStep>) {
     let mut case = Case::new();
     change(&mut case);
-    let checkpoint = Checkpoint { call_id: call.id.as_str().to_owned(), ..checkpoint };
+    let checkpoint = Checkpoint { call_id: call.id.clone(), ..checkpoint };
     let all = std::slice::from_ref(&checkpoint);
     assert_eq!(checkpoint.next_step(call, Some(&case.plan()), all, after(9)), expect);
 }

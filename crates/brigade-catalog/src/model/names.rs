@@ -1,6 +1,6 @@
 //! The keywords that an entry may use.
 
-use brigade_core::words;
+use brigade_core::{open_words, words};
 use brigade_harness::EntryFamily;
 pub use brigade_harness::ServerTransport as Transport;
 
@@ -48,6 +48,52 @@ impl From<EntryFamily> for Family {
             EntryFamily::SlashCommand => Family::SlashCommand,
             EntryFamily::Custom => Family::Custom,
         }
+    }
+}
+
+open_words! {
+    /// What a call does. Risk and sandbox follow from it. Entries and policies may name others.
+    Effect {
+        /// It reads the workspace.
+        LocalRead = "local-read",
+        /// It writes in the workspace.
+        LocalWrite = "local-write",
+        /// It deletes files.
+        LocalDelete = "local-delete",
+        /// It changes the repository.
+        GitWrite = "git-write",
+        /// It changes its own session.
+        Session = "session",
+        /// It changes records of Brigade.
+        StateWrite = "state-write",
+        /// It changes memories.
+        MemoryWrite = "memory-write",
+        /// It uses the network.
+        Network = "network",
+        /// It reads from other machines.
+        RemoteRead = "remote-read",
+        /// It changes something on other machines.
+        RemoteMutation = "remote-mutation",
+        /// It starts programs.
+        ProcessExec = "process-exec",
+        /// It ends programs or signals them.
+        ProcessControl = "process-control",
+        /// It installs programs.
+        Install = "install",
+        /// It reads secrets.
+        SecretRead = "secret-read",
+    }
+}
+
+impl Effect {
+    /// Returns the words that this version knows, in the documented order.
+    pub fn known() -> impl Iterator<Item = &'static str> {
+        Effect::ALL.iter().map(Effect::as_str)
+    }
+
+    /// Returns whether this version knows the word.
+    pub fn is_known(word: &str) -> bool {
+        Effect::known().any(|known| known == word)
     }
 }
 

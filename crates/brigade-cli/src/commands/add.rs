@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use brigade::{Error, Exit, RegisterSource, SetupChoice};
+use brigade::daily::SetupChoice;
+use brigade::tools::RegisterSource;
+use brigade::{Error, Exit};
 use clap::Args;
 
 use super::setup::{StepArgs, project, propose};

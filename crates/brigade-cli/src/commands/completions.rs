@@ -1,6 +1,7 @@
 //! `brigade completions`
 
-use brigade::{Exit, Report, SchemaId};
+use brigade::report::SchemaId;
+use brigade::{Exit, Report};
 use clap::Args;
 use clap_complete::Shell;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,8 @@
 //! `brigade setup`
 
-use brigade::{
-    Error, ErrorKind, Exit, Onboarding, SetupChoice, SetupGrant, SetupLevel, SetupReport, SetupState,
-    Workspace,
-};
+use brigade::daily::{SetupChoice, SetupGrant};
+use brigade::report::{SetupLevel, SetupReport, SetupState};
+use brigade::{Error, ErrorKind, Exit, Onboarding, Workspace};
 use clap::{Args, ValueEnum};
 
 use crate::output::Output;
@@ -166,7 +165,8 @@ fn add_all(
         chosen("agent programs", &programs, &[], &programs, arguments.agents.as_deref(), asking, output)?;
     let sources: Vec<&str> = found.servers.iter().map(|row| row.source.as_str()).collect();
     let names: Vec<&str> = found.servers.iter().map(|row| row.name.as_str()).collect();
-    let is_usual = |row: &&brigade::SetupServer| row.state == SetupState::Offered && row.detail.is_none();
+    let is_usual =
+        |row: &&brigade::report::SetupServer| row.state == SetupState::Offered && row.detail.is_none();
     let usual: Vec<&str> = found.servers.iter().filter(is_usual).map(|row| row.source.as_str()).collect();
     let option = arguments.servers.as_deref();
     let servers = chosen("servers", &sources, &names, &usual, option, asking, output)?;
@@ -178,7 +178,7 @@ fn add_all(
     if asking == Asking::Person && 0 < count {
         let noun = if count == 1 { "this server" } else { "these servers" };
         let place = if found.notes.is_empty() { " in the sandbox" } else { "" };
-        let downloads = |row: &brigade::SetupServer| {
+        let downloads = |row: &brigade::report::SetupServer| {
             row.downloads && servers.iter().any(|name| *name == row.source || *name == row.name)
         };
         let network = if found.servers.iter().any(downloads) {

@@ -3,7 +3,10 @@
 use std::io::{self, BufRead, Write};
 
 use brigade::core::json::DocumentWriter;
-use brigade::{BatchReport, BatchRow, Error, ErrorLine, OnBlocked, Report, SchemaId, StoreKind, Workspace};
+use brigade::policy::ErrorLine;
+use brigade::records::StoreKind;
+use brigade::report::{BatchReport, BatchRow, SchemaId};
+use brigade::{Error, OnBlocked, Report, Workspace};
 use serde::{Deserialize, Serialize};
 
 use super::text::{Colour, Text, Tone};

@@ -1,7 +1,7 @@
 //! The blockers of a call: message, deciding line, and how to change it.
 
 use brigade::core::Hint;
-use brigade::{Blocker, BlockerDetail, Fault};
+use brigade::policy::{Blocker, BlockerDetail, Fault};
 
 use super::fault;
 use super::next::CommandWords;

@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 
 use brigade::core::json::DocumentWriter;
 use brigade::core::{CallId, NextStep};
-use brigade::{Call, CallList, CallListReport, CallStatus, Error, Report as _, arguments_line, caller_name};
+use brigade::daily::{arguments_line, caller_name};
+use brigade::report::CallListReport;
+use brigade::{Call, CallList, CallStatus, Error, Report as _};
 
 use super::page::Page;
 use super::table::{Fit, Table};

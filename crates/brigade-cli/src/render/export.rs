@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use brigade::core::json::{DocumentWriter, to_json};
-use brigade::{Call, Error, ExportLine, Receipt, Report, SchemaId, Workspace};
+use brigade::records::ExportLine;
+use brigade::report::SchemaId;
+use brigade::{Call, Error, Receipt, Report, Workspace};
 use serde::{Deserialize, Serialize};
 
 /// `state export`: everything that the state holds, written while it is read.

@@ -1,7 +1,10 @@
 //! Errors, with their blockers and next steps.
 
+use brigade::gateway::SourceFiles;
+use brigade::policy::{BlockerDetail, Diagnosis, Fault};
 use brigade::redact::Redactor;
-use brigade::{BlockerDetail, Diagnosis, Error, ErrorKind, Exit, Fault, Report, SchemaId, SourceFiles};
+use brigade::report::SchemaId;
+use brigade::{Error, ErrorKind, Exit, Report};
 use serde::{Deserialize, Serialize};
 
 use super::blockers;

@@ -13,7 +13,8 @@
 
 use brigade::core::text::{escape_terminal, escape_terminal_lines};
 use brigade::core::{Hint, Place, Severity};
-use brigade::{Fault, SourceFiles};
+use brigade::gateway::SourceFiles;
+use brigade::policy::Fault;
 use unicode_width::UnicodeWidthStr;
 
 use super::page::{Sheet, TextFormat};

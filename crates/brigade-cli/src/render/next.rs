@@ -305,7 +305,7 @@ fn quote(word: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use brigade::command::Argv;
-    use brigade::{IssueType, Remedy};
+    use brigade::health::{IssueType, Remedy};
     use clap::Parser as _;
 
     use super::*;

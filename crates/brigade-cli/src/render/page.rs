@@ -1,7 +1,9 @@
 //! The text output of a command: data for standard output, everything else for standard error.
 
+use brigade::ErrorCode;
 use brigade::core::NextStep;
-use brigade::{ErrorCode, Fault, SourceFiles};
+use brigade::gateway::SourceFiles;
+use brigade::policy::Fault;
 
 use super::fault;
 use super::next::CommandWords;

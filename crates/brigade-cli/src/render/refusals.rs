@@ -6,7 +6,9 @@ use std::path::Path;
 
 use brigade::core::{Json, NextStep};
 use brigade::paths::{CATALOG, CHECKPOINTS, INBOX, PINS, RUNS};
-use brigade::{BlockerDetail, Call, Diagnosis, Error, PlanReport, Refusal, RuntimesSummary};
+use brigade::policy::{BlockerDetail, Diagnosis};
+use brigade::report::{PlanReport, RuntimesSummary};
+use brigade::{Call, Error, Refusal};
 
 use self::forms::*;
 use super::next::CommandWords;

@@ -1,7 +1,10 @@
 //! Decisions about several calls.
 
 use brigade::core::IdPrefix;
-use brigade::{Call, Diagnosis, Error, Report, SchemaId, StoreKind, Workspace};
+use brigade::policy::Diagnosis;
+use brigade::records::StoreKind;
+use brigade::report::SchemaId;
+use brigade::{Call, Error, Report, Workspace};
 use serde::{Deserialize, Serialize};
 
 use super::CommandWords;
@@ -21,7 +24,7 @@ pub(crate) struct ReviewsReport {
 }
 
 impl Report for ReviewsReport {
-    const SCHEMA: SchemaId = brigade::ReviewReport::SCHEMA;
+    const SCHEMA: SchemaId = brigade::report::ReviewReport::SCHEMA;
 }
 
 impl ReviewsReport {
@@ -56,7 +59,7 @@ impl ReviewOutcome {
     /// Returns the row of a result. `id` is the id as it was typed.
     pub(crate) fn from_result(
         id: &IdPrefix,
-        result: Result<brigade::ReviewReport, Error>,
+        result: Result<brigade::report::ReviewReport, Error>,
         words: &CommandWords,
     ) -> ReviewOutcome {
         match result {

@@ -1,6 +1,6 @@
 //! Progress messages of a runtime start.
 
-use brigade::StartProgress;
+use brigade::tools::StartProgress;
 
 /// Describes a step of a start. The text does not depend on the duration of the step.
 pub(crate) fn step(progress: &StartProgress) -> String {

@@ -1,6 +1,6 @@
 //! The steps of a setup, as a person sees them.
 
-use brigade::{EnabledTool, SetupAction, SetupReport, SetupState};
+use brigade::report::{EnabledTool, SetupAction, SetupReport, SetupState};
 
 use super::page::Page;
 use super::table::{Fit, Table};

@@ -6,9 +6,10 @@ use std::thread::JoinHandle;
 
 use brigade::core::text::escape_terminal_lines;
 use brigade::core::{CallId, CheckpointId, Clock, IdPrefix};
+use brigade::daily::{CallDecision, ChosenCall, WorkAnswer};
+use brigade::report::ReviewCall;
 use brigade::{
-    CallDecision, CallStatus, CancelToken, ChosenCall, Error, ErrorCode, ErrorKind, HistoryFilter, LogStream,
-    Mark, ReviewCall, WorkAnswer, Workspace,
+    CallStatus, CancelToken, Error, ErrorCode, ErrorKind, HistoryFilter, LogStream, Mark, Workspace,
 };
 
 use super::model::{Action, Content, Detail, Event, Pane};
@@ -284,12 +285,12 @@ impl Desk {
             Error::new(ErrorKind::Environment, format!("the run cannot start: {}", error.kind()))
         })?;
         let workspace = self.workspace.with_env(|env| env.cancel(cancel.clone()));
-        let (sender, id) = (self.sender.clone(), target.id.clone());
+        let (sender, id) = (self.sender.clone(), review.call.id.clone());
         let (words, now) = (self.words.clone(), self.now());
         let look = TextFormat { colour: Colour::On, width: Some(usize::from(self.width)) };
         let thread = std::thread::spawn(move || {
             let mut page = Page::new(now, words);
-            match workspace.calls().run(id.as_str()) {
+            match workspace.calls().run(&id) {
                 Ok(report) => report.show(&mut page),
                 Err(error) => show_error(&error, &mut page),
             }
@@ -423,8 +424,8 @@ fn refusal(review: &ReviewCall, purpose: &Purpose) -> Text {
     let status = review.call.status.as_str();
     let because = review.blockers.first().map(|blocker| blocker.message.clone());
     let text = match (purpose.offer(), because) {
-        (brigade::ReviewOffer::Always, _) => "rules approve calls of agents only".to_owned(),
-        (brigade::ReviewOffer::Run, None) if review.call.status == CallStatus::Approved => {
+        (brigade::report::ReviewOffer::Always, _) => "rules approve calls of agents only".to_owned(),
+        (brigade::report::ReviewOffer::Run, None) if review.call.status == CallStatus::Approved => {
             "its agent runs it, when it asks again".to_owned()
         }
         (offer, None) => format!("it is {status}, so {offer} is not possible"),

@@ -1,9 +1,9 @@
 //! What the screen shows of a call or question, as lines.
 
 use brigade::core::text::escape_blanks;
-use brigade::{
-    HistoryRow, LifeEvent, ReviewCall, ReviewQuestion, RiskLevel, RulingReport, WaitingItem, visible_word,
-};
+use brigade::daily::visible_word;
+use brigade::policy::RiskLevel;
+use brigade::report::{HistoryRow, LifeEvent, ReviewCall, ReviewQuestion, RulingReport, WaitingItem};
 
 use crate::render::text::{Text, Tone};
 use crate::render::views::calls::offers;
@@ -245,7 +245,7 @@ pub(crate) fn question(question: &ReviewQuestion, now: Now) -> Vec<Text> {
     }
     lines.extend(context(question));
     if let Some(checkpoint) = &question.checkpoint {
-        lines.push(field("call", &checkpoint.call_id));
+        lines.push(field("call", checkpoint.call_id.as_str()));
     }
     lines
 }

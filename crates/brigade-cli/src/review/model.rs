@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use brigade::CallStatus;
 use brigade::core::text::shows_nothing;
-use brigade::{CallStatus, PendingRow, ReviewCall, ReviewQuestion, WaitingItem, WaitingKind, WaitingReport};
+use brigade::report::{PendingRow, ReviewCall, ReviewQuestion, WaitingItem, WaitingKind, WaitingReport};
 
 use super::input::{Input, Key};
 use super::layout::{Areas, is_large_enough, wrapped};

@@ -1,6 +1,7 @@
 //! Questions to the person, and the decisions that follow.
 
-use brigade::{ReviewCall, ReviewOffer, ReviewPart, ReviewQuestion, RuleProposal};
+use brigade::daily::{ReviewPart, RuleProposal};
+use brigade::report::{ReviewCall, ReviewOffer, ReviewQuestion};
 
 use super::input::Key;
 use super::layout::{Areas, wrapped};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use brigade::core::text::shows_nothing;
 use brigade::core::{Clock, IdPrefix, Timestamp};
-use brigade::{Env, NewFile, Request, ReviewCall, WaitingReport, Workspace};
+use brigade::report::{ReviewCall, WaitingReport};
+use brigade::{Env, NewFile, Request, Workspace};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};

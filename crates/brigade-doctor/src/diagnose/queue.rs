@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus, RunStatus};
+use brigade_catalog::Family;
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Fingerprint, NextStep, Place, Timestamp};
 use brigade_redact::Redactor;
@@ -120,7 +121,7 @@ fn is_made_good(successes: &Successes, asks: &Fingerprint, at: Option<Timestamp>
 fn of_call(kind: IssueType, call: &Call, detail: String) -> Issue {
     Issue {
         tool_id: Some(call.tool_id.clone()),
-        family: Some(call.family.clone()),
+        family: Some(call.family.as_str().to_owned()),
         call_id: Some(call.id.as_str().to_owned()),
         ..Issue::new(kind, detail)
     }
@@ -187,7 +188,7 @@ fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mu
                     "failed although its program ended with exit code 0; the receipt says why".to_owned(),
                 ),
                 // The server of an MCP tool is ended after each call, so its exit code means nothing.
-                (_, Some(_)) if call.family == "mcp" => {
+                (_, Some(_)) if call.family == Family::Mcp => {
                     say(IssueType::CallFailed, "failed; the receipt says why".to_owned());
                 }
                 (_, Some(code)) => say(IssueType::CallFailed, format!("failed with exit code {code}")),
@@ -239,9 +240,9 @@ pub(super) fn runs(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
 fn run_issues(run: &RunState, successes: &Successes, found: &mut Vec<Issue>) {
     let of_run = |kind: IssueType, detail: String| Issue {
         tool_id: Some(run.tool_id.clone()),
-        family: Some(run.family.clone()),
-        call_id: Some(run.call_id.clone()),
-        run_id: Some(run.id.clone()),
+        family: Some(run.family.as_str().to_owned()),
+        call_id: Some(run.call_id.to_string()),
+        run_id: Some(run.id.to_string()),
         ..Issue::new(kind, detail)
     };
     if !is_made_good(successes, &run.asks, run.started_at) {
@@ -276,7 +277,7 @@ fn failure(run: &RunState) -> (IssueType, &'static str) {
         Some("pin_changed") => {
             (IssueType::McpToolMismatch, "was not called, because its server changed the tool")
         }
-        Some(_) | None if run.family == "mcp" => (IssueType::McpExecutionFailed, "failed"),
+        Some(_) | None if run.family == Family::Mcp => (IssueType::McpExecutionFailed, "failed"),
         Some(_) | None => (IssueType::RunFailed, "failed"),
     }
 }
@@ -323,7 +324,7 @@ fn checkpoint(state: &CheckpointState<'_>, now: Timestamp) -> Vec<Issue> {
     let checkpoint: &Checkpoint = state.checkpoint;
     let of_checkpoint = |kind: IssueType, detail: String| Issue {
         tool_id: Some(checkpoint.tool_id.clone()),
-        call_id: Some(checkpoint.call_id.clone()),
+        call_id: Some(checkpoint.call_id.to_string()),
         run_id: Some(checkpoint.run_id.clone()),
         checkpoint_id: Some(checkpoint.id.as_str().to_owned()),
         ..Issue::new(kind, detail)

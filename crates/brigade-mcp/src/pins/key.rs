@@ -7,7 +7,7 @@
 
 use brigade_call::ContractLabels;
 use brigade_catalog::{Catalog, Family, Tool};
-use brigade_core::Fingerprint;
+use brigade_core::{Fingerprint, RecordedWord};
 use serde::{Deserialize, Serialize};
 
 /// The longest part of a file name that is used unchanged.
@@ -59,9 +59,9 @@ pub struct McpTool {
 
 impl McpTool {
     /// Returns the MCP tool that a call with this contract uses; `None` if it is not an MCP call.
-    pub fn of_contract(family: &str, contract: &ContractLabels) -> Option<McpTool> {
+    pub fn of_contract(family: &RecordedWord<Family>, contract: &ContractLabels) -> Option<McpTool> {
         let label = |label: &Option<String>| label.clone().filter(|text| !text.is_empty());
-        if family != Family::Mcp.as_str() {
+        if *family != Family::Mcp {
             return None;
         }
         let server = label(&contract.mcp_server_id).or_else(|| label(&contract.runtime_id))?;

@@ -12,12 +12,18 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use brigade_call::{Receipt, RunStatus};
 use brigade_core::Json;
 use brigade_mcp::{
     Exchange, Listener, McpErrorKind, McpRequest, Pin, PinRule, ServerExit, call_tool, list_tools,
 };
 use brigade_process::{CancelToken, Control, Program, Spec, Stream};
 use brigade_redact::{Redactor, SecretValue};
+
+/// Returns a receipt to complete.
+pub fn receipt() -> Receipt {
+    Receipt::new("run-1".parse().unwrap(), "call-1".parse().unwrap(), RunStatus::Completed)
+}
 
 /// Requests to a test server, and their results.
 pub struct Trial {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_call::{
     Call, Change, Checkpoint, Purpose, Refusal as NotVerified, RuntimeFact, VerifiedCall, verify,
 };
-use brigade_core::{ErrorCode, IdPrefix, Json, NextStep};
+use brigade_core::{CallId, ErrorCode, Json, NextStep};
 use brigade_policy::{Blocker, CallKind};
 use brigade_queue::StoredCall;
 use brigade_workspace::{Config, WorkspaceContext, gather, gather::PlannedCall};
@@ -21,15 +21,21 @@ use crate::runtimes;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunTarget {
-    /// The call with this id or prefix.
-    Call(IdPrefix),
+    /// This call.
+    Call(CallId),
     /// The oldest approved call that still verifies.
     Next,
 }
 
-impl<I: Into<IdPrefix>> From<I> for RunTarget {
-    fn from(call: I) -> RunTarget {
-        RunTarget::Call(call.into())
+impl From<CallId> for RunTarget {
+    fn from(call: CallId) -> RunTarget {
+        RunTarget::Call(call)
+    }
+}
+
+impl From<&CallId> for RunTarget {
+    fn from(call: &CallId) -> RunTarget {
+        RunTarget::Call(call.clone())
     }
 }
 
@@ -72,9 +78,9 @@ impl Calls {
     pub fn run(&self, target: impl Into<RunTarget>) -> Result<RunReport, Error> {
         self.context.require_outside_run()?;
         match target.into() {
-            RunTarget::Call(prefix) => {
+            RunTarget::Call(id) => {
                 let none = || Refusal::Run(RunRefusal::default());
-                let stored = calls::find_call_to_change(&self.context, &prefix, brigade_call::Step::Claim);
+                let stored = calls::finding::call_to_change(&self.context, &id);
                 let stored = stored.map_err(|error| error.missing(&self.context, none()))?;
                 run_stored(&self.context, &*self.runner, stored, &[]).map(|(report, _)| report)
             }

@@ -51,7 +51,6 @@ pub fn watch(context: &WorkspaceContext, call: &VerifiedCall) -> Watch {
 /// Remembers an observed run. A write error is ignored: the next run is observed again.
 pub fn remember_observed(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) {
     let is_observed = receipt.observed.as_ref().is_some_and(RunObserved::is_observed);
-    let Ok(run_id) = receipt.id.parse::<RunId>() else { return };
     if !is_observed {
         return;
     }
@@ -66,9 +65,9 @@ pub fn remember_observed(context: &WorkspaceContext, call: &VerifiedCall, receip
         false => receipt.status == RunStatus::Failed,
     };
     if call.decision().sandbox.observe == Observe::Changed && !has_failed {
-        known.runs.insert(key(tool_id, call.binding()).to_hex(), run_id.clone());
+        known.runs.insert(key(tool_id, call.binding()).to_hex(), receipt.id.clone());
     }
-    known.tools.insert(tool_id.clone(), run_id);
+    known.tools.insert(tool_id.clone(), receipt.id.clone());
     known.schema = SCHEMA.to_owned();
     let text = pretty_text(&known).expect("ids are JSON");
     let _ = context.fs.write_cache(&RelPath::from_static(OBSERVED), text.as_bytes());
@@ -107,7 +106,7 @@ fn learn(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) -> 
         return Ok(());
     }
     let mut learned = LearnedCode::read(fs)?;
-    if learned.learn(fs, tool, &receipt.id, &code) { learned.write(fs) } else { Ok(()) }
+    if learned.learn(fs, tool, receipt.id.as_str(), &code) { learned.write(fs) } else { Ok(()) }
 }
 
 /// Lists the files that the last observed run of a tool used and that neither its approval nor a new plan binds. Reads

@@ -584,14 +584,10 @@ fn add_checkpoints(
 
 fn resume_blockers(
     view: &View<'_>,
-    call_id: &str,
+    call_id: &CallId,
     replanner: &mut Replanner<'_, '_>,
 ) -> Result<Vec<String>, UpkeepError> {
-    let found = match call_id.parse::<CallId>() {
-        Ok(id) => view.call(&id)?,
-        Err(_) => None,
-    };
-    match found {
+    match view.call(call_id)? {
         None => Ok(vec!["its call is not in the queue".to_owned()]),
         Some(stored) => match stored.call.status {
             CallStatus::Waiting | CallStatus::ResumePending if stored.call.approval.is_none() => {

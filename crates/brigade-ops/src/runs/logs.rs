@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 
 use brigade_call::RUNS;
 use brigade_core::IdPrefix;
-use brigade_core::text::escape_terminal;
 use brigade_exec::{LOG_SHOWN, follow_log, log_end, pass_log};
 use brigade_fs::{FileMode, Fs as _, MemoryFs, ReadFile, RelPath};
 use brigade_policy::Failure;
@@ -42,7 +41,7 @@ impl Runs {
         Ok(RunLogReport {
             schema: RunLogReport::SCHEMA,
             target: self.context.target(),
-            run_id: run.id().to_owned(),
+            run_id: run.id().to_string(),
             running: matches!(run, ResolvedRun::Running(_)),
             stream,
             path,
@@ -117,7 +116,7 @@ pub fn open_log(
                 memory.write_atomic(&path, &bytes, FileMode::Private)?;
                 return Ok(OpenLog { path: context.calls_path(), start, file: memory.open(&path)? });
             }
-            let message = format!("the log of run {} no longer exists", escape_terminal(run.id()));
+            let message = format!("the log of run {} no longer exists", run.id());
             Err(Failure::new(ErrorKind::NotFound, message))
         }
         Err(error) => Err(error.into()),
@@ -136,7 +135,7 @@ pub(crate) fn meant_run(context: &WorkspaceContext, prefix: &IdPrefix) -> Result
         return Ok(found?);
     }
     match view.receipts(1)?.receipts.into_iter().next() {
-        Some(newest) => Ok(view.the_run(&IdPrefix::new(newest.receipt.id()))?),
+        Some(newest) => Ok(view.the_run(&IdPrefix::new(newest.receipt.id.as_str()))?),
         None => Ok(found?),
     }
 }

@@ -44,10 +44,7 @@ pub fn seen_run(fs: &dyn Fs, view: &View<'_>, receipt: &Receipt) -> Result<Obser
         return Ok(of_start(fs, start, receipt));
     }
     Ok(match view.observed_run(receipt)? {
-        Some((receipt, observed)) => {
-            let run = SeenRun { id: receipt.id.clone(), receipt, observed, ..SeenRun::default() };
-            ObservedRun::Run(Box::new(run))
-        }
+        Some((receipt, observed)) => ObservedRun::Run(Box::new(SeenRun::new(receipt, observed))),
         None => ObservedRun::Nothing(receipt.observed.clone().unwrap_or_default().why_not()),
     })
 }

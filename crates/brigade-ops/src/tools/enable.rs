@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 
 use brigade_access::Rights;
 use brigade_catalog::edit::{self, EditError};
-use brigade_catalog::{
-    ApprovalMode, Catalog, FieldValue, KNOWN_EFFECTS, Level, Runtime, Tool, misspelt_effect,
-};
+use brigade_catalog::{ApprovalMode, Catalog, Effect, FieldValue, Level, Runtime, Tool, misspelt_effect};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Glob, Hint, NextStep, closest};
 use brigade_mcp::ImportAction;
@@ -208,7 +206,9 @@ pub(crate) fn check_effects(effects: &[String]) -> Result<(), Failure> {
     for effect in effects {
         let fault = match misspelt_effect(effect) {
             Some(near) => format!("did you mean `{near}`?"),
-            None if effect.trim().is_empty() => format!("known effects are {}", KNOWN_EFFECTS.join(", ")),
+            None if effect.trim().is_empty() => {
+                format!("known effects are {}", Effect::known().collect::<Vec<_>>().join(", "))
+            }
             None => continue,
         };
         let message = format!("`{}` is not an effect", escape_terminal(effect));

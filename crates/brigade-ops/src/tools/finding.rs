@@ -250,9 +250,9 @@ fn used_words(context: &WorkspaceContext, query: &FindQuery) -> Result<UsedWords
         return Ok(used);
     }
     let runs = context.queue().read()?.receipts(MAX_USES)?;
-    let is_use = |receipt: &&Receipt| *receipt.status() == RunStatus::Completed && !receipt.is_installation();
+    let is_use = |receipt: &&Receipt| receipt.status == RunStatus::Completed && !receipt.is_installation();
     for receipt in runs.receipts.iter().map(|stored| &stored.receipt).filter(is_use) {
-        add_words(&receipt.asked_args(), &mut |text| used.add(receipt.tool_id(), text));
+        add_words(&receipt.asked_args(), &mut |text| used.add(&receipt.tool_id, text));
     }
     Ok(used)
 }
@@ -281,7 +281,7 @@ pub fn stats(context: &WorkspaceContext, id: Option<&str>) -> Result<StatsReport
     let runs = context.queue().read()?.receipts(usize::MAX)?;
     let mut by_tool: BTreeMap<&str, Vec<&Receipt>> = BTreeMap::new();
     for stored in &runs.receipts {
-        by_tool.entry(stored.receipt.tool_id()).or_default().push(&stored.receipt);
+        by_tool.entry(&stored.receipt.tool_id).or_default().push(&stored.receipt);
     }
     let known = id.and_then(|id| load::any_tool(&catalog, id).ok());
     let tools: Vec<ToolStats> = match id {
@@ -463,8 +463,7 @@ fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
     // Installations are not runs of the tool, so they are counted separately.
     let (installations, receipts): (Vec<&Receipt>, Vec<&Receipt>) =
         receipts.iter().partition(|receipt| receipt.is_installation());
-    let count =
-        |status: RunStatus| receipts.iter().filter(|receipt| *receipt.status() == status).count() as u64;
+    let count = |status: RunStatus| receipts.iter().filter(|receipt| receipt.status == status).count() as u64;
     let mut durations: Vec<u64> = receipts.iter().filter_map(|receipt| milliseconds(receipt)).collect();
     durations.sort_unstable();
     let middle = durations.len() / 2;
@@ -476,7 +475,7 @@ fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
     let started = || receipts.iter().filter_map(|receipt| receipt.started_at());
     let (failed, timed_out) = (count(RunStatus::Failed), count(RunStatus::TimedOut));
     let cost = tool.and_then(|tool| tool.cost.as_deref());
-    let is_completed = |receipt: &&&Receipt| *receipt.status() == RunStatus::Completed;
+    let is_completed = |receipt: &&&Receipt| receipt.status == RunStatus::Completed;
     let installed = installations.iter().filter(is_completed).count();
     ToolStats {
         id: id.to_owned(),

@@ -1,5 +1,6 @@
 //! Which waiting things a person means: numbers of the last list, ids, tools, agents, or all.
 
+use brigade_call::Step;
 use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, ErrorCode, Glob, IdPrefix, NextStep};
 use brigade_policy::Failure;
@@ -7,7 +8,7 @@ use brigade_policy::Failure;
 use super::daily::Daily;
 use super::numbers::{ShownNumbers, ShownThing};
 use super::pending::WaitingGroup;
-use crate::calls::CallChoice;
+use crate::calls::DecisionBasis;
 use crate::error::{Error, ErrorKind};
 use crate::report::{PendingRow, ReviewReport, WaitingKind};
 
@@ -118,15 +119,16 @@ impl Daily {
     /// # Errors
     /// As the decision by its id, and if the call changed since it was shown.
     pub fn decide(&self, chosen: &ChosenCall, decision: &CallDecision) -> Result<ReviewReport, Error> {
-        let choice = match chosen {
-            ChosenCall::Shown(shown) => CallChoice::Shown(shown),
-            ChosenCall::Named(call) => CallChoice::Named(call.clone()),
-            ChosenCall::Reviewed { id, fingerprint } => CallChoice::Reviewed(id, fingerprint),
+        let basis = match chosen {
+            ChosenCall::Shown(shown) => DecisionBasis::Revision(shown.revision),
+            ChosenCall::Named(_) => DecisionBasis::Current,
+            ChosenCall::Reviewed { fingerprint, .. } => DecisionBasis::Review(fingerprint),
         };
+        let find = |step| self.calls.find(&chosen.prefix(), step);
         match decision {
-            CallDecision::Approve => self.calls.approve_call(&choice),
-            CallDecision::Reject(reason) => self.calls.reject_call(&choice, reason),
-            CallDecision::Hold(reason) => self.calls.hold_call(&choice, reason),
+            CallDecision::Approve => self.calls.approve_as(&find(Step::Approve)?, &basis),
+            CallDecision::Reject(reason) => self.calls.reject_as(&find(Step::Reject)?, &basis, reason),
+            CallDecision::Hold(reason) => self.calls.hold_as(&find(Step::Hold)?, &basis, reason),
         }
     }
 }

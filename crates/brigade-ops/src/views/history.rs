@@ -1,6 +1,6 @@
 //! What ran: agent, tool, arguments, who or which rule approved, result.
 
-use brigade_call::{Caller, Receipt, RunStatus, RunSummary};
+use brigade_call::{Receipt, RunStatus, RunSummary};
 use brigade_core::text::short;
 use brigade_core::{Report as _, Timestamp};
 use brigade_policy::{CallKind, Failure};
@@ -43,11 +43,11 @@ pub struct HistoryFilter {
 impl HistoryFilter {
     fn fits(&self, receipt: &Receipt) -> bool {
         let is_before = |until: Timestamp| receipt.started_at().is_some_and(|started| started < until);
-        let caller = || who(&Caller::from_record(receipt.caller.as_deref()));
+        let caller = || who(receipt.caller());
         self.until.is_none_or(is_before)
-            && self.tool.as_ref().is_none_or(|tool| receipt.tool_id() == tool)
+            && self.tool.as_ref().is_none_or(|tool| receipt.tool_id == *tool)
             && self.agent.as_ref().is_none_or(|agent| caller() == *agent)
-            && (!self.failed || !is_good(receipt.status()))
+            && (!self.failed || !is_good(&receipt.status))
     }
 
     /// Returns whether this and all older runs are too old.
@@ -115,7 +115,7 @@ pub fn history(context: &WorkspaceContext, filter: &HistoryFilter) -> Result<His
 /// Lists the last runs of a tool among the newest runs, newest first.
 pub(crate) fn last_runs(view: &View<'_>, tool: &str, limit: usize) -> Result<Vec<HistoryRow>, Failure> {
     let list = view.receipts(FIRST_PART)?;
-    let of_tool = list.receipts.iter().filter(|stored| stored.receipt.tool_id() == tool);
+    let of_tool = list.receipts.iter().filter(|stored| stored.receipt.tool_id == tool);
     of_tool.take(limit).map(|stored| row(view, &stored.receipt)).collect()
 }
 
@@ -123,11 +123,11 @@ pub(crate) fn last_runs(view: &View<'_>, tool: &str, limit: usize) -> Result<Vec
 pub(crate) fn rows_of(context: &WorkspaceContext, list: &RunListReport) -> Result<Vec<HistoryRow>, Failure> {
     let view = context.queue().read()?;
     let describe = |run: RunSummary| {
-        let described = match view.receipt(&run.id) {
+        let described = match view.receipt(run.id.as_str()) {
             Ok(Some(FoundReceipt::Good(stored))) => row(&view, &stored.receipt),
             _ => row(&view, &run),
         };
-        Ok(HistoryRow { short_id: view.short_run_id(&run.id)?, ..described? })
+        Ok(HistoryRow { short_id: view.short_run_id(run.id.as_str())?, ..described? })
     };
     list.runs.iter().map(describe).collect()
 }
@@ -135,16 +135,16 @@ pub(crate) fn rows_of(context: &WorkspaceContext, list: &RunListReport) -> Resul
 fn row(view: &View<'_>, receipt: &Receipt) -> Result<HistoryRow, Failure> {
     Ok(HistoryRow {
         started_at: receipt.started_at(),
-        run_id: receipt.id().to_owned(),
-        call_id: receipt.call_id().to_owned(),
-        short_id: view.short_call_id(receipt.call_id())?,
-        who: who(&Caller::from_record(receipt.caller.as_deref())),
-        tool_id: receipt.tool_id().to_owned(),
+        run_id: receipt.id.to_string(),
+        call_id: receipt.call_id.to_string(),
+        short_id: view.short_call_id(receipt.call_id.as_str())?,
+        who: who(receipt.caller()),
+        tool_id: receipt.tool_id.to_owned(),
         kind: receipt.kind.clone().unwrap_or_else(|| CallKind::Run.as_str().to_owned()),
         text: arguments_line(&receipt.asked_args()),
         args: receipt.asked_args(),
         approved_by: receipt.approval.as_ref().map(approver).unwrap_or_default(),
-        status: receipt.status().as_str().to_owned(),
+        status: receipt.status.as_str().to_owned(),
         failure: failure(receipt),
         duration_seconds: receipt.duration_seconds.as_ref().map(|seconds| seconds.as_f64()),
     })
@@ -152,7 +152,7 @@ fn row(view: &View<'_>, receipt: &Receipt) -> Result<HistoryRow, Failure> {
 
 /// Returns why a run failed, in one line.
 fn failure(receipt: &Receipt) -> Option<String> {
-    if is_good(receipt.status()) {
+    if is_good(&receipt.status) {
         return None;
     }
     let code = receipt.exit_code.map(|code| format!("exit code {code}"));

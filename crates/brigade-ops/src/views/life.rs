@@ -138,10 +138,10 @@ fn declined(call: &Call) -> LifeEvent {
 
 /// Returns the receipts of the runs of a call, newest first.
 fn receipts(view: &View<'_>, call: &Call) -> Result<Vec<Receipt>, Error> {
-    let mut next = call.claim.as_ref().map(|claim| claim.run_id.to_string());
+    let mut next = call.claim.as_ref().map(|claim| claim.run_id.clone());
     let mut found: Vec<Receipt> = Vec::new();
     while let Some(run) = next.take().filter(|_| found.len() < MAX_RUNS) {
-        if let Some(FoundReceipt::Good(stored)) = view.receipt(&run)? {
+        if let Some(FoundReceipt::Good(stored)) = view.receipt(run.as_str())? {
             next = stored.receipt.original_run_id.clone().filter(|first| *first != run);
             found.push(stored.receipt);
         }
@@ -153,12 +153,12 @@ fn started(receipt: &Receipt) -> LifeEvent {
     let mode = receipt.sandbox.as_ref().map(|sandbox| format!("sandbox: {}", sandbox.mode));
     let resumed = receipt.resumed_checkpoint_id.as_ref().map(|id| format!("resumed after {id}"));
     let details = resumed.into_iter().chain(mode).collect();
-    event(receipt.started_at(), "started", format!("run {} started", receipt.id()), details)
+    event(receipt.started_at(), "started", format!("run {} started", receipt.id), details)
 }
 
 fn ended(receipt: &Receipt) -> LifeEvent {
     let took = receipt.duration_seconds.as_ref().map(|seconds| format!(" after {} s", seconds.as_f64()));
-    let text = format!("it ended: {}{}", receipt.status().as_str(), took.unwrap_or_default());
+    let text = format!("it ended: {}{}", receipt.status.as_str(), took.unwrap_or_default());
     let code = receipt.exit_code.map(|code| format!("exit code {code}"));
     let checkpoints = receipt.checkpoint_ids.iter().flatten().map(|id| format!("checkpoint {id}"));
     let failure = receipt.failure.iter().cloned();

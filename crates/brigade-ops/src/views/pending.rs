@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus};
 use brigade_core::text::short;
-use brigade_core::{CallId, IdPrefix, Json, Report as _};
+use brigade_core::{IdPrefix, Json, Report as _};
 use brigade_kitchen::show::DecisionRow;
 use brigade_policy::{Failure, RiskLevel, risk_of};
 use brigade_queue::{Calls, View, shortened};
@@ -173,9 +173,7 @@ pub(crate) fn waiting_items(
 /// Returns the call of a checkpoint.
 fn of_checkpoint(view: &View<'_>, id: &str) -> Result<Option<Call>, Failure> {
     let checkpoint = view.the_checkpoint(&IdPrefix::new(id))?.checkpoint;
-    let call: Option<CallId> = checkpoint.call_id.parse().ok();
-    let stored = call.map(|id| view.call(&id)).transpose()?.flatten();
-    Ok(stored.map(|stored| stored.call))
+    Ok(view.call(&checkpoint.call_id)?.map(|stored| stored.call))
 }
 
 /// Lists what waits, by number, and remembers the numbers.

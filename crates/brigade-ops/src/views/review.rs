@@ -10,7 +10,7 @@ use brigade_workspace::{WorkspaceContext, load};
 use super::daily::Daily;
 use super::parts::{ReviewDifference, ReviewPart, changed_parts, differences, fingerprint, visible_word};
 use super::{history, life};
-use crate::calls::{find_call, show_stored};
+use crate::calls::{finding::find_call, show_stored};
 use crate::error::{Error, ErrorKind};
 use crate::report::{
     CallReport, OfferGroup, ReviewCall, ReviewOffer, ReviewQuestion, RulingReport, WaitingItem, WaitingKind,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::{Caller, Receipt};
+use brigade_call::Receipt;
 use brigade_core::Timestamp;
 
 use super::history::is_good;
@@ -33,7 +33,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, receipt: &Receipt) {
         self.runs += 1;
-        self.failed += u64::from(!is_good(receipt.status()));
+        self.failed += u64::from(!is_good(&receipt.status));
         self.seconds += receipt.duration_seconds.as_ref().map_or(0.0, |seconds| seconds.as_f64());
         self.starts.extend(receipt.started_at().map(|at| at.unix_micros() / 1_000_000));
     }
@@ -56,8 +56,8 @@ fn rounded(seconds: f64) -> f64 {
 
 impl Statistics {
     pub(crate) fn add(&mut self, receipt: &Receipt) {
-        let agent = who(&Caller::from_record(receipt.caller.as_deref()));
-        self.tools.entry(receipt.tool_id().to_owned()).or_default().add(receipt);
+        let agent = who(receipt.caller());
+        self.tools.entry(receipt.tool_id.to_owned()).or_default().add(receipt);
         self.agents.entry(agent).or_default().add(receipt);
         let by = receipt.approval.as_ref().map(approver).unwrap_or_default();
         *self.approved_by.entry(if by.is_empty() { "unknown".to_owned() } else { by }).or_default() += 1;

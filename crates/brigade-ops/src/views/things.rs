@@ -126,7 +126,7 @@ impl Daily {
         }
         if word.starts_with("run-") {
             let ids = match view.the_run(&prefix) {
-                Ok(run) => vec![run.id().to_owned()],
+                Ok(run) => vec![run.id().to_string()],
                 Err(failure) => failure.could_be().to_vec(),
             };
             found.extend(ids.iter().filter_map(|id| id.parse().ok()).map(NamedThing::Run));

@@ -81,7 +81,7 @@ pub(crate) fn adopt(state: &State, now: Timestamp) -> Result<Adoption<'static>, 
     for (_, result) in checkpoints::read_all(fs)? {
         if let Ok(checkpoint) = result {
             let document = Json::Object(checkpoint.to_document());
-            let of_call = links.checkpoints.entry(checkpoint.call_id).or_default();
+            let of_call = links.checkpoints.entry(checkpoint.call_id.to_string()).or_default();
             of_call.insert(checkpoint.id.as_str().to_owned(), document);
         }
     }
@@ -165,7 +165,7 @@ fn adopt_receipts(
         let read = receipts::read_receipt(&paths[index], bytes);
         let (started_at, status, record_id) = match read {
             Ok(StoredReceipt { receipt, .. }) => {
-                (receipt.sort_key(), receipt.status().as_str().to_owned(), Some(receipt.call_id().to_owned()))
+                (receipt.sort_key(), receipt.status.as_str().to_owned(), Some(receipt.call_id.to_string()))
             }
             // Sorted before all others, because it has no time.
             Err(_) => (String::new(), UNREADABLE.to_owned(), None),

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus, RecordVersion};
 use brigade_core::json::pretty_text;
 use brigade_core::text::escape_terminal;
-use brigade_core::{CallId, Dialect, Json, Object};
+use brigade_core::{CallId, Dialect, Json, Object, RunId};
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, RelPath, read_many};
 use brigade_journal::{State, set_file_aside};
 
@@ -121,7 +121,7 @@ pub(crate) fn list(state: &State) -> Result<CheckpointList, QueueError> {
 
 fn list_once(state: &State) -> Result<CheckpointList, QueueError> {
     let mut list = CheckpointList::default();
-    let mut calls: HashMap<String, Option<StoredCall>> = HashMap::new();
+    let mut calls: HashMap<CallId, Option<StoredCall>> = HashMap::new();
     for (path, result) in read_all(&**state.place().fs())? {
         let place = path.to_string();
         match result {
@@ -215,16 +215,13 @@ pub(crate) fn restore(state: &State) -> Result<u64, QueueError> {
 }
 
 fn call_of(state: &State, checkpoint: &Checkpoint) -> Result<Option<StoredCall>, QueueError> {
-    match checkpoint.call_id.parse::<CallId>() {
-        Ok(id) => snapshot::stored(state, &id),
-        Err(_) => Ok(None),
-    }
+    snapshot::stored(state, &checkpoint.call_id)
 }
 
 /// Lists the checkpoints that were added for a run, including those that no record knows.
-pub(crate) fn added_for(fs: &dyn Fs, run: &str) -> Result<CheckpointList, FsError> {
+pub(crate) fn added_for(fs: &dyn Fs, run: &RunId) -> Result<CheckpointList, FsError> {
     let read = read_all(fs)?.into_iter().filter_map(|(path, result)| Some((path, result.ok()?)));
-    let of_run = read.filter(|(_, checkpoint)| checkpoint.run_id == run);
+    let of_run = read.filter(|(_, checkpoint)| checkpoint.run_id == run.as_str());
     let stored = of_run.map(|(path, checkpoint)| StoredCheckpoint {
         checkpoint,
         stored_id: layout::stored_id(&path),

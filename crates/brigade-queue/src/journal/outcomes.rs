@@ -57,7 +57,7 @@ fn from_bytes(bytes: &[u8]) -> Option<Outcome> {
 pub(crate) fn kept_outcome(fs: &dyn Fs, run: &RunId) -> Option<Outcome> {
     let read = || {
         let bytes = fs.read(&path(run.as_str())?, OUTCOME_LIMIT).ok().filter(|bytes| !bytes.is_empty())?;
-        from_bytes(&bytes).filter(|outcome| outcome.receipt.id() == run.as_str())
+        from_bytes(&bytes).filter(|outcome| outcome.receipt.id == *run)
     };
     read().or_else(|| unwritten().get(&(fs.root().to_owned(), run.clone())).cloned())
 }
@@ -157,9 +157,7 @@ impl OutcomeReservation {
         if self.write(outcome).is_ok() {
             return RunRemains::Outcome;
         }
-        if let Ok(run) = outcome.receipt.id().parse() {
-            unwritten().insert((self.fs.root().to_owned(), run), outcome.clone());
-        }
+        unwritten().insert((self.fs.root().to_owned(), outcome.receipt.id.clone()), outcome.clone());
         RunRemains::Here
     }
 
@@ -238,7 +236,7 @@ mod tests {
         let checkpoint =
             r#"{"id": "checkpoint-1", "status": "waiting", "call_id": "call-1", "theirs": 1.50}"#;
         let checkpoint = Checkpoint::from_document(Json::parse(checkpoint).unwrap()).unwrap();
-        let receipt = Receipt::new("run-1", "call-1", RunStatus::Completed);
+        let receipt = Receipt::new("run-1".parse().unwrap(), "call-1".parse().unwrap(), RunStatus::Completed);
         let outcome = Outcome { receipt, checkpoints: vec![checkpoint.clone()] };
         let expect = Json::object([
             ("checkpoints", Json::Array(vec![Json::Object(checkpoint.to_document())])),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use brigade_call::{LedgerLink, Receipt};
 use brigade_core::json::members;
-use brigade_core::{Dialect, Fingerprint, Json, Object, RunId, Timestamp};
+use brigade_core::{Dialect, Fingerprint, Json, Object, Timestamp};
 use brigade_fs::{DirEntry, FileKind, Fs, FsError, FsErrorKind, ReadFile, RelPath, in_directory, read_many};
 use brigade_journal::{Ledger, LedgerEnd, NewEntry, State, find_prefix_if_whole, newest, set_file_aside};
 use memchr::memmem::Finder;
@@ -205,7 +205,7 @@ pub(crate) fn counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError>
     let fs = &**state.place().fs();
     let paths = files(fs)?;
     let status = |index: usize, bytes| {
-        examined(&paths[index], bytes, &[]).ok().map(|found| found.receipt.status().as_str().to_owned())
+        examined(&paths[index], bytes, &[]).ok().map(|found| found.receipt.status.as_str().to_owned())
     };
     for status in read_many(fs, &paths, RECEIPT_LIMIT, status).into_iter().flatten() {
         *counts.entry(status).or_default() += 1;
@@ -249,8 +249,7 @@ pub(crate) fn add(
     taken: OnRunTaken,
 ) -> Result<(StoredReceipt, LedgerPresence), QueueError> {
     let bytes = receipt.to_bytes();
-    let run: RunId =
-        receipt.id().parse().map_err(|_| QueueError::Store("a run's id is not an id".to_owned()))?;
+    let run = &receipt.id;
     let path = receipt_path(run.as_str()).expect("a run id is a file name");
     let known = match in_directory(fs, &layout::runs(), || fs.create_new_durable(&path, &bytes)) {
         Ok(()) => match taken {
@@ -261,7 +260,7 @@ pub(crate) fn add(
         Err(error) if error.is_exists() => match (fs.read(&path, RECEIPT_LIMIT), taken) {
             // A retry after the disk failed halfway.
             (Ok(existing), _) if existing == bytes => LedgerPresence::Perhaps,
-            (_, OnRunTaken::Refuse) => return Err(QueueError::RunTaken(run)),
+            (_, OnRunTaken::Refuse) => return Err(QueueError::RunTaken(run.clone())),
             (_, OnRunTaken::SetAside) => {
                 set_file_aside(fs, &path)?;
                 fs.create_new_durable(&path, &bytes)?;
@@ -284,21 +283,21 @@ pub(crate) fn enter(
     now: Timestamp,
 ) -> Result<(LedgerLink, ChainEnd), QueueError> {
     let ledger = Ledger::new(fs, state.place().layout().documents());
-    let run_id = receipt.receipt.id();
+    let run_id = &receipt.receipt.id;
     let existing = match known {
         LedgerPresence::No => None,
-        LedgerPresence::Perhaps => ledger.find(run_id)?,
+        LedgerPresence::Perhaps => ledger.find(run_id.as_str())?,
     };
     let mut chain = ChainEnd::Whole;
     let entry = match existing {
         Some(entry) if entry.sha256 == receipt.sha256 => entry,
         Some(_) | None => {
             let new = NewEntry {
-                run_id: run_id.to_owned(),
-                record_id: Some(receipt.receipt.call_id().to_owned()),
+                run_id: run_id.to_string(),
+                record_id: Some(receipt.receipt.call_id.to_string()),
                 sha256: receipt.sha256,
                 started_at: receipt.receipt.sort_key(),
-                status: receipt.receipt.status().as_str().to_owned(),
+                status: receipt.receipt.status.as_str().to_owned(),
                 is_adopted: false,
             };
             let appended = ledger.append_after(end, &[new], state.max_ledger()?, now)?;

@@ -78,7 +78,7 @@ fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp)
     if !end.status.is_finished() {
         return None;
     }
-    let mut call = Call::of_receipt(&receipt.receipt)?;
+    let mut call = Call::of_receipt(&receipt.receipt);
     call.extra.insert(RESTORED.to_owned(), Json::from(true));
     call.finish(end).ok()
 }
@@ -125,10 +125,10 @@ fn call_of(
     entry: &LedgerEntry,
     receipt: Option<&StoredReceipt>,
 ) -> Result<Option<StoredCall>, QueueError> {
-    let named = receipt.map(|receipt| receipt.receipt.call_id());
-    match entry.record_id.as_deref().or(named).map(str::parse::<CallId>) {
-        Some(Ok(id)) => snapshot::stored(state, &id),
-        Some(Err(_)) | None => Ok(None),
+    let named = receipt.map(|receipt| receipt.receipt.call_id.clone());
+    match entry.record_id.as_deref().map_or(named, |id| id.parse().ok()) {
+        Some(id) => snapshot::stored(state, &id),
+        None => Ok(None),
     }
 }
 

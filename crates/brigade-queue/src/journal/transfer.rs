@@ -50,8 +50,8 @@ impl JournalStore {
                 };
                 found(ChainedReceipt {
                     run_id: stored_id,
-                    call_id: receipt.call_id().to_owned(),
-                    status: receipt.status().as_str().to_owned(),
+                    call_id: receipt.call_id.to_string(),
+                    status: receipt.status.as_str().to_owned(),
                     sort_key: receipt.sort_key(),
                     sha256,
                     bytes,
@@ -128,7 +128,7 @@ impl JournalStore {
 
 /// Returns the call that a receipt of an earlier version names.
 fn call_of(bytes: &[u8]) -> String {
-    StoredReceipt::from_bytes("", bytes).map(|stored| stored.receipt.call_id().to_owned()).unwrap_or_default()
+    StoredReceipt::from_bytes("", bytes).map(|stored| stored.receipt.call_id.to_string()).unwrap_or_default()
 }
 
 /// Writes receipts and their entries.

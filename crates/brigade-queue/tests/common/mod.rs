@@ -62,21 +62,20 @@ pub fn claim(run: &str) -> Claim {
 }
 
 pub fn receipt(call: &str, run: &str, status: &str, second: i64, checkpoints: &[Checkpoint]) -> Receipt {
-    let mut receipt = Receipt::new(run, call, brigade_call::RunStatus::from_word(status));
+    let mut receipt = Receipt::new(run_id(run), call_id(call), brigade_call::RunStatus::from_word(status));
     receipt.schema = None;
     receipt.tool_id = "greet".to_owned();
     receipt.started_at = Some(at(second));
     receipt.completed_at = Some(at(second + 1));
     receipt.exit_code = Some(0);
     if !checkpoints.is_empty() {
-        receipt.checkpoint_ids =
-            Some(checkpoints.iter().map(|checkpoint| checkpoint.id.to_string()).collect());
+        receipt.checkpoint_ids = Some(checkpoints.iter().map(|checkpoint| checkpoint.id.clone()).collect());
     }
     receipt
 }
 
 pub fn checkpoint(id: &str, call: &str, run: &str) -> Checkpoint {
-    let mut checkpoint = Checkpoint::new(id.parse().unwrap(), call, run);
+    let mut checkpoint = Checkpoint::new(id.parse().unwrap(), call_id(call), run);
     checkpoint.tool_id = "greet".to_owned();
     checkpoint.prompt = Some("go on?".to_owned());
     checkpoint.choices = vec!["yes".to_owned(), "no".to_owned()];

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-use brigade_call::{ApprovedBy, CallStatus};
+use brigade_call::{ApprovedBy, CallStatus, CheckpointStatus};
 use brigade_core::json::pretty_text;
 use brigade_core::{Dialect, IdPrefix, Json, Number};
 use brigade_queue::{
@@ -259,7 +259,7 @@ pub fn an_exact_id_wins_over_a_prefix(store: &dyn StoreUnderTest) {
     assert_eq!(view.find_call(&IdPrefix::new(""), &|_| true).unwrap(), Match::None);
     assert_eq!(view.find_call(&IdPrefix::new("call-2"), &|_| true).unwrap(), Match::None);
     assert!(
-        matches!(view.find_run(&IdPrefix::new("run-1")).unwrap(), Match::One(FoundReceipt::Good(found)) if found.receipt.id() == "run-1")
+        matches!(view.find_run(&IdPrefix::new("run-1")).unwrap(), Match::One(FoundReceipt::Good(found)) if found.receipt.id.as_str() == "run-1")
     );
     assert!(
         matches!(view.find_run(&IdPrefix::new("run-")).unwrap(), Match::Ambiguous(ids) if ids.len() == 2)
@@ -316,7 +316,7 @@ pub fn calls_are_listed_in_order_of_creation(store: &dyn StoreUnderTest) {
     assert_eq!(view.call_counts().unwrap(), counts.map(|(word, count)| (word.to_owned(), count)).into());
     let newest = view.receipts(3).unwrap().receipts;
     assert_eq!(
-        newest.iter().map(|run| run.receipt.id()).collect::<Vec<_>>(),
+        newest.iter().map(|run| run.receipt.id.as_str()).collect::<Vec<_>>(),
         ["run-396", "run-392", "run-388"]
     );
     assert_eq!(view.receipts(usize::MAX).unwrap().receipts.len(), 100);
@@ -343,7 +343,7 @@ pub fn a_run_without_a_runner_is_interrupted(store: &dyn StoreUnderTest) {
     let view = living.read().unwrap();
     assert_eq!(listed(&view, &Calls::All), ["call-a interrupted"]);
     let run = &view.receipts(5).unwrap().receipts[0];
-    assert_eq!((run.receipt.id(), run.receipt.status().as_str()), ("run-a", "interrupted"));
+    assert_eq!((run.receipt.id.as_str(), run.receipt.status.as_str()), ("run-a", "interrupted"));
     // Readers of receipts rely on a number and a string here, however the run ended.
     assert_eq!(run.receipt.duration_seconds.as_ref().map(Number::as_str), Some("6.0"));
     assert_eq!(run.receipt.cwd.as_deref(), Some("."));
@@ -379,9 +379,9 @@ pub fn a_call_resumes_after_all_checkpoints_are_answered(store: &dyn StoreUnderT
     let states: Vec<_> = list
         .checkpoints
         .iter()
-        .map(|stored| (stored.checkpoint.status.as_str().to_owned(), stored.checkpoint.resume_run_id.clone()))
+        .map(|stored| (stored.checkpoint.status.clone(), stored.checkpoint.resume_run_id.clone()))
         .collect();
-    assert_eq!(states, vec![("resumed".to_owned(), Some("run-b".to_owned())); 2]);
+    assert_eq!(states, vec![(CheckpointStatus::Resumed, Some(run_id("run-b"))); 2]);
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -38,7 +38,7 @@ fn an_expired_claim_is_interrupted_and_reports_are_late() {
     assert_eq!(record().link, record().link);
     drop(transaction);
     let view = queue.read().unwrap();
-    assert_eq!(view.receipts(9).unwrap().receipts[0].receipt.status().as_str(), "interrupted");
+    assert_eq!(view.receipts(9).unwrap().receipts[0].receipt.status.as_str(), "interrupted");
     let verified = view.verify(1).unwrap();
     assert_eq!((verified.checked, verified.findings), (2, vec![]), "the chains of two hosts");
     let problems = || {

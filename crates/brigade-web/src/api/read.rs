@@ -9,11 +9,9 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::get;
 use brigade::core::{ErrorCode, IdPrefix, Timestamp};
-use brigade::kitchen::PrdNames;
-use brigade::{
-    CallPage, CallStatus, DoctorRequest, Error, ErrorKind, KitchenCostReport, KitchenReceiptsReport,
-    LogStream, RunFilter, RunStatus, StatusReport, Workspace,
-};
+use brigade::health::DoctorRequest;
+use brigade::kitchen::{KitchenCostReport, KitchenReceiptsReport, PrdNames, StatusReport};
+use brigade::{CallPage, CallStatus, Error, ErrorKind, LogStream, RunFilter, RunStatus, Workspace};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

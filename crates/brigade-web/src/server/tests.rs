@@ -449,8 +449,9 @@ fn lists_are_read_page_by_page() {
     let newest: Vec<String> = ids.iter().rev().cloned().collect();
     assert_eq!(pages("/api/calls?tool=greet", "calls", "id"), newest);
     for id in &ids {
-        site.workspace.calls().approve(&**id).unwrap();
-        site.workspace.calls().run(&**id).unwrap();
+        let id = id.parse().unwrap();
+        site.workspace.calls().approve(&id).unwrap();
+        site.workspace.calls().run(&id).unwrap();
     }
     assert_eq!(pages("/api/runs?agent=you", "runs", "call_id"), newest);
     for nothing in ["agent=codex", "since=2100-01-01T00:00:00Z", "status=failed"] {
@@ -521,12 +522,12 @@ fn a_stream_tells_what_another_process_changed() {
     events.until(&id);
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     drop(events);
-    site.workspace.calls().reject(&*id, "no").unwrap();
+    site.workspace.calls().reject(&id.parse().unwrap(), "no").unwrap();
     // What happened without a stream is sent when the browser is back.
     let mut events = Events::open(&site, &browser, Some(&number));
     events.until(r#""status":"rejected""#);
     let id = site.queue("bob");
-    site.workspace.calls().approve(&*id).unwrap();
+    site.workspace.calls().approve(&id.parse().unwrap()).unwrap();
     let revision = site.get(&format!("/api/calls/{id}"), &[&browser.cookie]).json()["revision"].clone();
     events.until(&format!(r#""id":"{id}","status":"approved","revision":{revision}"#));
 }

@@ -95,9 +95,9 @@ fn agent_runs_an_approved_call_once() {
         CallStatus::Pending,
         "nothing runs before the approval"
     );
-    workspace.calls().approve(id.as_str()).unwrap();
+    workspace.calls().approve(&id).unwrap();
 
-    let refused = workspace.calls().run(id.as_str()).unwrap_err();
+    let refused = workspace.calls().run(&id).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::CallOfAgent, "a person does not run it");
     let refused = workspace.calls().run(crate::RunTarget::Next).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::NothingApproved);
@@ -119,7 +119,7 @@ fn nothing_of_one_agent_is_another_ones() {
     let (_folder, workspace) = workspace();
     let (a, b) = (agent_calls(&workspace, "a"), agent_calls(&workspace, "b"));
     let id = ask(&a, args("mine"), &rule).id;
-    let run = a.go_on(None, &id).unwrap().receipt.unwrap().id.parse().unwrap();
+    let run = a.go_on(None, &id).unwrap().receipt.unwrap().id;
     assert_eq!(b.show(&id).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(b.go_on(None, &id).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(b.withdraw(&id).unwrap_err().kind(), ErrorKind::NotFound);
@@ -157,7 +157,7 @@ fn rejected_call_stays_rejected_and_withdrawn_not() {
     let (_folder, workspace) = workspace();
     let calls = agent_calls(&workspace, "a");
     let id = ask(&calls, args("no"), &nobody).id;
-    workspace.calls().reject(id.as_str(), "not today").unwrap();
+    workspace.calls().reject(&id, "not today").unwrap();
     let again = ask(&calls, args("no"), &rule);
     assert_eq!((again.id, again.review_reason.as_deref()), (id, Some("not today")));
 
@@ -187,7 +187,7 @@ fn output_comes_in_whole_characters() {
     let (_folder, workspace) = workspace();
     let calls = agent_calls(&workspace, "a");
     let id = ask(&calls, args("aé€𝄞"), &rule).id;
-    let run: RunId = calls.go_on(None, &id).unwrap().receipt.unwrap().id.parse().unwrap();
+    let run: RunId = calls.go_on(None, &id).unwrap().receipt.unwrap().id;
     let piece = |offset, limit| calls.output(&run, LogStream::Stdout, offset, limit).unwrap().unwrap();
     let (mut text, mut offset) = (String::new(), Some(0));
     while let Some(from) = offset {
@@ -212,7 +212,7 @@ fn only_what_a_rule_approved_is_given_up() {
     assert!(reason.ends_with("was not run: the program is gone"), "{reason}");
 
     let person = ask(&calls, args("by a person"), &nobody).id;
-    workspace.calls().approve(person.as_str()).unwrap();
+    workspace.calls().approve(&person).unwrap();
     calls.give_up(&person, "busy").unwrap();
     assert_eq!(calls.show(&person).unwrap().call.status, CallStatus::Approved);
 }
@@ -342,7 +342,7 @@ fn a_rule_that_does_not_cover_a_call_any_more_does_not_let_it_run() {
         }
         assert_eq!((&gone_on.status, gone_on.approval.is_none()), (&CallStatus::Pending, true), "{what}");
         assert!(gone_on.review_reason.unwrap().contains("`reads`"), "{what}");
-        let approved = workspace.calls().approve(asked.id.as_str());
+        let approved = workspace.calls().approve(&asked.id);
         if what == "another schema" {
             // A person cannot approve it either: it was queued with the other schema.
             assert!(approved.is_err(), "{approved:?}");

@@ -2,7 +2,8 @@ use brigade_access::NameStyle;
 use brigade_core::ErrorCode;
 use brigade_policy::{Gate, RiskLevel};
 
-use crate::{AgentTools, Env, Error, NewFile, Workspace};
+use crate::gateway::AgentTools;
+use crate::{Env, Error, NewFile, Workspace};
 
 const POLICY: &str =
     "allowed_families = [\"script\", \"mcp\"]\ndenied_effects = [\"network\"]\nallowed_effects = []\n";

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use brigade_call::{CALLS, RUNS};
 use brigade_core::json::to_json;
-use brigade_core::{IdPrefix, Json, NeutralWords, NextStep};
+use brigade_core::{CallId, Json, NeutralWords, NextStep};
 use brigade_fs::RelPath;
 use brigade_ops::{ArgsSource, Request};
 
@@ -46,12 +46,11 @@ fn check(workspace: &Workspace, expect: &[&str]) {
     assert_eq!(marks(&workspace.doctor().check(&DoctorRequest::default()).unwrap()), expect);
 }
 
-fn approved(workspace: &Workspace) -> IdPrefix {
+fn approved(workspace: &Workspace) -> CallId {
     let args = ArgsSource::from(Json::object([("name", Json::from("x"))]));
     let queued = workspace.calls().queue(Request::new("greet").args(args)).unwrap();
-    let id = IdPrefix::new(queued.call.id.as_str());
-    workspace.calls().approve(&id).unwrap();
-    id
+    workspace.calls().approve(&queued.call.id).unwrap();
+    queued.call.id
 }
 
 #[test]
@@ -176,7 +175,7 @@ fn a_changed_receipt_breaks_the_chain_and_a_lost_log_is_missed() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
     let run = workspace.calls().run(approved(&workspace)).unwrap();
-    let id = run.receipt.id.as_str();
+    let id = run.receipt.id.clone();
     assert_eq!(run.receipt.status.as_str(), "completed", "{run:?}");
     check(&workspace, &["policy policy_missing"]);
     let receipt = RelPath::composed(&format!("{RUNS}/{}.json", id));
@@ -224,7 +223,7 @@ fn a_closeout_quiets_issues_and_the_raw_ones_stay() {
     let projected = "source_path = \"greet.json\"\nsupported_harnesses = [\"claude\"]\nprojections = { claude = \".claude/commands/greet.md\" }\n";
     let workspace = workspace(folder.path(), &format!("{TOOLS}{projected}"));
     check(&workspace, &["greet missing_projection", "policy policy_missing"]);
-    workspace.parity().closeout(Some("known"), crate::Verdict::Reviewed).unwrap();
+    workspace.parity().closeout(Some("known"), crate::health::Verdict::Reviewed).unwrap();
     let report = workspace.catalog().list().unwrap();
     assert_eq!(marks(&report), ["policy policy_missing"]);
     assert_eq!((report.raw_issue_count, report.issue_count), (2, 1));

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use brigade::core::json::to_json;
 use brigade::core::{Json, short_repeats};
-use brigade::{CallFilter, CallStatus, DecisionFilter, RunFilter, Workspace};
+use brigade::kitchen::DecisionFilter;
+use brigade::{CallFilter, CallStatus, RunFilter, Workspace};
 
 use super::Candidate;
 use crate::commands::daily::explain::all_codes;

@@ -1,7 +1,9 @@
 //! `brigade approve`, `brigade reject` and `brigade hold`
 
 use brigade::core::ErrorKind;
-use brigade::{CallDecision, ChosenCall, Error, Exit, PendingChoice, ReviewReport, Workspace};
+use brigade::daily::{CallDecision, ChosenCall, PendingChoice};
+use brigade::report::ReviewReport;
+use brigade::{Error, Exit, Workspace};
 use clap::Args;
 
 use super::walk;
@@ -198,7 +200,7 @@ pub(super) fn outcome_line(report: &ReviewReport) -> Text {
     let call = &report.call;
     words::status(call.status.as_str())
         .then(Tone::Strong, &format!("  {}  ", call.tool_id))
-        .then(Tone::Plain, &brigade::arguments_line(&call.args))
+        .then(Tone::Plain, &brigade::daily::arguments_line(&call.args))
         .then(Tone::Faint, &format!("  {}", call.id))
 }
 

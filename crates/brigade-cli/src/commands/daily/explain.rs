@@ -2,8 +2,10 @@
 
 use brigade::core::text::escape_terminal;
 use brigade::core::{NextStep, StepFormatter as _, closest};
+use brigade::health::{IssueType, Remedy};
 use brigade::kitchen::FaultCode;
-use brigade::{Error, ErrorCode, ErrorKind, IssueType, Remedy, Report, SchemaId};
+use brigade::report::SchemaId;
+use brigade::{Error, ErrorCode, ErrorKind, Report};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 

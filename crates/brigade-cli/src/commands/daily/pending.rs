@@ -1,6 +1,7 @@
 //! `brigade pending`
 
-use brigade::{Error, PendingReport};
+use brigade::Error;
+use brigade::report::PendingReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -2,7 +2,8 @@
 
 use brigade::core::text::escape_terminal;
 use brigade::core::{IdPrefix, NextStep};
-use brigade::{Error, ErrorCode, ErrorKind, Exit, NamedThing, Report as _, Workspace};
+use brigade::daily::NamedThing;
+use brigade::{Error, ErrorCode, ErrorKind, Exit, Report as _, Workspace};
 use clap::Args;
 
 use super::explain;

@@ -2,10 +2,9 @@
 
 use brigade::core::IdPrefix;
 use brigade::core::text::shows_nothing;
-use brigade::{
-    CallDecision, CallStatus, ChosenCall, Error, Exit, PendingRow, ShownThing, WaitingGroup, WaitingItem,
-    WaitingKind, WorkAnswer, Workspace,
-};
+use brigade::daily::{CallDecision, ChosenCall, ShownThing, WaitingGroup, WorkAnswer};
+use brigade::report::{PendingRow, WaitingItem, WaitingKind};
+use brigade::{CallStatus, Error, Exit, Workspace};
 
 use super::decide::{DECLINED, outcome_line};
 use crate::output::Output;

@@ -1,7 +1,9 @@
 //! `brigade why`
 
+use brigade::{Error, ErrorKind};
 use brigade::core::IdPrefix;
-use brigade::{Error, ErrorKind, LifeReport, NamedThing};
+use brigade::daily::NamedThing;
+use brigade::report::LifeReport;
 use clap::Args;
 
 use super::show::only_one;
@@ -28,12 +30,12 @@ pub(crate) fn run(session: &Session<'_>, arguments: &WhyArgs) -> Result<LifeRepo
         return Err(error.hint(format!("brigade show {}", quote(&arguments.id))));
     }
     let call = match only_one(&arguments.id, found)? {
-        NamedThing::Call(id) => id.to_string(),
-        NamedThing::Run(id) => workspace.runs().show(&IdPrefix::new(id.as_str()))?.run.call_id.clone(),
+        NamedThing::Call(id) => IdPrefix::from(&id),
+        NamedThing::Run(id) => (&workspace.runs().show(&IdPrefix::new(id.as_str()))?.run.call_id).into(),
         NamedThing::Checkpoint(id) => {
-            workspace.checkpoints().show(&IdPrefix::new(id.as_str()))?.checkpoint.call_id
+            workspace.checkpoints().show(&IdPrefix::new(id.as_str()))?.checkpoint.call_id.into()
         }
-        _ => arguments.id.clone(),
+        _ => IdPrefix::new(&arguments.id),
     };
-    workspace.daily().why(call.as_str())
+    workspace.daily().why(call)
 }

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-use brigade::{CancelToken, Exit, Report, SchemaId, Workspace};
+use brigade::report::SchemaId;
+use brigade::{CancelToken, Exit, Report, Workspace};
 use serde::{Deserialize, Serialize};
 
 use crate::output::Output;

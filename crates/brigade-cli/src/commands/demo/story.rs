@@ -1,11 +1,9 @@
 //! The story of the first minutes: servers on a machine, setup, and calls of an agent.
 
 use brigade::core::Json;
+use brigade::gateway::{AgentCall, RequestOutcome, RunRequestOutcome};
 use brigade::profile::NameStyle;
-use brigade::{
-    AgentCall, AgentCalls, CallStatus, Caller, Env, Error, Exit, NewFile, RequestOutcome, RunRequestOutcome,
-    Workspace,
-};
+use brigade::{AgentCalls, CallStatus, Caller, Env, Error, Exit, NewFile, Workspace};
 
 use super::stage::{Expect, Stage};
 use super::{DemoArgs, place};

@@ -1,6 +1,7 @@
 //! `brigade kitchen answer`
 
-use brigade::{AnswerReport, AnswerRequest, Error};
+use brigade::Error;
+use brigade::kitchen::{AnswerReport, AnswerRequest};
 use clap::Args;
 
 use crate::session::Session;

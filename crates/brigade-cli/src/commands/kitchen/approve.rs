@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use brigade::{ApprovalReport, ApproveStep, Error, Exit};
+use brigade::kitchen::{ApprovalReport, ApproveStep};
+use brigade::{Error, Exit};
 use clap::Args;
 
 use crate::output::Output;

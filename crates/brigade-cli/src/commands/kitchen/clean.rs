@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use brigade::{Error, KitchenCleanReport};
+use brigade::Error;
+use brigade::kitchen::KitchenCleanReport;
 use clap::Args;
 
 use crate::session::Session;

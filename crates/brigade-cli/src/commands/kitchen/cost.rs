@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use brigade::{Error, KitchenCostReport};
+use brigade::Error;
+use brigade::kitchen::KitchenCostReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use brigade::{DecisionFilter, DecisionsReport, Error};
+use brigade::Error;
+use brigade::kitchen::{DecisionFilter, DecisionsReport};
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade kitchen init`
 
-use brigade::{Error, InitRequest, KitchenInitReport};
+use brigade::Error;
+use brigade::kitchen::{InitRequest, KitchenInitReport};
 use clap::Args;
 
 use crate::session::Session;

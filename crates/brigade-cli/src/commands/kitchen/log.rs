@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use brigade::core::text::escape_terminal_lines;
-use brigade::{Error, Exit, KitchenLogReach, LogRequest, OutputStream};
+use brigade::kitchen::{KitchenLogReach, LogRequest};
+use brigade::process::OutputStream;
+use brigade::{Error, Exit};
 use clap::Args;
 
 use crate::output::Output;

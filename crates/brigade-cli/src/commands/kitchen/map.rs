@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use brigade::{Error, KitchenMapReport, MapRequest};
+use brigade::Error;
+use brigade::kitchen::{KitchenMapReport, MapRequest};
 use clap::Args;
 
 use crate::session::Session;

@@ -3,8 +3,10 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 
+use brigade::Exit;
 use brigade::core::Severity;
-use brigade::{ErrorLine, Exit, KitchenPlanReport, PlanOptions, PlanWish};
+use brigade::kitchen::{KitchenPlanReport, PlanOptions, PlanWish};
+use brigade::policy::ErrorLine;
 use clap::Args;
 
 use crate::output::Output;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use brigade::{Error, Exit, FailureChoice, ServiceReport};
+use brigade::kitchen::{FailureChoice, ServiceReport};
+use brigade::{Error, Exit};
 use clap::{Args, ValueEnum};
 
 use super::service::{BeginFlags, RunFlags};

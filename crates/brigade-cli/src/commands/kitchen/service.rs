@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use brigade::kitchen::{Flags, PhaseGate};
-use brigade::{ApproveStep, Error, ErrorKind, Exit, Kitchen, ServiceOptions, ServiceReport};
+use brigade::kitchen::{ApproveStep, Flags, PhaseGate, ServiceOptions, ServiceReport};
+use brigade::{Error, ErrorKind, Exit, Kitchen};
 use clap::{Args, ValueEnum};
 
 use crate::output::Output;

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use brigade::kitchen::{FollowTarget, WatchView};
-use brigade::{Exit, Report as _, StatusReport};
+use brigade::kitchen::{FollowTarget, StatusReport, WatchView};
+use brigade::{Exit, Report as _};
 use clap::Args;
 
 use crate::live::{Region, scene_lines};

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use brigade::{Error, SummaryReport};
+use brigade::Error;
+use brigade::kitchen::SummaryReport;
 use clap::Args;
 
 use crate::session::Session;

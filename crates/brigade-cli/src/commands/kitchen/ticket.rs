@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use brigade::kitchen::Flags;
-use brigade::{Error, Exit, ServiceOptions, ServiceReport};
+use brigade::kitchen::{Flags, ServiceOptions, ServiceReport};
+use brigade::{Error, Exit};
 use clap::Args;
 
 use super::service::BeginFlags;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use brigade::{Error, FailOn, ValidationReport};
+use brigade::Error;
+use brigade::kitchen::{FailOn, ValidationReport};
 use clap::Args;
 
 use crate::session::Session;

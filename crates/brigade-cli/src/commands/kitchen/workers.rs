@@ -1,6 +1,7 @@
 //! `brigade kitchen workers`
 
-use brigade::{Error, WorkersReport};
+use brigade::Error;
+use brigade::kitchen::WorkersReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
 
-use brigade::arguments_line;
 use brigade::core::Timestamp;
+use brigade::daily::arguments_line;
 use brigade_gateway::ServeEvent;
 
 use crate::render::attention::Attention;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use brigade::core::json::write_document;
-use brigade::{CancelToken, Error, ErrorCode, ErrorKind, ServeReport, ServedPage, Workspace};
+use brigade::report::{ServeReport, ServedPage};
+use brigade::{CancelToken, Error, ErrorCode, ErrorKind, Workspace};
 use brigade_web::{PublicOrigin, Reviews, WebOptions, WebServer, check_address};
 use clap::Args;
 

@@ -1,6 +1,7 @@
 //! `brigade team accept-failover`
 
-use brigade::{Error, TeamAcceptFailoverReport};
+use brigade::Error;
+use brigade::report::TeamAcceptFailoverReport;
 use clap::Args;
 
 use crate::session::Session;

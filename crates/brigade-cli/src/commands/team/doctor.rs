@@ -1,6 +1,7 @@
 //! `brigade team doctor`
 
-use brigade::{Error, TeamDoctorReport};
+use brigade::Error;
+use brigade::report::TeamDoctorReport;
 use clap::Args;
 
 use super::PlaceArgs;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use brigade::{Error, TeamExportReport};
+use brigade::Error;
+use brigade::report::TeamExportReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,7 +1,8 @@
 //! `brigade team import`
 
+use brigade::Error;
+use brigade::report::TeamImportReport;
 use brigade::team::ImportStep;
-use brigade::{Error, TeamImportReport};
 use clap::Args;
 
 use crate::session::Session;

@@ -1,7 +1,8 @@
 //! `brigade team init`
 
+use brigade::Error;
+use brigade::report::TeamInitReport;
 use brigade::team::LogPlace;
-use brigade::{Error, TeamInitReport};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 

@@ -1,7 +1,8 @@
 //! `brigade team join`
 
+use brigade::report::TeamJoinReport;
 use brigade::team::{JoinStep, TeamPlace};
-use brigade::{Error, Exit, TeamJoinReport};
+use brigade::{Error, Exit};
 use clap::Args;
 
 use crate::output::Output;

@@ -1,6 +1,7 @@
 //! `brigade team leave`
 
-use brigade::{Error, TeamLeaveReport};
+use brigade::Error;
+use brigade::report::TeamLeaveReport;
 use clap::Args;
 
 use crate::session::Session;

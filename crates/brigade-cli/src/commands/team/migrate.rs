@@ -1,6 +1,7 @@
 //! `brigade team migrate`
 
-use brigade::{Error, TeamMigrateReport};
+use brigade::Error;
+use brigade::report::TeamMigrateReport;
 use clap::Args;
 
 use super::PlaceArgs;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use brigade::{Error, TeamPruneReport};
+use brigade::Error;
+use brigade::report::TeamPruneReport;
 use clap::Args;
 
 use super::PlaceArgs;

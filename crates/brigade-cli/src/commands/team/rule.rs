@@ -1,6 +1,7 @@
 //! `brigade team rule`
 
-use brigade::{Error, TeamRule, TeamRuleReport};
+use brigade::Error;
+use brigade::report::{TeamRule, TeamRuleReport};
 use clap::{ArgGroup, Args, Subcommand};
 
 use super::PlaceArgs;

@@ -1,8 +1,9 @@
 //! `brigade team runner`
 
 use brigade::core::json::compact_text;
+use brigade::report::{RunnerEvent, TeamRunnerReport};
 use brigade::team::{RunnerRequest, RunnerStop};
-use brigade::{Error, Exit, RunnerEvent, TeamRunnerReport};
+use brigade::{Error, Exit};
 use clap::Args;
 
 use crate::output::Output;

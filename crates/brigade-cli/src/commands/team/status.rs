@@ -1,6 +1,7 @@
 //! `brigade team status`
 
-use brigade::{Error, TeamStatusReport};
+use brigade::Error;
+use brigade::report::TeamStatusReport;
 use clap::Args;
 
 use crate::session::Session;

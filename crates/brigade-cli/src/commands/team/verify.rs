@@ -1,6 +1,7 @@
 //! `brigade team verify`
 
-use brigade::{Error, TeamVerifyReport};
+use brigade::Error;
+use brigade::report::TeamVerifyReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,8 @@
 //! `brigade tools apply`
 
-use brigade::{ApplyReport, ApplyRequest, Error, Selection};
+use brigade::Error;
+use brigade::report::ApplyReport;
+use brigade::tools::{ApplyRequest, Selection};
 use clap::{ArgGroup, Args};
 
 use crate::output::Output;

@@ -1,6 +1,8 @@
 //! `brigade tools check`
 
-use brigade::{CheckReport, CheckSelection, Error, RunChecks};
+use brigade::Error;
+use brigade::report::CheckReport;
+use brigade::tools::{CheckSelection, RunChecks};
 use clap::Args;
 
 use crate::session::Session;

@@ -1,7 +1,9 @@
 //! `brigade tools connect`
 
 use brigade::core::AgentName;
-use brigade::{ConnectRequest, ConnectStep, ErrorCode, Exit, Scope, Transport};
+use brigade::daily::{ConnectRequest, ConnectStep};
+use brigade::tools::{Scope, Transport};
+use brigade::{ErrorCode, Exit};
 use clap::{Args, ValueEnum};
 
 use crate::output::Output;

@@ -1,6 +1,7 @@
 //! `brigade tools contracts`
 
-use brigade::{ContractsReport, Error};
+use brigade::Error;
+use brigade::report::ContractsReport;
 use clap::Args;
 
 use crate::session::Session;

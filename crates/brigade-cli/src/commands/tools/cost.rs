@@ -1,6 +1,7 @@
 //! `brigade tools cost`
 
-use brigade::{CostReport, Error};
+use brigade::Error;
+use brigade::report::CostReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,9 @@
 //! `brigade tools defaults`
 
-use brigade::{DefaultsReport, DefaultsRequest, Error, Ignore, OnExisting};
+use brigade::Error;
+use brigade::daily::{Ignore, OnExisting};
+use brigade::report::DefaultsReport;
+use brigade::tools::DefaultsRequest;
 use clap::Args;
 
 use crate::session::Session;

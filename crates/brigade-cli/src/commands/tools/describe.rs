@@ -1,6 +1,7 @@
 //! `brigade tools describe`
 
-use brigade::{DescribeReport, Error};
+use brigade::Error;
+use brigade::report::DescribeReport;
 use clap::Args;
 
 use crate::session::Session;

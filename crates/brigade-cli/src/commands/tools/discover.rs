@@ -1,6 +1,8 @@
 //! `brigade tools discover`
 
-use brigade::{DiscoverRequest, DiscoveryReport, EntrySource, Error, Scope, harness_labels};
+use brigade::Error;
+use brigade::report::DiscoveryReport;
+use brigade::tools::{DiscoverRequest, EntrySource, Scope, harness_labels};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 

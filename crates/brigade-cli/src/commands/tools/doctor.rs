@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use brigade::{DoctorRequest, Exit, Report as _};
+use brigade::health::DoctorRequest;
+use brigade::{Exit, Report as _};
 use clap::Args;
 
 use crate::output::Output;

@@ -1,6 +1,7 @@
 //! `brigade tools enable` and `brigade tools disable`
 
-use brigade::{ApprovalMode, EnableChange, EnableRequest, Exit, Report as _};
+use brigade::tools::{ApprovalMode, EnableChange, EnableRequest};
+use brigade::{Exit, Report as _};
 use clap::Args;
 
 use crate::output::Output;

@@ -1,6 +1,8 @@
 //! `brigade tools find`
 
-use brigade::{Error, Family, FindQuery, FindReport, Quantity, ToolSource};
+use brigade::report::FindReport;
+use brigade::tools::{Quantity, ToolSource};
+use brigade::{Error, Family, FindQuery};
 use clap::{ArgGroup, Args, ValueEnum};
 
 use crate::arguments::count;

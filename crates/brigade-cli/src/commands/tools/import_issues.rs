@@ -1,6 +1,7 @@
 //! `brigade tools import-issues`
 
-use brigade::{Error, ImportReport};
+use brigade::Error;
+use brigade::report::ImportReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,9 @@
 //! `brigade tools init`
 
-use brigade::{Error, Ignore, InitReport, OnExisting, StarterTools};
+use brigade::Error;
+use brigade::daily::{Ignore, OnExisting};
+use brigade::report::InitReport;
+use brigade::tools::StarterTools;
 use clap::Args;
 
 use crate::session::Session;

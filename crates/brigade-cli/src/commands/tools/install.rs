@@ -1,6 +1,8 @@
 //! `brigade tools install`
 
-use brigade::{Error, InstallReport, InstallRequest, InstallSelection, OnBlocked};
+use brigade::report::InstallReport;
+use brigade::tools::{InstallRequest, InstallSelection};
+use brigade::{Error, OnBlocked};
 use clap::Args;
 
 use crate::session::Session;

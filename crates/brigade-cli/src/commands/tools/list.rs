@@ -1,6 +1,7 @@
 //! `brigade tools list`
 
-use brigade::{Exit, Family, Level, ListFilter, ToolSource};
+use brigade::tools::{Level, ToolSource};
+use brigade::{Exit, Family, ListFilter};
 use clap::Args;
 
 use crate::output::Output;

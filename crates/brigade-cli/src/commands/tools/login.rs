@@ -1,6 +1,8 @@
 //! `brigade tools login` and `brigade tools logout`
 
-use brigade::{Error, Exit, LoginRequest, LogoutReport};
+use brigade::report::LogoutReport;
+use brigade::tools::LoginRequest;
+use brigade::{Error, Exit};
 use clap::Args;
 
 use crate::output::Output;

@@ -1,6 +1,8 @@
 //! `brigade tools observe`
 
-use brigade::{Declare, Error, ObserveReport};
+use brigade::Error;
+use brigade::report::ObserveReport;
+use brigade::tools::Declare;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools plan`
 
-use brigade::{Error, ProjectionPlanReport};
+use brigade::Error;
+use brigade::report::ProjectionPlanReport;
 use clap::Args;
 
 use crate::output::Output;

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use brigade::{Error, Level, RegisterReport, RegisterRequest, RegisterSource};
+use brigade::Error;
+use brigade::report::RegisterReport;
+use brigade::tools::{Level, RegisterRequest, RegisterSource};
 use clap::{Args, ValueEnum};
 
 use crate::session::Session;

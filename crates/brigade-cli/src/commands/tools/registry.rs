@@ -1,6 +1,7 @@
 //! `brigade tools registry`
 
-use brigade::{Error, Exit, RegistriesReport, RegistryInfoReport, RegistrySearchReport};
+use brigade::report::{RegistriesReport, RegistryInfoReport, RegistrySearchReport};
+use brigade::{Error, Exit};
 use clap::{Args, Subcommand};
 
 use crate::output::Output;

@@ -1,6 +1,7 @@
 //! `brigade tools search`
 
-use brigade::{Error, Family, SearchReport};
+use brigade::report::SearchReport;
+use brigade::{Error, Family};
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools show`
 
-use brigade::{Error, ShowReport};
+use brigade::Error;
+use brigade::report::ShowReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools stats`
 
-use brigade::{Error, StatsReport};
+use brigade::Error;
+use brigade::report::StatsReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -3,7 +3,8 @@
 mod apply;
 mod plan;
 
-use brigade::{Error, Exit, RegistrySyncReport};
+use brigade::report::RegistrySyncReport;
+use brigade::{Error, Exit};
 use clap::{Args, Subcommand};
 
 use crate::output::Output;

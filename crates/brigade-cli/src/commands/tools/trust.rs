@@ -1,6 +1,7 @@
 //! `brigade tools trust`
 
-use brigade::{Error, Exit, TrustReport, TrustState};
+use brigade::report::{TrustReport, TrustState};
+use brigade::{Error, Exit};
 use clap::Args;
 
 use crate::output::Output;

@@ -1,6 +1,7 @@
 //! `brigade tools update`
 
-use brigade::{Exit, Report as _, UpdateRequest};
+use brigade::tools::UpdateRequest;
+use brigade::{Exit, Report as _};
 use clap::Args;
 
 use crate::output::Output;

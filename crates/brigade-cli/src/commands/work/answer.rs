@@ -1,7 +1,9 @@
 //! `brigade work answer`
 
+use brigade::Error;
 use brigade::core::IdPrefix;
-use brigade::{Error, WorkAnswer, WorkAnswerReport};
+use brigade::daily::WorkAnswer;
+use brigade::report::WorkAnswerReport;
 use clap::Args;
 
 use crate::session::Session;

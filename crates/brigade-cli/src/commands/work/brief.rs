@@ -1,6 +1,7 @@
 //! `brigade work brief`
 
-use brigade::{BriefReport, Error};
+use brigade::Error;
+use brigade::report::BriefReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -4,15 +4,18 @@ use std::marker::PhantomData;
 
 use brigade::core::Json;
 use brigade::core::json::sorted;
-use brigade::{
-    ApplyReport, ArgumentDescription, BlockerDetail, Call, CallReport, Checkpoint, CheckpointReport,
-    CheckpointReviewReport, DefaultsReport, DescribeReport, DescribedTool, Diagnosis, ErrorLine, InboxItem,
-    InboxItemReport, IssueReport, OfferedTool, PackImportReport, PassedOver, PinReport, PinSummary,
-    PlanReport, Preview, ProjectionPlanReport, QueueReport, Receipt, RegisterReport, ReplayReport, Report,
-    ResumeReport, ReviewReport, RunReport, RunShowReport, RunSummary, RuntimeHealth, RuntimeReport,
-    RuntimeRestartReport, RuntimeStartReport, RuntimeStatus, RuntimeStopReport, RuntimesSummary,
-    ServerSummary, ShowReport, ShownTool, StoreKind, SyncPlanReport,
+use brigade::health::InboxItem;
+use brigade::policy::{BlockerDetail, Diagnosis, ErrorLine};
+use brigade::records::{RuntimeHealth, RuntimeStatus, StoreKind};
+use brigade::report::{
+    ApplyReport, ArgumentDescription, CallReport, CheckpointReport, CheckpointReviewReport, DefaultsReport,
+    DescribeReport, DescribedTool, InboxItemReport, IssueReport, OfferedTool, PackImportReport, PassedOver,
+    PinReport, PinSummary, PlanReport, ProjectionPlanReport, QueueReport, RegisterReport, ReplayReport,
+    ResumeReport, ReviewReport, RunReport, RunShowReport, RunSummary, RuntimeReport, RuntimeRestartReport,
+    RuntimeStartReport, RuntimeStopReport, RuntimesSummary, ServerSummary, ShowReport, ShownTool,
+    SyncPlanReport,
 };
+use brigade::{Call, Checkpoint, Preview, Receipt, Report};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The schema id of a report.

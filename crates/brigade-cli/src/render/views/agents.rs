@@ -1,9 +1,10 @@
 //! Agents, profiles, and the tools that agents are shown.
 
 use brigade::core::NextStep;
+use brigade::policy::Gate;
 use brigade::profile::{Action, OpinionRow, ProfileRow, TextSize};
-use brigade::{
-    AgentApproval, AgentListReport, AgentReport, AgentToolsReport, CostReport, Gate, ProfileExplainReport,
+use brigade::report::{
+    AgentApproval, AgentListReport, AgentReport, AgentToolsReport, CostReport, ProfileExplainReport,
     ProfileListReport, ProfileReport,
 };
 

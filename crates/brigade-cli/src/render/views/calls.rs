@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use brigade::core::text::escape_blanks;
 use brigade::core::{Fingerprint, Json, NextStep, Number};
-use brigade::{
-    Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, CodeNote,
-    ContractLabels, ErrorCode, MayLoad, PassedOver, PlanReport, Preview, QueueReport, ReviewReport,
-    RunReport, visible_word,
-};
+use brigade::daily::visible_word;
+use brigade::policy::{Access, BlockerDetail, CallKind};
+use brigade::records::{Binding, BoundBy, BoundCode, CodeNote, ContractLabels, MayLoad};
+use brigade::report::{CallReport, PassedOver, PlanReport, QueueReport, ReviewReport, RunReport};
+use brigade::{Call, CallStatus, ErrorCode, Preview};
 
 use super::runs;
 use crate::render::blockers;
@@ -433,7 +433,7 @@ pub(crate) fn show_call(call: &Call, now: Now, sheet: &mut Sheet) {
 /// Shows fields of a call that come from the entry of its tool.
 fn show_entry(call: &Call, sheet: &mut Sheet) {
     sheet.field_if("installs", Some(&call.tool_id).filter(|_| call.kind() == CallKind::Install));
-    show_contract(Some(&call.family), call.command.as_deref(), &call.contract, sheet);
+    show_contract(Some(call.family.as_str()), call.command.as_deref(), &call.contract, sheet);
     // Paths in the arguments are relative to this directory.
     sheet.field_if("works in", call.session.as_ref().and_then(|session| session.root_of(&call.tool_id)));
 }

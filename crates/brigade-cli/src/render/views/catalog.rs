@@ -1,9 +1,11 @@
 //! Tools, their contracts and their health.
 
+use brigade::Family;
 use brigade::core::{Json, NextStep};
-use brigade::{
-    ArgumentDescription, Contract, ContractsReport, DescribeReport, ErrorLine, Family, ShowReport, ShownTool,
-    Suggestion, ToolLine, ToolLinesReport, ToolSummary,
+use brigade::policy::ErrorLine;
+use brigade::report::{
+    ArgumentDescription, Contract, ContractsReport, DescribeReport, ShowReport, ShownTool, Suggestion,
+    ToolLine, ToolLinesReport, ToolSummary,
 };
 
 use super::doctor::{place, show_issues};

@@ -1,10 +1,8 @@
 //! Checkpoints: questions that a program asks before it continues.
 
-use brigade::core::{Json, NextStep};
-use brigade::{
-    Call, Checkpoint, CheckpointListReport, CheckpointReport, CheckpointReviewReport, CheckpointStatus,
-    ResumeReport,
-};
+use brigade::core::{Json, NextStep, RunId};
+use brigade::report::{CheckpointListReport, CheckpointReport, CheckpointReviewReport, ResumeReport};
+use brigade::{Call, Checkpoint, CheckpointStatus};
 
 use super::runs;
 use crate::render::page::Page;
@@ -69,7 +67,7 @@ fn show_checkpoint(checkpoint: &Checkpoint, page: &mut Page) {
     sheet.field("checkpoint", Text::new(Tone::Accent, checkpoint.id.as_str()));
     sheet.field("tool", Text::new(Tone::Strong, &checkpoint.tool_id));
     sheet.field("status", words::status(checkpoint.status.as_str()));
-    sheet.field_if("call", Some(&checkpoint.call_id));
+    sheet.field_if("call", Some(checkpoint.call_id.as_str()));
     sheet.field_if("run", Some(&checkpoint.run_id));
     sheet.field_if("reason", checkpoint.reason.as_deref());
     sheet.field_if("action", checkpoint.requested_action.as_deref());
@@ -84,7 +82,7 @@ fn show_checkpoint(checkpoint: &Checkpoint, page: &mut Page) {
         sheet.field_if(name, at.map(|at| when::at(at, now)));
     }
     sheet.field_if("review", checkpoint.review_reason.as_deref());
-    sheet.field_if("resumed by", checkpoint.resume_run_id.as_deref());
+    sheet.field_if("resumed by", checkpoint.resume_run_id.as_ref().map(RunId::as_str));
     match &checkpoint.context {
         Json::Null => {}
         Json::String(text) => sheet.field("context", text),

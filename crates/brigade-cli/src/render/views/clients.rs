@@ -1,6 +1,6 @@
 //! The entry of a client.
 
-use brigade::{ConnectReport, ConnectStatus};
+use brigade::report::{ConnectReport, ConnectStatus};
 
 use super::projections::show_diff;
 use crate::render::View;

@@ -1,6 +1,6 @@
 //! What waits, what ran, the life of a call, and the meaning of a code.
 
-use brigade::{
+use brigade::report::{
     HistoryReport, HistoryRow, HistoryStatistics, LifeReport, PendingReport, PendingRow, ReviewQuestion,
     StatisticsRow, WaitingKind,
 };

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 
-use brigade::core::json;
-use brigade::core::{Hint, NextStep, Place, Severity};
-use brigade::{
-    CatalogReport, ErrorLine, Fault, Fix, FixReport, ImportReport, IssueReport, MissingBuiltin, MissingFact,
-    PolicyHealthReport, Rows, RuntimeIssueRecord,
+use brigade::core::{Hint, NextStep, Place, Severity, json};
+use brigade::policy::{ErrorLine, Fault};
+use brigade::records::RuntimeIssueRecord;
+use brigade::report::{
+    CatalogReport, Fix, FixReport, ImportReport, IssueReport, MissingBuiltin, MissingFact,
+    PolicyHealthReport, Rows,
 };
 
 use super::catalog::config_errors;

@@ -1,9 +1,11 @@
 //! Search results for tools, and usage statistics.
 
-use brigade::{
-    Availability, CheckReport, CheckedTool, Family, FindMatch, FindReport, OrBuiltin, SearchReport,
-    ShownTool, StateReason, StatsReport, Suggestion, ToolState, ToolStats,
+use brigade::Family;
+use brigade::report::{
+    CheckReport, CheckedTool, FindMatch, FindReport, SearchReport, ShownTool, StateReason, StatsReport,
+    Suggestion, ToolStats,
 };
+use brigade::tools::{Availability, OrBuiltin, ToolState};
 
 use brigade::core::{NextStep, Timestamp};
 use brigade::profile::builtin::ToolApproval;

@@ -1,6 +1,8 @@
 //! Installations of tools.
 
-use brigade::{InstallReport, Receipt, ToolState};
+use brigade::Receipt;
+use brigade::report::InstallReport;
+use brigade::tools::ToolState;
 
 use crate::render::page::{Page, Sheet};
 use crate::render::table::{Fit, Table};

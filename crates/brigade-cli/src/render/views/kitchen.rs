@@ -6,11 +6,12 @@ mod status;
 
 use brigade::command::Argv;
 use brigade::core::{NextStep, Severity};
-use brigade::kitchen::{ChangeKind, CommandRow, Fault as PrdFault, PrdOrigin, Tier, WriteOutcome, pluralize};
-use brigade::{
-    AnswerReport, ApprovalReport, DecisionsReport, ErrorLine, Fault, KitchenInitReport, ServiceReport,
-    SummaryReport, ValidationReport, WorkersReport,
+use brigade::kitchen::{
+    AnswerReport, ApprovalReport, ChangeKind, CommandRow, DecisionsReport, Fault as PrdFault,
+    KitchenInitReport, PrdOrigin, ServiceReport, SummaryReport, Tier, ValidationReport, WorkersReport,
+    WriteOutcome, pluralize,
 };
+use brigade::policy::{ErrorLine, Fault};
 
 pub(crate) use status::{Escalations, show_status, task_lines, waiting_line};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade::core::{NextStep, Severity};
-use brigade::{
+use brigade::report::{
     EnableReport, EnabledTool, ImportAction, ImportMcpReport, ImportedServer, ListState, LiveIssue,
     LiveReport, LoginReport, LogoutReport, PinListReport, PinReport, PinState, PinSummary, ServerSummary,
     UpdateAction, UpdateReport,

@@ -1,6 +1,6 @@
 //! The result of `setup` and `add`.
 
-use brigade::{SetupLevel, SetupReport, SetupState};
+use brigade::report::{SetupLevel, SetupReport, SetupState};
 
 use crate::render::View;
 use crate::render::page::Page;
@@ -25,13 +25,15 @@ impl View for SetupReport {
         }
         if self.undo {
             page.data.field("taken back", self.change_count.to_string());
-            for change in self.changes.iter().filter(|change| change.action == brigade::SetupAction::Keep) {
+            for change in
+                self.changes.iter().filter(|change| change.action == brigade::report::SetupAction::Keep)
+            {
                 page.note(&format!("{}: {}", change.path, change.detail.as_deref().unwrap_or_default()));
             }
             return;
         }
         page.data.field("set up", Text::new(Tone::Accent, &self.target));
-        let added = |server: &&brigade::SetupServer| server.state == SetupState::New;
+        let added = |server: &&brigade::report::SetupServer| server.state == SetupState::New;
         let servers: Vec<String> = self
             .servers
             .iter()

@@ -1,7 +1,7 @@
 //! Tool packs.
 
 use brigade::core::NextStep;
-use brigade::{
+use brigade::report::{
     Pack, PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport, PackedSource,
 };
 

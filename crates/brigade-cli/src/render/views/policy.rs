@@ -2,7 +2,8 @@
 
 use brigade::core::json::to_json;
 use brigade::core::{Json, NextStep};
-use brigade::{Diagnosis, ExplainReport, PolicyReport, PolicyTestReport};
+use brigade::policy::Diagnosis;
+use brigade::report::{ExplainReport, PolicyReport, PolicyTestReport};
 
 use super::catalog::config_errors;
 use crate::render::View;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use brigade::core::NextStep;
-use brigade::{
+use brigade::report::{
     ApplyReport, Lossiness, OrphanReport, ProjectionAction, ProjectionPlanReport, ProjectionReport,
     ProjectionStatus, Prunable, SyncPlanReport,
 };

@@ -1,6 +1,9 @@
 //! Registrations of tools.
 
-use brigade::{ErrorCode, Fault, RegisterReport, ToolSource};
+use brigade::ErrorCode;
+use brigade::policy::Fault;
+use brigade::report::RegisterReport;
+use brigade::tools::ToolSource;
 
 use crate::render::View;
 use crate::render::page::Page;

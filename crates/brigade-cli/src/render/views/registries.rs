@@ -1,7 +1,7 @@
 //! Registries of tools.
 
 use brigade::core::NextStep;
-use brigade::{RegistriesReport, RegistryInfoReport, RegistrySearchReport};
+use brigade::report::{RegistriesReport, RegistryInfoReport, RegistrySearchReport};
 
 use crate::render::View;
 use crate::render::happened::first_line;

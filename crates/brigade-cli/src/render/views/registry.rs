@@ -4,10 +4,8 @@ use std::io::{self, Write};
 
 use brigade::core::text::short;
 use brigade::core::{NextStep, Severity, json};
-use brigade::{
-    DiscoveredEntry, DiscoveryIssue, DiscoveryReport, EntrySource, FileStatus, RegistrySyncReport,
-    ServerTransport,
-};
+use brigade::report::{DiscoveryReport, RegistrySyncReport};
+use brigade::tools::{DiscoveredEntry, DiscoveryIssue, EntrySource, FileStatus, ServerTransport};
 
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};

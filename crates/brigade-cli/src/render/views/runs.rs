@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
-use brigade::core::{NextStep, json};
-use brigade::{
-    HistoryRow, LedgerReport, ObserveReport, ObservedAddress, ObservedDenial, Receipt, ReplayReport, Rows,
-    RunInputsReport, RunListReport, RunShowReport, RunStatus,
+use brigade::core::{CheckpointId, NextStep, json};
+use brigade::records::{ObservedAddress, ObservedDenial};
+use brigade::report::{
+    HistoryRow, LedgerReport, ObserveReport, ReplayReport, Rows, RunInputsReport, RunListReport,
+    RunShowReport,
 };
+use brigade::{Effect, Receipt, RunStatus};
 
 use super::catalog::config_errors;
 use super::daily::{history_row, history_table};
@@ -193,8 +195,8 @@ fn group(page: &mut Page, name: &str, lines: impl ExactSizeIterator<Item = Text>
 pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
     let now = page.now;
     let sheet = &mut page.data;
-    sheet.field("run", Text::new(Tone::Accent, &receipt.id));
-    sheet.field_if("call", Some(&receipt.call_id));
+    sheet.field("run", Text::new(Tone::Accent, receipt.id.as_str()));
+    sheet.field_if("call", Some(receipt.call_id.as_str()));
     sheet.field("tool", Text::new(Tone::Strong, &receipt.tool_id));
     sheet.field("status", words::status(receipt.status.as_str()));
     sheet.field_if("started", receipt.started_at().map(|at| when::at(at, now)));
@@ -209,7 +211,8 @@ pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
         sheet.field("timed out", Text::new(Tone::Bad, &format!("yes, after {limit}")));
     }
     sheet.field_if("command", receipt.command_label.as_deref());
-    sheet.field_if("effects", Some(receipt.effects.join(", ")));
+    let effects: Vec<&str> = receipt.effects.iter().map(Effect::as_str).collect();
+    sheet.field_if("effects", Some(effects.join(", ")));
     sheet.field_if("env labels", Some(receipt.env_labels_used.join(", ")));
     if let Some(tool) = receipt.mcp_tool_name.as_deref().filter(|tool| !tool.is_empty()) {
         let server = receipt.mcp_server_id.as_deref().unwrap_or_default();
@@ -231,7 +234,7 @@ pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
     if receipt.recorded != Some(false) {
         sheet.field_if("receipt", receipt.receipt_path.as_deref());
     }
-    sheet.field_if("checkpoint", receipt.checkpoint_id.as_deref());
+    sheet.field_if("checkpoint", receipt.checkpoint_id.as_ref().map(CheckpointId::as_str));
 }
 
 /// Adds the log file of a stream. The first label is used if the file is complete.
@@ -256,13 +259,11 @@ pub(super) fn next_step(receipt: &Receipt, page: &mut Page) {
     note_unrecorded(receipt, page);
     match receipt.status {
         RunStatus::Waiting => {
-            let checkpoint = receipt.checkpoint_id.as_ref().and_then(|id| id.parse().ok());
+            let checkpoint = receipt.checkpoint_id.clone();
             page.next_step(&checkpoint.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint));
         }
         RunStatus::Failed | RunStatus::TimedOut | RunStatus::Interrupted => {
-            if let Ok(run) = receipt.id.parse() {
-                page.next_step(&NextStep::Replay(run));
-            }
+            page.next_step(&NextStep::Replay(receipt.id.clone()));
         }
         _ => {}
     }
@@ -271,7 +272,7 @@ pub(super) fn next_step(receipt: &Receipt, page: &mut Page) {
 impl View for ReplayReport {
     fn show(&self, page: &mut Page) {
         let call = &self.call;
-        page.data.field("replay of", &self.run.id);
+        page.data.field("replay of", self.run.id.as_str());
         page.data.field("call", Text::new(Tone::Accent, call.id.as_str()));
         page.data.field("status", words::status(call.status.as_str()));
         page.data.field("executed", "no");

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use brigade::LogStream;
 use brigade::core::{NextStep, Severity};
-use brigade::{
-    LogStream, RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport,
-    RuntimeRestartReport, RuntimeStartReport, RuntimeStatus, RuntimeStatusReport, RuntimeStopReport,
-    RuntimesSummary, StartState,
+use brigade::records::RuntimeStatus;
+use brigade::report::{
+    RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport,
+    RuntimeStartReport, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary, StartState,
 };
 
 use super::catalog::config_errors;

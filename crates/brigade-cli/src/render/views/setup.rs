@@ -1,7 +1,9 @@
 //! The report of `init`.
 
+use brigade::ErrorCode;
 use brigade::core::Severity;
-use brigade::{ErrorCode, Fault, InitReport};
+use brigade::policy::Fault;
+use brigade::report::InitReport;
 
 use crate::render::View;
 use crate::render::page::Page;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use brigade::core::NextStep;
-use brigade::{AdoptReport, CompactReport, EnvelopeReport, KeyReport, StateReport};
+use brigade::report::{AdoptReport, CompactReport, EnvelopeReport, KeyReport, StateReport};
 
 use crate::render::page::Page;
 use crate::render::text::{Text, Tone};
@@ -117,7 +117,7 @@ impl View for EnvelopeReport {
         page.data.field("valid", valid);
         if let Some(statement) = &self.statement {
             let receipt = &statement.predicate;
-            page.data.field_if("run", Some(&receipt.id));
+            page.data.field_if("run", Some(receipt.id.as_str()));
             page.data.field_if("tool", Some(&receipt.tool_id));
             page.data.field_if("status", Some(words::status(receipt.status.as_str())));
         }

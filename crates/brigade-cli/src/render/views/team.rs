@@ -1,13 +1,13 @@
 //! Teams, their members and rules.
 
 use brigade::core::NextStep;
-use brigade::team::CheckState;
-use brigade::{
+use brigade::report::{
     TeamAcceptFailoverReport, TeamCounts, TeamDoctorReport, TeamExportReport, TeamImportReport,
     TeamInitReport, TeamJoinReport, TeamLeaveReport, TeamMemberReport, TeamMigrateReport, TeamPruneReport,
     TeamReviewer, TeamRosterReport, TeamRule, TeamRuleReport, TeamRunnerReport, TeamStatusReport,
     TeamVerifyReport,
 };
+use brigade::team::CheckState;
 
 use crate::render::View;
 use crate::render::page::Page;

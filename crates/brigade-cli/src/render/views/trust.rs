@@ -1,6 +1,6 @@
 //! What a person reviews.
 
-use brigade::{TrustReport, TrustRow, TrustState};
+use brigade::report::{TrustReport, TrustRow, TrustState};
 
 use crate::render::View;
 use crate::render::page::Page;

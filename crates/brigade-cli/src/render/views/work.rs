@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use brigade::core::NextStep;
+use brigade::health::{InboxItem, InboxStatus};
+use brigade::report::{BriefReport, InboxItemReport, InboxReport, WorkAnswerReport};
+#[cfg(feature = "builtin")]
+use brigade::report::{
+    MemoryListReport, MemoryReport, PullRequestListReport, PullRequestReport, WorkTurnReport,
+};
 #[cfg(feature = "builtin")]
 use brigade::store::memory::AgentCore;
-use brigade::{BriefReport, InboxItem, InboxItemReport, InboxReport, InboxStatus, WorkAnswerReport};
-#[cfg(feature = "builtin")]
-use brigade::{MemoryListReport, MemoryReport, PullRequestListReport, PullRequestReport, WorkTurnReport};
 
 use super::doctor::{FOLDED, IssueLine, UNWRITTEN, issue_line};
 use crate::render::page::Page;
@@ -286,7 +289,7 @@ impl View for BriefReport {
                 format!("{count} (oldest: {}: {})", oldest.id, oldest.context),
             );
         }
-        let asks = |row: &&brigade::WaitingRow| row.kind == brigade::WaitingKind::Question;
+        let asks = |row: &&brigade::report::WaitingRow| row.kind == brigade::report::WaitingKind::Question;
         if let Some(oldest) = self.waiting.iter().find(asks) {
             let count = self.waiting.iter().filter(asks).count();
             sheet.short_field(

@@ -272,20 +272,17 @@ impl HostCore {
         let mut reported = Vec::new();
         for outcome in kept {
             let receipt = &outcome.receipt;
-            if left.iter().any(|left| left.receipt.id() == receipt.id()) {
+            if left.iter().any(|left| left.receipt.id == receipt.id) {
                 continue;
             }
-            let call = match receipt.call_id().parse::<CallId>() {
-                Ok(id) => queue.read()?.call(&id)?.map(|stored| stored.call),
-                Err(_) => None,
-            };
-            let ending = receipt.status().of_its_call();
+            let call = queue.read()?.call(&receipt.call_id)?.map(|stored| stored.call);
+            let ending = receipt.status.of_its_call();
             let kind = match call.is_some_and(|call| ending == Some(call.status)) {
                 true => RunnerEventKind::Finished,
                 false => RunnerEventKind::Late,
             };
-            let (call, run) = (Some(receipt.call_id()), Some(receipt.id()));
-            reported.push(self.event(kind, call, run, None, Some(receipt.status().as_str())));
+            let (call, run) = (Some(receipt.call_id.as_str()), Some(receipt.id.as_str()));
+            reported.push(self.event(kind, call, run, None, Some(receipt.status.as_str())));
         }
         Ok(reported)
     }
@@ -302,7 +299,7 @@ impl Host<'_> {
                 let run = run.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let Some(run) = run else { return AttemptEnd::Failed(error) };
                 let kept = core.context.queue().unreported();
-                if kept.iter().any(|outcome| outcome.receipt.id() == run) {
+                if kept.iter().any(|outcome| outcome.receipt.id.as_str() == run) {
                     tracing::debug!(%error, "the end of a run is reported later");
                     return AttemptEnd::Unreported;
                 }
@@ -324,7 +321,7 @@ impl Host<'_> {
         Ok(match verified(context, &*calls.runner, stored.clone(), &[])? {
             Attempt::Ran(report, _) => {
                 let receipt = &report.receipt;
-                let (run, status) = (Some(&*receipt.id), Some(receipt.status.as_str()));
+                let (run, status) = (Some(receipt.id.as_str()), Some(receipt.status.as_str()));
                 let reason = report.failure.clone();
                 let event = RunnerEventKind::Finished;
                 self.core.say(self.core.event(event, Some(id.as_str()), run, reason, status));

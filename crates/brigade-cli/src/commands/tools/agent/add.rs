@@ -1,7 +1,8 @@
 //! `brigade tools agent add`
 
+use brigade::Error;
 use brigade::core::AgentName;
-use brigade::{AgentReport, Error};
+use brigade::report::AgentReport;
 use clap::Args;
 
 use crate::session::Session;

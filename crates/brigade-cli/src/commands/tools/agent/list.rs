@@ -1,6 +1,7 @@
 //! `brigade tools agent list`
 
-use brigade::{AgentListReport, Error};
+use brigade::Error;
+use brigade::report::AgentListReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,7 +1,7 @@
 //! `brigade tools call approve`
 
-use brigade::Exit;
 use brigade::core::IdPrefix;
+use brigade::{Calls, Exit, Step};
 use clap::Args;
 
 use super::review;
@@ -25,5 +25,5 @@ pub(crate) struct ApproveArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ApproveArgs, output: &mut Output<'_, '_>) -> Exit {
     output.set_full(arguments.full);
-    review::decide_each(session, &arguments.calls, output, |workspace, call| workspace.calls().approve(call))
+    review::decide_each(session, &arguments.calls, Step::Approve, output, Calls::approve)
 }

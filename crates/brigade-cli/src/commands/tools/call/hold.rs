@@ -1,7 +1,7 @@
 //! `brigade tools call hold`
 
-use brigade::Exit;
 use brigade::core::IdPrefix;
+use brigade::{Exit, Step};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
@@ -22,7 +22,7 @@ pub(crate) struct HoldArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &HoldArgs, output: &mut Output<'_, '_>) -> Exit {
-    review::decide_each(session, &arguments.calls, output, |workspace, call| {
-        workspace.calls().hold(call, &arguments.reason)
+    review::decide_each(session, &arguments.calls, Step::Hold, output, |calls, call| {
+        calls.hold(call, &arguments.reason)
     })
 }

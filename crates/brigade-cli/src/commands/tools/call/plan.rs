@@ -1,6 +1,7 @@
 //! `brigade tools call plan`
 
-use brigade::{Error, PlanReport, Request};
+use brigade::report::PlanReport;
+use brigade::{Error, Request};
 use clap::Args;
 
 use super::arguments::CallArguments;

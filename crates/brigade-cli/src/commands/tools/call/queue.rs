@@ -1,6 +1,7 @@
 //! `brigade tools call queue`
 
-use brigade::{Error, Exit, OnBlocked, QueueReport, Request};
+use brigade::report::QueueReport;
+use brigade::{Error, Exit, OnBlocked, Request};
 use clap::Args;
 
 use super::arguments::CallArguments;

@@ -1,7 +1,7 @@
 //! `brigade tools call reject`
 
-use brigade::Exit;
 use brigade::core::IdPrefix;
+use brigade::{Exit, Step};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
@@ -24,7 +24,7 @@ pub(crate) struct RejectArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &RejectArgs, output: &mut Output<'_, '_>) -> Exit {
-    review::decide_each(session, &arguments.calls, output, |workspace, call| {
-        workspace.calls().reject(call, &arguments.reason)
+    review::decide_each(session, &arguments.calls, Step::Reject, output, |calls, call| {
+        calls.reject(call, &arguments.reason)
     })
 }

@@ -1,7 +1,8 @@
 //! Decisions about one call or several.
 
-use brigade::core::{ErrorKind, IdPrefix};
-use brigade::{Error, Exit, ReviewReport, Workspace};
+use brigade::core::{CallId, IdPrefix};
+use brigade::report::ReviewReport;
+use brigade::{Calls, Error, Exit, Step};
 
 use crate::output::Output;
 use crate::render::reviews::{ReviewOutcome, ReviewsReport};
@@ -10,35 +11,34 @@ use crate::session::Session;
 /// Decides about each call once, continues after failures, and returns the exit code.
 pub(super) fn decide_each(
     session: &Session<'_>,
-    calls: &[IdPrefix],
+    named: &[IdPrefix],
+    step: Step,
     output: &mut Output<'_, '_>,
-    decide: impl Fn(&Workspace, &IdPrefix) -> Result<ReviewReport, Error>,
+    decide: impl Fn(&Calls, &CallId) -> Result<ReviewReport, Error>,
 ) -> Exit {
     let workspace = match session.workspace() {
         Ok(workspace) => workspace,
         Err(error) => return output.fail(&error),
     };
-    if let [call] = calls {
-        return output.finish(decide(&workspace, call));
+    let calls = workspace.calls();
+    if let [call] = named {
+        return output.finish(calls.find(call, step).and_then(|id| decide(&calls, &id)));
     }
     let mut decided = Vec::new();
     // A call that is named again is not decided again, because repeating an approval confirms changes.
-    let results = calls.iter().enumerate().filter_map(|(place, call)| {
-        if calls[..place].iter().any(|before| before.as_str() == call.as_str()) {
+    let results = named.iter().enumerate().filter_map(|(place, call)| {
+        if named[..place].contains(call) {
             return None;
         }
-        let result = decide(&workspace, call);
-        match &result {
-            Ok(report) => decided.push(report.call.id.clone()),
-            // A shorter prefix of a call that was already decided.
-            Err(error)
-                if error.kind() != ErrorKind::Ambiguous
-                    && decided.iter().any(|id| id.as_str().starts_with(call.as_str())) =>
-            {
-                return None;
+        let result = match calls.find(call, step) {
+            Ok(id) if decided.contains(&id) => return None,
+            Ok(id) => {
+                let result = decide(&calls, &id);
+                decided.push(id);
+                result
             }
-            Err(_) => {}
-        }
+            Err(error) => Err(error),
+        };
         Some((call, result))
     });
     let mut exit = Exit::Done;

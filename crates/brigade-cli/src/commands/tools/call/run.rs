@@ -1,7 +1,8 @@
 //! `brigade tools call run`
 
 use brigade::core::IdPrefix;
-use brigade::{Error, RunReport, RunTarget};
+use brigade::report::RunReport;
+use brigade::{Error, RunTarget, Step};
 use clap::Args;
 
 use crate::session::Session;
@@ -22,9 +23,10 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &RunArgs) -> Result<RunReport, Error> {
+    let calls = session.workspace_to_run()?.calls();
     let target = match &arguments.call {
-        Some(call) => RunTarget::Call(call.clone()),
+        Some(call) => RunTarget::Call(calls.find(call, Step::Claim)?),
         None => RunTarget::Next,
     };
-    session.workspace_to_run()?.calls().run(target)
+    calls.run(target)
 }

@@ -1,7 +1,8 @@
 //! `brigade tools call show`
 
+use brigade::Error;
 use brigade::core::IdPrefix;
-use brigade::{CallReport, Error};
+use brigade::report::CallReport;
 use clap::Args;
 
 use crate::output::Output;

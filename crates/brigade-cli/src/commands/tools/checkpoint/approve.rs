@@ -1,7 +1,8 @@
 //! `brigade tools checkpoint approve`
 
 use brigade::core::IdPrefix;
-use brigade::{CheckpointReviewReport, Error};
+use brigade::report::CheckpointReviewReport;
+use brigade::{CheckpointStep, Error};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
@@ -19,5 +20,6 @@ pub(crate) struct ApproveArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ApproveArgs) -> Result<CheckpointReviewReport, Error> {
-    session.workspace()?.checkpoints().approve(&arguments.checkpoint, &arguments.choice)
+    let checkpoints = session.workspace()?.checkpoints();
+    checkpoints.approve(&checkpoints.find(&arguments.checkpoint, CheckpointStep::Answer)?, &arguments.choice)
 }

@@ -1,6 +1,7 @@
 //! `brigade tools checkpoint list`
 
-use brigade::{CheckpointListReport, Error};
+use brigade::Error;
+use brigade::report::CheckpointListReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,7 +1,8 @@
 //! `brigade tools checkpoint reject`
 
 use brigade::core::IdPrefix;
-use brigade::{CheckpointReviewReport, Error};
+use brigade::report::CheckpointReviewReport;
+use brigade::{CheckpointStep, Error};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
@@ -19,5 +20,6 @@ pub(crate) struct RejectArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &RejectArgs) -> Result<CheckpointReviewReport, Error> {
-    session.workspace()?.checkpoints().reject(&arguments.checkpoint, &arguments.reason)
+    let checkpoints = session.workspace()?.checkpoints();
+    checkpoints.reject(&checkpoints.find(&arguments.checkpoint, CheckpointStep::Answer)?, &arguments.reason)
 }

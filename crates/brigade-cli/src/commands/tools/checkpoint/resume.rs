@@ -1,7 +1,8 @@
 //! `brigade tools checkpoint resume`
 
 use brigade::core::IdPrefix;
-use brigade::{Error, ResumeReport};
+use brigade::report::ResumeReport;
+use brigade::{CheckpointStep, Error};
 use clap::Args;
 
 use crate::session::Session;
@@ -18,5 +19,6 @@ pub(crate) struct ResumeArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ResumeArgs) -> Result<ResumeReport, Error> {
-    session.workspace_to_run()?.checkpoints().resume(&arguments.checkpoint)
+    let checkpoints = session.workspace_to_run()?.checkpoints();
+    checkpoints.resume(&checkpoints.find(&arguments.checkpoint, CheckpointStep::Resume)?)
 }

@@ -1,7 +1,8 @@
 //! `brigade tools checkpoint show`
 
+use brigade::Error;
 use brigade::core::IdPrefix;
-use brigade::{CheckpointReport, Error};
+use brigade::report::CheckpointReport;
 use clap::Args;
 
 use crate::session::Session;

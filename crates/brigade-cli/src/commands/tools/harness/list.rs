@@ -1,6 +1,7 @@
 //! `brigade tools harness list`
 
-use brigade::{Error, HarnessListReport};
+use brigade::Error;
+use brigade::report::HarnessListReport;
 use clap::Args;
 
 use crate::session::Session;

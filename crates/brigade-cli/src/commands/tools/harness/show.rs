@@ -1,6 +1,7 @@
 //! `brigade tools harness show`
 
-use brigade::{Error, HarnessReport};
+use brigade::Error;
+use brigade::report::HarnessReport;
 use clap::Args;
 
 use crate::session::Session;

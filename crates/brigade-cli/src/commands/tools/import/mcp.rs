@@ -1,6 +1,7 @@
 //! `brigade tools import mcp`
 
-use brigade::{Exit, ImportMcpRequest};
+use brigade::Exit;
+use brigade::tools::ImportMcpRequest;
 use clap::Args;
 
 use super::super::enable::trimmed;

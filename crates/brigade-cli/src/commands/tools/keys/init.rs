@@ -1,6 +1,8 @@
 //! `brigade tools keys init`
 
-use brigade::{Error, KeyReport, OnExisting};
+use brigade::Error;
+use brigade::daily::OnExisting;
+use brigade::report::KeyReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,7 +1,8 @@
 //! `brigade tools pack archive`
 
+use brigade::Error;
 use brigade::core::IdPrefix;
-use brigade::{Error, PackArchiveReport};
+use brigade::report::PackArchiveReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools pack build`
 
-use brigade::{Error, PackBuildReport};
+use brigade::Error;
+use brigade::report::PackBuildReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use brigade::{Error, OnExisting, PackImportReport};
+use brigade::Error;
+use brigade::daily::OnExisting;
+use brigade::report::PackImportReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools pack list`
 
-use brigade::{Error, PackListReport};
+use brigade::Error;
+use brigade::report::PackListReport;
 use clap::Args;
 
 use crate::arguments::count;

@@ -1,7 +1,8 @@
 //! `brigade tools pack show`
 
+use brigade::Error;
 use brigade::core::IdPrefix;
-use brigade::{Error, PackShowReport};
+use brigade::report::PackShowReport;
 use clap::Args;
 
 use crate::session::Session;

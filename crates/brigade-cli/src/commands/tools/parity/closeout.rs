@@ -1,6 +1,8 @@
 //! `brigade tools parity closeout`
 
-use brigade::{CloseoutReport, Error, Verdict};
+use brigade::Error;
+use brigade::health::Verdict;
+use brigade::report::CloseoutReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools parity status`
 
-use brigade::{Error, ParityReport};
+use brigade::Error;
+use brigade::report::ParityReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools pins accept`
 
-use brigade::{Error, PinReport};
+use brigade::Error;
+use brigade::report::PinReport;
 use clap::Args;
 
 use crate::session::Session;

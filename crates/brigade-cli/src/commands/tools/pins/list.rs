@@ -1,6 +1,7 @@
 //! `brigade tools pins list`
 
-use brigade::{Error, PinListReport};
+use brigade::Error;
+use brigade::report::PinListReport;
 use clap::Args;
 
 use crate::session::Session;

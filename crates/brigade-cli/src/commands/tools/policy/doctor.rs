@@ -1,6 +1,7 @@
 //! `brigade tools policy doctor`
 
-use brigade::{Error, PolicyHealthReport};
+use brigade::Error;
+use brigade::report::PolicyHealthReport;
 use clap::Args;
 
 use crate::session::Session;

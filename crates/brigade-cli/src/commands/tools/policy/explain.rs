@@ -1,6 +1,7 @@
 //! `brigade tools policy explain`
 
-use brigade::{Error, ExplainReport};
+use brigade::Error;
+use brigade::report::ExplainReport;
 use clap::Args;
 
 use crate::session::Session;

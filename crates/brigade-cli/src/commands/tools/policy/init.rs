@@ -1,6 +1,8 @@
 //! `brigade tools policy init`
 
-use brigade::{Error, InitReport, OnExisting};
+use brigade::Error;
+use brigade::daily::OnExisting;
+use brigade::report::InitReport;
 use clap::Args;
 
 use crate::session::Session;

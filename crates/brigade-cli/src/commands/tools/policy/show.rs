@@ -1,6 +1,7 @@
 //! `brigade tools policy show`
 
-use brigade::{Error, PolicyReport};
+use brigade::Error;
+use brigade::report::PolicyReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use brigade::{Error, PolicyTestReport};
+use brigade::Error;
+use brigade::report::PolicyTestReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools profile explain`
 
-use brigade::{Error, ProfileExplainReport};
+use brigade::Error;
+use brigade::report::ProfileExplainReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools profile list`
 
-use brigade::{Error, ProfileListReport};
+use brigade::Error;
+use brigade::report::ProfileListReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools profile show`
 
-use brigade::{Error, ProfileReport};
+use brigade::Error;
+use brigade::report::ProfileReport;
 use clap::Args;
 
 use crate::session::Session;

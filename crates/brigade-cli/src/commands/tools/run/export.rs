@@ -1,7 +1,8 @@
 //! `brigade tools run export`
 
 use brigade::core::IdPrefix;
-use brigade::{Envelope, Exit, Report as _};
+use brigade::report::Envelope;
+use brigade::{Exit, Report as _};
 use clap::{Args, ValueEnum};
 
 use crate::output::Output;

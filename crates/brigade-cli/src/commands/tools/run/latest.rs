@@ -1,6 +1,7 @@
 //! `brigade tools run latest`
 
-use brigade::{Error, RunShowReport};
+use brigade::Error;
+use brigade::report::RunShowReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,7 +1,8 @@
 //! `brigade tools run replay`
 
+use brigade::Error;
 use brigade::core::IdPrefix;
-use brigade::{Error, ReplayReport};
+use brigade::report::ReplayReport;
 use clap::Args;
 
 use crate::session::Session;

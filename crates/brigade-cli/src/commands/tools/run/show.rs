@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use brigade::core::IdPrefix;
 use brigade::core::text::escape_terminal_lines;
-use brigade::{Error, Exit, LogReach, LogStream};
+use brigade::records::LogReach;
+use brigade::{Error, Exit, LogStream};
 use clap::{Args, ValueEnum};
 
 use crate::output::Output;

@@ -1,6 +1,7 @@
 //! `brigade tools runtime doctor`
 
-use brigade::{Error, RuntimeHealthReport, Strictness};
+use brigade::Error;
+use brigade::report::{RuntimeHealthReport, Strictness};
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools runtime list`
 
-use brigade::{Error, RuntimeListReport};
+use brigade::Error;
+use brigade::report::RuntimeListReport;
 use clap::Args;
 
 use crate::session::Session;

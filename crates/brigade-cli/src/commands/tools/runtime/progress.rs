@@ -1,6 +1,7 @@
 //! Progress messages of a start, on a terminal.
 
-use brigade::{Exit, StartProgress};
+use brigade::Exit;
+use brigade::tools::StartProgress;
 
 use crate::output::Output;
 use crate::render::runtimes::step;

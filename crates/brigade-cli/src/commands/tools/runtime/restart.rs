@@ -1,6 +1,7 @@
 //! `brigade tools runtime restart`
 
-use brigade::{Error, RuntimeRestartReport};
+use brigade::Error;
+use brigade::report::RuntimeRestartReport;
 use clap::Args;
 
 use super::progress::ProgressPrinter;

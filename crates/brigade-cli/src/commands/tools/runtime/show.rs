@@ -1,6 +1,7 @@
 //! `brigade tools runtime show`
 
-use brigade::{Error, RuntimeReport};
+use brigade::Error;
+use brigade::report::RuntimeReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools runtime start`
 
-use brigade::{Error, RuntimeStartReport};
+use brigade::Error;
+use brigade::report::RuntimeStartReport;
 use clap::Args;
 
 use super::progress::ProgressPrinter;

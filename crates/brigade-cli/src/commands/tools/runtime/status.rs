@@ -1,6 +1,7 @@
 //! `brigade tools runtime status`
 
-use brigade::{Error, RuntimeStatusReport};
+use brigade::Error;
+use brigade::report::RuntimeStatusReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade tools runtime stop`
 
-use brigade::{Error, RuntimeStopReport};
+use brigade::Error;
+use brigade::report::RuntimeStopReport;
 use clap::Args;
 
 use crate::session::Session;

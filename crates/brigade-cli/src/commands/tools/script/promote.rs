@@ -1,6 +1,7 @@
 //! `brigade tools script promote`
 
-use brigade::{Error, RegisterReport};
+use brigade::Error;
+use brigade::report::RegisterReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,8 @@
 //! `brigade state adopt`
 
-use brigade::{AdoptReport, AdoptStep, Error, Exit};
+use brigade::records::AdoptStep;
+use brigade::report::AdoptReport;
+use brigade::{Error, Exit};
 use clap::Args;
 
 use crate::output::Output;

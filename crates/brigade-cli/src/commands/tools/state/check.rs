@@ -1,6 +1,7 @@
 //! `brigade tools state check`
 
-use brigade::{Error, StateReport};
+use brigade::Error;
+use brigade::report::StateReport;
 use clap::Args;
 
 use crate::session::Session;

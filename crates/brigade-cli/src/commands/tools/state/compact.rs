@@ -1,6 +1,7 @@
 //! `brigade tools state compact`
 
-use brigade::{CompactReport, Error};
+use brigade::Error;
+use brigade::report::CompactReport;
 use clap::Args;
 
 use crate::session::Session;

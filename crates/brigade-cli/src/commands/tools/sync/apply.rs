@@ -1,6 +1,8 @@
 //! `brigade tools sync apply`
 
-use brigade::{ApplyReport, Error, Selection, SyncRequest};
+use brigade::Error;
+use brigade::report::ApplyReport;
+use brigade::tools::{Selection, SyncRequest};
 use clap::Args;
 
 use crate::commands::tools::apply::without_diffs;

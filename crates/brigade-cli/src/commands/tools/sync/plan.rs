@@ -1,6 +1,7 @@
 //! `brigade tools sync plan`
 
-use brigade::{Error, SyncPlanReport};
+use brigade::Error;
+use brigade::report::SyncPlanReport;
 use clap::Args;
 
 use crate::session::Session;

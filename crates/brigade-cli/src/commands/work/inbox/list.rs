@@ -1,6 +1,8 @@
 //! `brigade work inbox list`
 
-use brigade::{Error, InboxFilter, InboxReport, InboxStatus};
+use brigade::health::InboxStatus;
+use brigade::report::InboxReport;
+use brigade::{Error, InboxFilter};
 use clap::Args;
 
 use crate::session::Session;

@@ -1,7 +1,9 @@
 //! `brigade work inbox promote`
 
+use brigade::Error;
 use brigade::core::IdPrefix;
-use brigade::{Error, InboxItemReport, InboxStep};
+use brigade::health::InboxStep;
+use brigade::report::InboxItemReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,7 +1,8 @@
 //! `brigade work inbox show`
 
+use brigade::Error;
 use brigade::core::IdPrefix;
-use brigade::{Error, InboxItemReport};
+use brigade::report::InboxItemReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,7 +1,8 @@
 //! `brigade work memory list`
 
+use brigade::report::MemoryListReport;
 use brigade::store::memory::Scope;
-use brigade::{Error, MemoryFilter, MemoryListReport};
+use brigade::{Error, MemoryFilter};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 

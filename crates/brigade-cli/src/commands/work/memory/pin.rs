@@ -1,6 +1,7 @@
 //! `brigade work memory pin`
 
-use brigade::{Error, MemoryReport};
+use brigade::Error;
+use brigade::report::MemoryReport;
 use clap::Args;
 
 use crate::session::Session;

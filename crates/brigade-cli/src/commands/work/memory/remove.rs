@@ -1,6 +1,7 @@
 //! `brigade work memory remove`
 
-use brigade::{Error, MemoryReport};
+use brigade::Error;
+use brigade::report::MemoryReport;
 use clap::Args;
 
 use crate::session::Session;

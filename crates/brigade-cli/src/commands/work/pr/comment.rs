@@ -1,6 +1,7 @@
 //! `brigade work pr comment`
 
-use brigade::{Error, NewThread, PullRequestReport};
+use brigade::Error;
+use brigade::report::{NewThread, PullRequestReport};
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! `brigade work pr list`
 
-use brigade::{Error, PullRequestListReport};
+use brigade::Error;
+use brigade::report::PullRequestListReport;
 use clap::Args;
 
 use crate::session::Session;

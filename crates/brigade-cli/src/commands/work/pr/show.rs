@@ -1,6 +1,7 @@
 //! `brigade work pr show`
 
-use brigade::{Error, PullRequestReport};
+use brigade::Error;
+use brigade::report::PullRequestReport;
 use clap::Args;
 
 use crate::session::Session;

@@ -1,6 +1,7 @@
 //! A call with what a person decides on first: tool, arguments, effects. Everything else is one line for each group.
 
-use brigade::{Access, Call, CallKind, CallStatus, Preview};
+use brigade::policy::{Access, CallKind};
+use brigade::{Call, CallStatus, Preview};
 
 use super::{preview_bound, show_arguments, show_code, show_runs};
 use crate::render::page::Sheet;
@@ -56,7 +57,7 @@ fn access(access: &Access) -> Text {
 pub(super) fn show_rest(call: &Call, sheet: &mut Sheet) {
     let contract = &call.contract;
     let parts = [
-        Some(call.family.clone()),
+        Some(call.family.to_string()),
         contract.approval_mode.as_ref().map(|mode| format!("approval mode {mode}")),
         contract.timeout.as_ref().map(|timeout| format!("timeout {}", when::limit(timeout.as_f64()))),
         contract.runtime_id.as_ref().map(|runtime| format!("runtime {runtime}")),

@@ -1,6 +1,6 @@
 //! What the hosts of a team would run for a call.
 
-use brigade::OfferGroup;
+use brigade::report::OfferGroup;
 
 use crate::render::page::Page;
 use crate::render::text::{Text, Tone};

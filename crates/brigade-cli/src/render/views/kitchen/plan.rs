@@ -1,7 +1,7 @@
 //! Plans and maps.
 
 use brigade::core::Severity;
-use brigade::{KitchenMapReport, KitchenPlanReport};
+use brigade::kitchen::{KitchenMapReport, KitchenPlanReport};
 
 use super::of_prd;
 use crate::render::View;

@@ -1,8 +1,9 @@
 //! Receipts of the kitchen, and removed worktrees.
 
 use brigade::core::NextStep;
-use brigade::kitchen::{KitchenReceipt, RunEnd};
-use brigade::{KitchenCleanReport, KitchenReceiptsReport, KitchenVerifyReport};
+use brigade::kitchen::{
+    KitchenCleanReport, KitchenReceipt, KitchenReceiptsReport, KitchenVerifyReport, RunEnd,
+};
 
 use super::{command_line, show_prd_origin};
 use crate::render::View;

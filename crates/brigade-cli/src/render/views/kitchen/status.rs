@@ -1,9 +1,9 @@
 //! The state of the tasks of a PRD, and their cost.
 
 use brigade::kitchen::{
-    AnsweredBy, DecisionKind, DecisionRow, Marker, Outcome, TaskRow, TaskStatus, duration, pluralize,
+    AnsweredBy, DecisionKind, DecisionRow, KitchenCostReport, Marker, Outcome, StatusReport, TaskRow,
+    TaskStatus, duration, pluralize,
 };
-use brigade::{KitchenCostReport, StatusReport};
 
 use super::super::catalog::config_errors;
 use super::{show_prd_origin, yes_or_no};

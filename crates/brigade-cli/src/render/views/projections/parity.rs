@@ -1,7 +1,7 @@
 //! Closeouts, built-in tools and harnesses.
 
 use brigade::core::NextStep;
-use brigade::{CloseoutReport, DefaultsReport, HarnessListReport, HarnessReport, ParityReport};
+use brigade::report::{CloseoutReport, DefaultsReport, HarnessListReport, HarnessReport, ParityReport};
 
 use super::super::catalog::config_errors;
 use super::super::doctor::show_issues;
