@@ -47,7 +47,9 @@ mod tests {
         for (kind, code, _) in all_codes() {
             let known = for_code(code);
             let is_explained = kind == CodeKind::Issue || !known.advice.is_empty();
-            let has_cause = matches!((kind, code), (CodeKind::Exit, "1" | "3")) || !known.causes.is_empty();
+            // The kinds of errors are the causes of these exit codes.
+            let is_of_kinds = kind == CodeKind::Exit && ["1", "2", "3"].contains(&code);
+            let has_cause = is_of_kinds || !known.causes.is_empty();
             assert!(has_cause && is_explained && !known.example.is_empty(), "{code}: {known:?}");
         }
     }
