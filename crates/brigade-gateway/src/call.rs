@@ -24,8 +24,7 @@ use crate::call_turns::{QuotaKey, Turn};
 use crate::gateway::{Gateway, RunningCall, Speaker};
 use crate::message_budget::MessageBudget;
 use crate::results::{self, WaitResult};
-use crate::upstream;
-use crate::upstream::{ClientLine, ClientOfCall, ClientSide, ServerMessage};
+use crate::upstream::{self, ClientLine, ClientOfCall, ClientSide, ServerMessage};
 use crate::view::{AgentTool, View};
 
 /// The interval of progress messages while a run lasts.
@@ -555,27 +554,25 @@ impl Gateway {
             Some(answer) => Streams { answer: Some(answer), ..Streams::default() },
             None => {
                 let answers = [Family::Mcp, Family::Builtin].iter().any(|family| call.call.family == *family);
-                self.streams(asker, &receipt.id, answers || receipt.executor.is_some()).await
+                self.streams(asker, receipt.id.clone(), answers || receipt.executor.is_some()).await
             }
         };
         let has_schema = tool.has_output_schema();
         of_run(&call, receipt, streams, &|value| tool.output_faults(value), has_schema)
     }
 
-    async fn streams(&self, asker: &Asker, run: &RunId, has_answer: bool) -> Streams {
-        let run = run.clone();
+    async fn streams(&self, asker: &Asker, run: RunId, has_answer: bool) -> Streams {
         let workspace = asker.workspace(&self.workspace, None);
         blocking(move || {
             let calls = workspace.agent_calls();
             let read = |stream| {
-                let output = calls.output(&run, stream, 0, usize::MAX).ok().flatten();
-                output.map(|output| output.content).unwrap_or_default()
+                calls.output(&run, stream, 0, usize::MAX).ok().flatten().map(|output| output.content)
             };
             if has_answer {
                 let answer = calls.answer(&run).ok().flatten();
                 return Streams { answer, ..Streams::default() };
             }
-            Streams { stdout: read(LogStream::Stdout), answer: None }
+            Streams { stdout: read(LogStream::Stdout).unwrap_or_default(), answer: None }
         })
         .await
     }

@@ -258,9 +258,8 @@ pub fn an_exact_id_wins_over_a_prefix(store: &dyn StoreUnderTest) {
     assert_eq!(ids, ["call-1", "call-1-queued-2", "call-12"]);
     assert_eq!(view.find_call(&IdPrefix::new(""), &|_| true).unwrap(), Match::None);
     assert_eq!(view.find_call(&IdPrefix::new("call-2"), &|_| true).unwrap(), Match::None);
-    assert!(
-        matches!(view.find_run(&IdPrefix::new("run-1")).unwrap(), Match::One(FoundReceipt::Good(found)) if found.receipt.id.as_str() == "run-1")
-    );
+    let found = view.find_run(&IdPrefix::new("run-1")).unwrap();
+    assert!(matches!(found, Match::One(FoundReceipt::Good(found)) if found.receipt.id.as_str() == "run-1"));
     assert!(
         matches!(view.find_run(&IdPrefix::new("run-")).unwrap(), Match::Ambiguous(ids) if ids.len() == 2)
     );
