@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         error: terminal(&io::stderr(), || size(terminal_size_of(io::stderr()))),
         pager: (io::stdin().is_terminal() && io::stdout().is_terminal()).then_some(show_in_pager),
     };
-    let (mut typed, mut piped) = (brigade::TypedInput, io::stdin().lock());
+    let (mut typed, mut piped) = (brigade::process::TypedInput, io::stdin().lock());
     let streams = Streams {
         input: if surroundings.typed { &mut typed } else { &mut piped },
         output: &mut io::stdout().lock(),

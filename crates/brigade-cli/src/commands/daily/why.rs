@@ -1,9 +1,9 @@
 //! `brigade why`
 
-use brigade::{Error, ErrorKind};
 use brigade::core::IdPrefix;
 use brigade::daily::NamedThing;
 use brigade::report::LifeReport;
+use brigade::{Error, ErrorKind};
 use clap::Args;
 
 use super::show::only_one;
