@@ -79,7 +79,7 @@ pub struct Receipt {
     /// The result of an installation; absent for runs of tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub install: Option<InstallRun>,
-    /// The caller that requested the call; absent in older receipts, see [`Receipt::caller`].
+    /// The caller that requested the call; absent in older receipts.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub caller: Option<Caller>,

@@ -214,7 +214,7 @@ pub struct HarnessFiles {
     pub harness: String,
     /// Its name for people.
     pub title: String,
-    /// Whether its program is on PATH, or its directory or a file of its own exists.
+    /// Whether its program is on PATH, or its directory or one of its files exists.
     pub found: bool,
     /// The files and directories that were checked.
     pub files: Vec<FileState>,

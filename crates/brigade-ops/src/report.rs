@@ -23,6 +23,7 @@ mod registries;
 mod reviews;
 mod runs;
 mod runtimes;
+mod serve;
 mod setup;
 mod state;
 #[cfg(feature = "team")]
@@ -59,6 +60,7 @@ pub use registries::*;
 pub use reviews::*;
 pub use runs::*;
 pub use runtimes::*;
+pub use serve::*;
 pub use setup::*;
 pub use state::*;
 #[cfg(feature = "team")]

@@ -44,7 +44,7 @@ impl View<'_> {
     /// Returns the call with an id.
     ///
     /// # Errors
-    /// Fails if there is none, or on a disk error.
+    /// Fails if it does not exist, or on a disk error.
     pub fn call_with_id(&self, id: &CallId) -> Result<StoredCall, Failure> {
         let found = self.call(id)?.map_or(Match::None, Match::One);
         let none = (ErrorCode::CallMissing, NextStep::ListCalls);
@@ -73,7 +73,7 @@ impl View<'_> {
     /// Returns the checkpoint with an id.
     ///
     /// # Errors
-    /// Fails if there is none, or on a disk error.
+    /// Fails if it does not exist, or on a disk error.
     pub fn checkpoint_with_id(&self, id: &CheckpointId) -> Result<StoredCheckpoint, Failure> {
         let prefix = IdPrefix::new(id.as_str());
         let found = match self.find_checkpoint(&prefix)? {

@@ -6,7 +6,6 @@
 mod agents;
 mod doctor;
 mod policy;
-mod serve;
 
 #[cfg(feature = "builtin")]
 pub use crate::memories::{MemoryListReport, MemoryReport, WorkTurnReport};
@@ -27,10 +26,11 @@ pub use brigade_ops::{
     DefaultSource, Defaults, DefaultsReport, HarnessListReport, HarnessReport, HistoryReport, HistoryRow,
     HistoryStatistics, ImportReport, InboxItemReport, InboxReport, InitReport, LifeEvent, LifeReport,
     ParityReport, ParitySection, PendingReport, PendingRow, PolicySection, ProjectionPlanReport, Quarantine,
-    ReviewCall, ReviewOffer, ReviewQuestion, RulingReport, RunSection, RuntimeSection, SetupAction,
-    SetupChange, SetupLevel, SetupProgram, SetupReport, SetupRule, SetupServer, SetupState, SourceAction,
-    StateReport, StatisticsRow, SyncPlanReport, TrustPart, TrustReport, TrustRow, TrustState, UpstreamStart,
-    WaitingItem, WaitingKind, WaitingReport, WaitingRow, WorkAnswerReport, WorkspaceAbove,
+    ReviewCall, ReviewOffer, ReviewQuestion, RulingReport, RunSection, RuntimeSection, ServeReport,
+    ServedPage, SetupAction, SetupChange, SetupLevel, SetupProgram, SetupReport, SetupRule, SetupServer,
+    SetupState, SourceAction, StateReport, StatisticsRow, SyncPlanReport, TrustPart, TrustReport, TrustRow,
+    TrustState, UpstreamStart, WaitingItem, WaitingKind, WaitingReport, WaitingRow, WorkAnswerReport,
+    WorkspaceAbove,
 };
 pub use brigade_ops::{
     BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallListReport, CallReport,
@@ -73,4 +73,3 @@ pub use brigade_workspace::{
 };
 pub use doctor::*;
 pub use policy::*;
-pub use serve::*;

@@ -72,7 +72,7 @@ mod tests {
                 continue;
             }
             if let Err(error) = Arguments::try_parse_from(words) {
-                // `brigade COMMAND` stands for any, and `--help` and `--version` end the reading.
+                // `brigade COMMAND` means any command, and `--help` and `--version` end the reading.
                 let is_any = words.last().is_some_and(|word| word == "COMMAND");
                 assert!(is_any || error.exit_code() == 0, "{line}: {error}");
             }

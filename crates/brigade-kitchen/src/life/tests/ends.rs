@@ -178,3 +178,21 @@ fn limits_and_interruptions_do_not_count() {
     book.write(Record::LimitWait { tier: Tier::Line, until, command: None });
     assert_eq!(book.chosen(), []);
 }
+
+#[test]
+fn commits_have_the_order_of_the_branch() {
+    let mut book = TestJournal::new(prd(&[("a", ""), ("b", "")]));
+    for (task, commit) in [("b", "2"), ("a", "1")] {
+        let run = book.begin(task);
+        let said = Ending::Said { signal: Signal::Complete, by: SignalSource::Tag };
+        book.end(task, &run, &said, true);
+        let (task, commit) = (id(task), Some(commit.to_owned()));
+        book.write(Record::Integrated { task, run, commit, conflict: vec![], moved: false, tree: None });
+    }
+    // The end of the first task may be recorded last, such as after a kill.
+    for task in ["a", "b"].map(id) {
+        book.write(Record::TaskEnded { task, outcome: TaskOutcome::Complete, reason: None, stuck: false });
+    }
+    let commits: Vec<String> = book.life.done_work(&book.prd).into_iter().map(|work| work.commit).collect();
+    assert_eq!(commits, ["2", "1"]);
+}
