@@ -38,6 +38,9 @@ mod tests {
     use brigade::command::Argv;
     use clap::Parser as _;
 
+    use brigade::{Env, Workspace};
+    use brigade_testkit::TempWorkspace;
+
     use super::super::explain::{CodeKind, all_codes};
     use super::*;
     use crate::command_line::Arguments;
@@ -76,6 +79,22 @@ mod tests {
                 let is_any = words.last().is_some_and(|word| word == "COMMAND");
                 assert!(is_any || error.exit_code() == 0, "{line}: {error}");
             }
+        }
+    }
+
+    #[test]
+    fn policies_of_examples_are_valid() {
+        let workspace = TempWorkspace::empty();
+        let mut examples: Vec<String> =
+            all_codes().map(|(_, code, _)| for_code(code).example.join("\n")).collect();
+        examples.retain(|example| example.starts_with("# policy.toml"));
+        examples.dedup();
+        assert!(!examples.is_empty());
+        for example in examples {
+            workspace.write(".brigade/tools/policy.toml", &example);
+            let env = Env::of_process().home(workspace.home());
+            let policy = Workspace::open(workspace.path(), env).unwrap().policy().show().unwrap();
+            assert!(policy.valid && policy.warnings.is_empty(), "{example}\n{policy:?}");
         }
     }
 }
