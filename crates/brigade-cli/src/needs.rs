@@ -136,6 +136,24 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
     }
 }
 
+/// Returns whether the command means the gateway of the user where there is no workspace: the words of every day.
+fn may_mean_user(command: &Command) -> bool {
+    match command {
+        Command::Enable(_)
+        | Command::Disable(_)
+        | Command::Pending(_)
+        | Command::Approve(_)
+        | Command::Reject(_)
+        | Command::Hold(_)
+        | Command::Review(_)
+        | Command::Log(_)
+        | Command::Show(_)
+        | Command::Why(_) => true,
+        Command::Work(command) => matches!(command.0, Work::Brief(_)),
+        _ => false,
+    }
+}
+
 /// Checks that there is a workspace, if a command needs one. Returns whether the command has nothing left to do.
 ///
 /// # Errors
@@ -158,6 +176,12 @@ pub(crate) fn check(
     }
     let workspace = session.workspace()?;
     if workspace.exists()? {
+        return Ok(ControlFlow::Continue(()));
+    }
+    if may_mean_user(command)
+        && let Some(of_user) = session.use_gateway_of_user()
+    {
+        output.note(&format!("this is the gateway of the user, {}", of_user.root().display()));
         return Ok(ControlFlow::Continue(()));
     }
     let place = workspace.root().display();

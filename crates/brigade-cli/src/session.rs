@@ -1,5 +1,6 @@
 //! The workspace of a command, opened on demand.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,8 @@ pub(crate) struct Session<'a> {
     pub(crate) surroundings: &'a Surroundings,
     target: Option<PathBuf>,
     lock_timeout: Option<Duration>,
+    /// Whether the command is about the gateway of the user.
+    is_of_user: Cell<bool>,
     /// The progress line, if there is a terminal for it.
     progress: Option<Arc<TerminalProgress>>,
 }
@@ -27,6 +30,7 @@ impl<'a> Session<'a> {
         Session {
             surroundings,
             target: globals.target.clone(),
+            is_of_user: Cell::new(false),
             progress: terminal.map(|terminal| Arc::new(TerminalProgress::new(terminal.width))),
             lock_timeout: globals.lock_timeout.map(|seconds| seconds.0),
         }
@@ -35,6 +39,13 @@ impl<'a> Session<'a> {
     /// Returns whether the command line names the workspace.
     pub(crate) fn has_target(&self) -> bool {
         self.target.is_some()
+    }
+
+    /// Takes the gateway of the user as the workspace, if it was set up and the command line names no other.
+    pub(crate) fn use_gateway_of_user(&self) -> Option<Workspace> {
+        let found = if self.has_target() { None } else { Workspace::of_user(self.context()) };
+        self.is_of_user.set(found.is_some());
+        found
     }
 
     /// Opens the target, or the nearest workspace at or above the current directory.
@@ -111,6 +122,7 @@ impl<'a> Session<'a> {
     fn open(&self, context: Env) -> Result<Workspace, Error> {
         match &self.target {
             Some(target) => Workspace::open(target, context),
+            None if self.is_of_user.get() => Workspace::for_user(context),
             None => Workspace::discover(self.current_directory()?, context),
         }
     }

@@ -113,6 +113,8 @@ next_steps! {
     ListAgents = "list-agents";
     /// Add an agent to the gateway.
     AddAgent(String) = "add-agent";
+    /// Give an agent a new token.
+    RotateToken(String) = "rotate-token";
 
     /// Queue a call of a tool.
     QueueCall(String) = "queue-call";
@@ -327,6 +329,7 @@ impl NextStep {
             | N::Trust(text)
             | N::Connect(text)
             | N::AddAgent(text)
+            | N::RotateToken(text)
             | N::ConnectAgain { client: text, .. }
             | N::Register(text)
             | N::RegisterAgain { reference: text, .. }

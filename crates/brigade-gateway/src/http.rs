@@ -129,7 +129,7 @@ impl Connection {
     /// Returns whether a program of a run made the connection.
     async fn is_of_a_run(&self, gateway: &Gateway) -> bool {
         let look = || {
-            let (peer, root) = (self.peer, gateway.workspace.root().to_owned());
+            let (peer, root) = (self.peer.clone(), gateway.workspace.root().to_owned());
             blocking(move || peer.is_of_a_run(&root))
         };
         *self.is_of_a_run.get_or_init(look).await

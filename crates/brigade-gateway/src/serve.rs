@@ -342,7 +342,7 @@ async fn listen(
                     if let Ok(peer) = stream.peer_cred()
                         && peer.uid() == me
                     {
-                        let peer = PeerAddress::Unix(peer.pid().and_then(|pid| u32::try_from(pid).ok()));
+                        let peer = PeerAddress::of_unix_socket(stream.as_fd());
                         connections.spawn(http.clone().connection(stream, own.clone(), peer));
                     }
                 }

@@ -1,12 +1,13 @@
 //! Shows what rules and Brigade itself would run, and records that a person reviewed it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_access::Offer;
 use brigade_call::{Caller, Plan, SeenPart};
 use brigade_catalog::{Level, Reads, Tool};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorCode, Json, NextStep};
+use brigade_core::{ErrorCode, Fingerprint, Json, NextStep};
 use brigade_policy::approval::ReviewState;
 use brigade_workspace::{
     Config, TRUSTED, TrustKind, TrustTarget, WorkspaceContext, WritablePlaces, gather, load, masks,
@@ -77,19 +78,49 @@ pub(crate) fn note_approved(context: &WorkspaceContext, config: &Config, plan: &
 
 /// Records that a person reviewed tools of the project, because a command of the person just wrote or showed them.
 pub fn note_shown(context: &WorkspaceContext, command: &str, is_shown: impl Fn(&Tool) -> bool) {
+    note_seen(context, command, is_shown, &BTreeMap::new());
+}
+
+/// Records like [`note_shown`], except for a tool with a file that is not as it was `seen`.
+pub(crate) fn note_seen(
+    context: &WorkspaceContext,
+    command: &str,
+    is_shown: impl Fn(&Tool) -> bool,
+    seen: &BTreeMap<String, Fingerprint>,
+) {
+    let is_as_seen = |part: &SeenPart| {
+        let seen = part.path.as_ref().and_then(|path| seen.get(path));
+        seen.is_none_or(|seen| *seen == part.fingerprint)
+    };
     let record = || -> Result<(), Error> {
         context.require_outside_run()?;
         let config = gather::config(context)?;
         let entries = config.catalog.tools().iter().filter(|entry| entry.origin.level == Level::Project);
         for entry in entries.filter(|entry| is_shown(entry)) {
             let Thing { target, parts, .. } = tool(context, &config, entry)?;
-            context.host().record_review(&config.policy, target, parts, command)?;
+            if parts.iter().all(is_as_seen) {
+                context.host().record_review(&config.policy, target, parts, command)?;
+            }
         }
         Ok(())
     };
     if let Err(error) = record() {
         tracing::warn!(%error, "what `{command}` showed is not recorded as reviewed");
     }
+}
+
+/// Returns the fingerprints of the files that tools run or load, by their paths, as they are now.
+pub(crate) fn files_of_tools(
+    context: &WorkspaceContext,
+    is_meant: impl Fn(&Tool) -> bool,
+) -> Result<BTreeMap<String, Fingerprint>, Error> {
+    let config = gather::config(context)?;
+    let mut files = BTreeMap::new();
+    for entry in config.catalog.tools().iter().filter(|entry| is_meant(entry)) {
+        let parts = tool(context, &config, entry)?.parts;
+        files.extend(parts.into_iter().filter_map(|part| Some((part.path?, part.fingerprint))));
+    }
+    Ok(files)
 }
 
 /// Returns the ids of the tools that a person reviewed as they are. After the person accepted another listing of their

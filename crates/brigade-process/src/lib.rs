@@ -86,7 +86,7 @@ pub use host::{
     random_bytes, survive_file_size_limit, variables,
 };
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
-pub use listening::{OwnSocket, PeerAddress, listener_of};
+pub use listening::{OwnSocket, PeerAddress, PeerProcess, listener_of};
 pub use log_writer::{LogFile, Logs};
 pub use observe::{
     Attempt, Observation, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedUse,

@@ -3,9 +3,21 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[cfg(target_os = "linux")]
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+#[cfg(target_os = "linux")]
+use rustix::process::{PidfdFlags, pidfd_open};
+
+#[cfg(target_os = "linux")]
+use crate::ancestry::is_of_a_run;
 
 /// The mode bits of a socket, after applying [`KIND`].
 const SOCKET: u32 = 0o140_000;
@@ -69,20 +81,18 @@ pub fn listener_of(address: &str) -> Option<String> {
         Ok(address) => listening(&address)?,
         Err(_) => local(address)?,
     };
-    let pid = holder_of(&inode)?;
+    let pid = holders_of(&inode).next()?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     Some(format!("process {pid} ({})", name.trim().escape_debug()))
 }
 
-/// Returns a process that has a socket open, if the system allows finding it.
-fn holder_of(inode: &str) -> Option<u32> {
+/// Finds the processes that have a socket open, as far as the system allows it. The youngest is first.
+fn holders_of(inode: &str) -> impl Iterator<Item = u32> {
     let wanted = format!("socket:[{inode}]");
-    let pids = fs::read_dir("/proc").ok()?.flatten();
+    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<u32> = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    // Children that this process has just started have its sockets open too. Clients that connect often are young.
-    let own = std::process::id();
-    pids.sort_unstable_by_key(|pid| (*pid != own, std::cmp::Reverse(*pid)));
-    pids.into_iter().find(|pid| has_open(*pid, &wanted))
+    pids.sort_unstable_by_key(|pid| std::cmp::Reverse(*pid));
+    pids.into_iter().filter(move |pid| has_open(*pid, &wanted))
 }
 
 /// Returns whether a process has something open, by its name in `/proc/PID/fd`.
@@ -147,12 +157,8 @@ fn listening(address: &SocketAddr) -> Option<String> {
     Some(row.inode)
 }
 
-/// How often the maker of a connection is looked for. A child that its maker has just started holds the socket too,
-/// until it closes it or runs its own program.
-const LOOKS: u32 = 8;
-
 /// The other end of an accepted connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum PeerAddress {
     /// A TCP socket.
     Tcp {
@@ -161,96 +167,131 @@ pub enum PeerAddress {
         /// The address of the other end.
         peer: SocketAddr,
     },
-    /// A Unix socket, with the process that connected it, if the kernel names one.
-    Unix(Option<u32>),
+    /// A Unix socket, with the process that connected it, if that is known and alive.
+    Unix(Option<Arc<PeerProcess>>),
+}
+
+/// The process that connected a Unix socket. Its id cannot come to mean another process.
+#[derive(Debug)]
+pub struct PeerProcess {
+    #[cfg(target_os = "linux")]
+    pid: u32,
+    #[cfg(target_os = "linux")]
+    handle: OwnedFd,
+}
+
+#[cfg(target_os = "linux")]
+impl PeerProcess {
+    fn of_socket(socket: BorrowedFd<'_>) -> Option<PeerProcess> {
+        let pid = rustix::net::sockopt::socket_peercred(socket).ok()?.pid;
+        let handle = match peer_handle(socket) {
+            Ok(handle) => handle,
+            // Before Linux 6.5.
+            Err(rustix::io::Errno::NOPROTOOPT) => pidfd_open(pid, PidfdFlags::empty()).ok()?,
+            Err(_) => return None,
+        };
+        Some(PeerProcess { pid: u32::try_from(pid.as_raw_nonzero().get()).ok()?, handle })
+    }
+
+    fn has_ended(&self) -> bool {
+        let mut handle = [PollFd::new(&self.handle, PollFlags::IN)];
+        poll(&mut handle, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) != Ok(0)
+    }
+}
+
+/// Returns the pidfd of the process that connected a Unix socket.
+#[cfg(target_os = "linux")]
+fn peer_handle(socket: BorrowedFd<'_>) -> Result<OwnedFd, rustix::io::Errno> {
+    let mut handle: libc::c_int = -1;
+    let mut length = libc::socklen_t::try_from(size_of_val(&handle)).unwrap_or_default();
+    // SAFETY: `handle` and `length` live during the call, and `length` is the size of `handle`.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERPIDFD,
+            (&raw mut handle).cast(),
+            &raw mut length,
+        )
+    };
+    match done {
+        // SAFETY: the kernel has just made this descriptor for the caller.
+        0 => Ok(unsafe { OwnedFd::from_raw_fd(handle) }),
+        _ => {
+            Err(rustix::io::Errno::from_io_error(&io::Error::last_os_error())
+                .unwrap_or(rustix::io::Errno::INVAL))
+        }
+    }
 }
 
 impl PeerAddress {
+    /// Returns the other end of an accepted Unix socket.
+    pub fn of_unix_socket(socket: BorrowedFd<'_>) -> PeerAddress {
+        #[cfg(target_os = "linux")]
+        let process = PeerProcess::of_socket(socket).map(Arc::new);
+        #[cfg(not(target_os = "linux"))]
+        let process = {
+            let _ = socket;
+            None
+        };
+        PeerAddress::Unix(process)
+    }
+
     /// Returns whether a program of a run or runtime made the connection, unless `workspace` is in that run's private
-    /// directory. A connection of this machine whose process cannot be found counts as made by a run. Linux only;
-    /// elsewhere the answer is always no.
-    pub fn is_of_a_run(self, workspace: &Path) -> bool {
+    /// directory. A connection of this machine whose process cannot be found, or has ended, counts as made by a run.
+    /// Linux only; elsewhere the answer is always no.
+    pub fn is_of_a_run(&self, workspace: &Path) -> bool {
         self.look(workspace).unwrap_or(true)
     }
 
     /// Like [`PeerAddress::is_of_a_run`], but a process that cannot be found does not count. The processes of an ssh
     /// tunnel are such. For connections that also need a secret.
-    pub fn is_known_of_a_run(self, workspace: &Path) -> bool {
+    pub fn is_known_of_a_run(&self, workspace: &Path) -> bool {
         self.look(workspace).unwrap_or(false)
     }
 
-    /// Returns whether a run made the connection. `None` if its process cannot be found.
-    fn look(self, workspace: &Path) -> Option<bool> {
-        for _ in 0..LOOKS {
-            let maker = self.maker()?;
-            if !maker.is_of_a_run(workspace) {
-                return Some(false);
+    /// Returns whether a run made or has the connection. `None` if no process of it can be found.
+    #[cfg(target_os = "linux")]
+    fn look(&self, workspace: &Path) -> Option<bool> {
+        let (own, peer) = match self {
+            PeerAddress::Unix(process) => {
+                let process = process.as_ref()?;
+                return Some(is_of_a_run(process.pid, workspace) || process.has_ended());
             }
-            if maker.has_it_still() {
+            PeerAddress::Tcp { own, peer } => (own, peer),
+        };
+        let canonical = |address: &SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+        let (own, peer) = (canonical(own), canonical(peer));
+        let me = rustix::process::geteuid();
+        let Some(row) = table_row(peer.port(), &|row| row.local == peer && row.remote == own) else {
+            return (!is_of_this_machine(peer.ip())).then_some(false);
+        };
+        // Runs have the user of their caller, who cannot look into processes of others.
+        if !me.is_root() && row.user != me.as_raw() {
+            return Some(false);
+        }
+        let wanted = format!("socket:[{}]", row.inode);
+        // What this process itself connected is also open in the runs that it is just starting.
+        let this = std::process::id();
+        if has_open(this, &wanted) {
+            return Some(is_of_a_run(this, workspace));
+        }
+        let mut is_found = false;
+        // A closed socket has the inode 0, and no holder.
+        for pid in holders_of(&row.inode) {
+            is_found = true;
+            // A child that a client has just started may have ended by now.
+            if is_of_a_run(pid, workspace) && has_open(pid, &wanted) {
                 return Some(true);
             }
         }
-        Some(true)
-    }
-
-    /// Returns who made the connection. `None` if it was a process of this machine that cannot be found.
-    #[cfg(target_os = "linux")]
-    fn maker(self) -> Option<Maker> {
-        let (own, peer) = match self {
-            PeerAddress::Unix(pid) => return pid.map(|pid| Maker::Process { pid, inode: None }),
-            PeerAddress::Tcp { own, peer } => (own, peer),
-        };
-        let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
-        let (own, peer) = (canonical(own), canonical(peer));
-        let row = table_row(peer.port(), &|row| row.local == peer && row.remote == own);
-        let me = rustix::process::geteuid();
-        match row {
-            // Runs have the user of their caller, who cannot look into processes of others.
-            Some(row) if !me.is_root() && row.user != me.as_raw() => Some(Maker::Other),
-            // A closed socket has the inode 0.
-            Some(row) => holder_of(&row.inode).map(|pid| Maker::Process { pid, inode: Some(row.inode) }),
-            None => (!is_of_this_machine(peer.ip())).then_some(Maker::Other),
-        }
+        is_found.then_some(false)
     }
 
     /// This system has no way to find out.
     #[cfg(not(target_os = "linux"))]
-    fn maker(self) -> Option<Maker> {
-        Some(Maker::Other)
-    }
-}
-
-/// Who made a connection.
-enum Maker {
-    #[cfg(target_os = "linux")]
-    Process {
-        pid: u32,
-        /// The inode of its TCP socket.
-        inode: Option<String>,
-    },
-    /// Another user, or another machine.
-    Other,
-}
-
-impl Maker {
-    fn is_of_a_run(&self, workspace: &Path) -> bool {
-        match self {
-            #[cfg(target_os = "linux")]
-            Maker::Process { pid, .. } => crate::ancestry::is_of_a_run(*pid, workspace),
-            Maker::Other => {
-                let _ = workspace;
-                false
-            }
-        }
-    }
-
-    /// Returns whether this process has the socket open now.
-    fn has_it_still(&self) -> bool {
-        match self {
-            #[cfg(target_os = "linux")]
-            Maker::Process { pid, inode: Some(inode) } => has_open(*pid, &format!("socket:[{inode}]")),
-            _ => true,
-        }
+    fn look(&self, _: &Path) -> Option<bool> {
+        Some(false)
     }
 }
 
@@ -305,12 +346,37 @@ mod tests {
             let (accepted, peer) = listener.accept().unwrap();
             let own = accepted.local_addr().unwrap();
             let row = table_row(peer.port(), &|row| row.local == peer && row.remote == own).unwrap();
-            assert_eq!(holder_of(&row.inode), Some(std::process::id()));
+            assert!(holders_of(&row.inode).any(|pid| pid == std::process::id()));
             // Nothing holds a socket that was closed at once, so its process is unknown.
             drop(client);
             assert!(PeerAddress::Tcp { own, peer }.is_of_a_run(Path::new("/")));
         }
         assert!(PeerAddress::Unix(None).is_of_a_run(Path::new("/")));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_ended_process_counts_as_a_run() {
+        use std::os::fd::AsFd as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        let program = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]); input()";
+        let mut client = std::process::Command::new("python3")
+            .args(["-c", program])
+            .arg(&path)
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        let peer = PeerAddress::of_unix_socket(accepted.as_fd());
+        let root = Path::new("/");
+        assert_eq!(peer.is_of_a_run(root), is_of_a_run(std::process::id(), root));
+        client.kill().unwrap();
+        client.wait().unwrap();
+        assert!(peer.is_of_a_run(root));
+        assert!(PeerAddress::of_unix_socket(accepted.as_fd()).is_of_a_run(root));
     }
 
     #[test]

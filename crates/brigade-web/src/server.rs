@@ -189,7 +189,8 @@ async fn serve(page: Arc<Page>, router: Router, stream: TcpStream, peer: SocketA
     let of_a_run = Arc::new(OnceCell::new());
     let request_time = page.limits.request;
     let answers = service_fn(move |request: Request<Incoming>| {
-        let (page, mut router, of_a_run) = (page.clone(), router.clone(), of_a_run.clone());
+        let (page, mut router) = (page.clone(), router.clone());
+        let (of_a_run, peer) = (of_a_run.clone(), peer.clone());
         async move {
             let is_of_a_run = of_a_run.get_or_init(|| is_of_a_run(page.clone(), peer));
             let mut answer = match *is_of_a_run.await {

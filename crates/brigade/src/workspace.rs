@@ -126,6 +126,13 @@ impl Workspace {
         Workspace::open(&folder, env)
     }
 
+    /// Opens the workspace of [`Workspace::for_user`], if it was set up.
+    pub fn of_user(env: Env) -> Option<Workspace> {
+        let folder = env.environment.config_folder()?.join(USER_GATEWAY);
+        let fs = marked_workspace(&folder)?;
+        Some(Workspace::over(Arc::new(fs), env))
+    }
+
     /// Returns whether this is the workspace of [`Workspace::for_user`].
     pub fn is_for_user(&self) -> bool {
         let folder = self.room.environment.config_folder().map(|folder| folder.join(USER_GATEWAY));

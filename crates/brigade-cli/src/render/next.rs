@@ -180,6 +180,7 @@ fn command(step: &NextStep) -> String {
         N::ListProfiles => "tools profile list".to_owned(),
         N::ListAgents => "tools agent list".to_owned(),
         N::AddAgent(name) => with_named_option("tools agent add", name, ""),
+        N::RotateToken(name) => with_named_option("tools agent rotate", name, ""),
         N::QueueCall(id) => with_named_option("tools call queue", id, ""),
         N::ListCalls => "tools call list".to_owned(),
         N::ListApprovedCalls => "tools call list --status approved".to_owned(),
@@ -398,6 +399,7 @@ mod tests {
             N::Trust,
             N::Connect,
             N::AddAgent,
+            N::RotateToken,
             N::Register,
             |client| N::ConnectAgain {
                 client,

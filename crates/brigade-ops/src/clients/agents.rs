@@ -93,6 +93,7 @@ fn edit_refusal(error: EditError) -> Failure {
     match error {
         EditError::Unknown { near: Some(near), .. } => failure.hint(format!("did you mean `{near}`?")),
         EditError::Unknown { near: None, .. } => failure.hint(NextStep::ListAgents),
+        EditError::Exists(name) => failure.hint(NextStep::RotateToken(name.to_string())),
         _ => failure,
     }
 }

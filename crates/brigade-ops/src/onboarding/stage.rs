@@ -1,11 +1,12 @@
 //! Prepares the changes of a setup in memory, and writes them after a yes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use brigade_access::gateway::{NewAgent, add_agent};
+use brigade_catalog::Tool;
 use brigade_catalog::starter::{self, StarterTools};
-use brigade_core::{AgentName, ErrorCode, NextStep};
+use brigade_core::{AgentName, ErrorCode, Fingerprint, NextStep};
 use brigade_fs::{RelPath, StagedChange, StagedFs};
 use brigade_harness::{Transport, client};
 use brigade_policy::{NETWORK_EFFECTS, PolicyAdditions, READ_EFFECT, RiskLevel, RuleText};
@@ -28,7 +29,7 @@ use crate::setup::{Ignore, OnExisting, Setup};
 use crate::tools::add::{AddedTools, add_policy_rule, add_tools, allow};
 use crate::tools::enable::{EnableChange, EnableRequest, enable_tools};
 use crate::tools::register::RegisterSource;
-use crate::trust::note_shown;
+use crate::trust::{files_of_tools, note_seen};
 
 /// The name of the rule that approves reads.
 const RULE: &str = "setup-reads";
@@ -48,6 +49,8 @@ pub struct StagedSetup {
     changes: Vec<StagedChange>,
     /// Home directories that servers got now, each with the server.
     homes: Vec<(String, RelPath)>,
+    /// The files that the added tools run or load, as they were when their servers listed them.
+    files: BTreeMap<String, Fingerprint>,
 }
 
 impl Onboarding {
@@ -84,6 +87,7 @@ impl Onboarding {
             enabled: Vec::new(),
             changes: Vec::new(),
             homes: Vec::new(),
+            files: BTreeMap::new(),
         };
         setup.create(choice)?;
         for (row, source) in chosen {
@@ -170,12 +174,20 @@ impl StagedSetup {
         self.homes.extend(new.map(|home| (server.to_owned(), home)));
     }
 
+    fn files_of_added(&self) -> Result<BTreeMap<String, Fingerprint>, Error> {
+        let imported = self.imports().flat_map(|import| &import.tools).map(|tool| &tool.tool_id);
+        let ids: BTreeSet<&String> =
+            imported.chain(self.added.iter().flat_map(|added| &added.others)).collect();
+        files_of_tools(&self.context, |tool| ids.iter().any(|id| tool.id == id.as_str()))
+    }
+
     fn imports(&self) -> impl Iterator<Item = &ImportMcpReport> {
         self.added.iter().flat_map(|added| &added.servers)
     }
 
     /// Fills the rows of the tools, as they would be if all proposals were granted.
     fn list(&mut self) -> Result<(), Error> {
+        self.files = self.files_of_added()?;
         let rows = self.rows(&|_| true)?;
         let mut servers = std::mem::take(&mut self.report.servers);
         for server in &mut servers {
@@ -369,7 +381,8 @@ impl StagedSetup {
             self.report.servers.iter().any(|server| server.name == name && server.state == SetupState::New)
         };
         self.homes.retain(|(server, _)| !is_added(server));
-        note_shown(&real, "setup", |tool| self.enabled.iter().any(|id| tool.id == id.as_str()));
+        let is_enabled = |tool: &Tool| self.enabled.iter().any(|id| tool.id == id.as_str());
+        note_seen(&real, "setup", is_enabled, &self.files);
         let mut programs = std::mem::take(&mut self.report.programs);
         for program in programs.iter_mut().filter(|program| program.state != SetupState::Failed) {
             match self.connect(&real, &program.program, ConnectStep::Write) {

@@ -10,6 +10,7 @@ use brigade_core::Report as _;
 use brigade_core::json::Rows;
 use brigade_doctor::{AgentFailures, DoctorRequest, Issue, IssueReport, QuietedIssues, quiet};
 use brigade_fs::RelPath;
+use brigade_kitchen_run::KITCHEN_TOML;
 use brigade_policy::Failure;
 use brigade_runtime::Checks;
 use brigade_workspace::{
@@ -119,7 +120,9 @@ fn catalog_report(
     let notes = if wants_discovered { notes_with_cache(context, &config.catalog) } else { Vec::new() };
     let (mut valid, mut errors) = soundness(&config.catalog, filter);
     // A workspace may have a kitchen, a policy or runtimes, and no tools.
-    if !request.needs_catalog() && !context.fs.exists(&RelPath::from_static(CATALOG))? {
+    let has = |file| context.fs.exists(&RelPath::from_static(file));
+    let is_diagnosed = disabled == DisabledTools::LeftOut;
+    if !has(CATALOG)? && (!request.needs_catalog() || is_diagnosed && has(KITCHEN_TOML)?) {
         (valid, errors) = (true, Vec::new());
     }
     let diagnosis = load::diagnosis(context, &errors);

@@ -365,7 +365,7 @@ BEGIN
             RAISE EXCEPTION USING ERRCODE = 'BR007', MESSAGE = format('`%s` has approved the call already', who);
         END IF;
         SELECT count(*), array_agg(member ORDER BY signed_at, member) INTO have, given_by
-        FROM @schema@.approvals, unnest(hosts) host
+        FROM @schema@.approvals, LATERAL (SELECT DISTINCT unnest(hosts) AS host) covered
         WHERE workspace = ws AND call_id = call AND revision = base AND shared = shared_part
             AND (need = 1 OR member <> old.queued_by)
         GROUP BY host ORDER BY count(*) DESC LIMIT 1;

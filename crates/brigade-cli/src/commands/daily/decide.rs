@@ -138,6 +138,10 @@ fn decide(
         Ok(workspace) => workspace,
         Err(error) => return output.fail(&error),
     };
+    if after == AfterApproval::AskForRule && !output.may_ask(session.surroundings) {
+        let message = "there is no terminal to ask about the rule";
+        return output.fail(&Error::new(ErrorKind::Usage, message).hint("pass `--yes` to add it"));
+    }
     if choice.is_empty() {
         return match output.may_ask(session.surroundings) {
             true => walk::run(&workspace, walk::Manner::Brief, output),
@@ -145,7 +149,7 @@ fn decide(
         };
     }
     match workspace.daily().choose(&choice.choice()) {
-        Ok(chosen) => decide_each(session, &workspace, &chosen, decision, after, output),
+        Ok(chosen) => decide_each(&workspace, &chosen, decision, after, output),
         Err(error) => output.fail(&error),
     }
 }
@@ -156,7 +160,6 @@ fn unchosen() -> Error {
 }
 
 fn decide_each(
-    session: &Session<'_>,
     workspace: &Workspace,
     chosen: &[ChosenCall],
     decision: &CallDecision,
@@ -186,7 +189,8 @@ fn decide_each(
                 exit = exit.max(output.page(&page, Exit::Done));
                 if after != AfterApproval::Nothing {
                     let id = report.call.id.to_string();
-                    exit = exit.max(add_rule(session, workspace, &id, after, output));
+                    let is_agreed = after == AfterApproval::AddRule;
+                    exit = exit.max(walk::propose_rule(workspace, &id, is_agreed, output));
                 }
             }
             Err(error) => exit = exit.max(output.fail(&error)),
@@ -202,18 +206,4 @@ pub(super) fn outcome_line(report: &ReviewReport) -> Text {
         .then(Tone::Strong, &format!("  {}  ", call.tool_id))
         .then(Tone::Plain, &brigade::daily::arguments_line(&call.args))
         .then(Tone::Faint, &format!("  {}", call.id))
-}
-
-fn add_rule(
-    session: &Session<'_>,
-    workspace: &Workspace,
-    call: &str,
-    after: AfterApproval,
-    output: &mut Output<'_, '_>,
-) -> Exit {
-    if after == AfterApproval::AskForRule && !output.may_ask(session.surroundings) {
-        let message = "there is no terminal to ask about the rule";
-        return output.fail(&Error::new(ErrorKind::Usage, message).hint("pass `--yes` to add it"));
-    }
-    walk::propose_rule(workspace, call, after == AfterApproval::AddRule, output)
 }

@@ -29,7 +29,8 @@ pub(crate) fn run(words: &[OsString], surroundings: &Surroundings, streams: &mut
         Err(trouble) => return usage::explain(&trouble, &words, surroundings, streams),
     };
     let session = Session::new(&arguments.globals, surroundings);
-    if session.workspace().and_then(|workspace| workspace.exists()).unwrap_or(false) {
+    let is_here = session.workspace().and_then(|workspace| workspace.exists()).unwrap_or(false);
+    if is_here || session.use_gateway_of_user().is_some() {
         return commands::run(&arguments.globals, &arguments.command, surroundings, streams);
     }
     Output::new(Shape::from(&arguments.globals), surroundings, streams).text(&beginning())
