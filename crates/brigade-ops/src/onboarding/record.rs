@@ -252,7 +252,7 @@ impl Onboarding {
     }
 }
 
-/// Returns whether a folder has files besides these, locks, what a person reviewed, and lists of what was written.
+/// Returns whether a folder has files other than these, locks, what a person reviewed, and lists of what was written.
 fn has_more(fs: &dyn Fs, folder: &str, gone: &BTreeSet<&str>) -> bool {
     let Ok(entries) = fs.list_dir(&RelPath::composed(folder)) else {
         return fs.exists(&RelPath::composed(folder)).unwrap_or(true);
