@@ -280,4 +280,10 @@ impl DiscoveryIssue {
             refs: Vec::new(),
         }
     }
+
+    /// Returns the path with line and column, as far as they are known.
+    pub fn place(&self) -> Option<String> {
+        let numbers = [self.line, self.column].into_iter().flatten();
+        Some(numbers.fold(self.path.clone()?, |place, number| format!("{place}:{number}")))
+    }
 }

@@ -28,7 +28,7 @@ pub use connect::{Clients, ConnectRequest};
 pub(crate) use states::client_states;
 
 /// The list of written entries.
-const CONNECTED: &str = ".brigade/tools/connected.json";
+pub(crate) const CONNECTED: &str = ".brigade/tools/connected.json";
 
 /// The lock for changing it.
 const LOCK: &str = ".brigade/tools/connected.lock";

@@ -146,15 +146,17 @@ pub fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncRep
     })
 }
 
+/// Returns whether an issue is about a file whose entries are missing.
+pub(crate) fn is_of_unread(issue: &DiscoveryIssue) -> bool {
+    matches!(issue.code, IssueType::ClientFileInvalid | IssueType::ClientFileUnreadable)
+}
+
 /// Keeps the old entries of files that cannot be read now, and adds a note.
 fn keep_unread(
     before: &RememberedEntries,
     entries: &mut Vec<DiscoveredEntry>,
     issues: &mut Vec<DiscoveryIssue>,
 ) {
-    let is_of_unread = |issue: &DiscoveryIssue| {
-        matches!(issue.code, IssueType::ClientFileInvalid | IssueType::ClientFileUnreadable)
-    };
     let unread: Vec<String> =
         issues.iter().filter(|issue| is_of_unread(issue)).filter_map(|issue| issue.path.clone()).collect();
     let is_of = |folder: &str, path: &str| {

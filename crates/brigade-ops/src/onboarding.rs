@@ -11,13 +11,13 @@ use std::sync::Arc;
 use brigade_catalog::Tool;
 use brigade_core::Report as _;
 use brigade_harness::{
-    Client, DiscoveredEntry, EntrySource, HarnessFiles, NAME, Scope, ServerTransport, clients,
+    Client, DiscoveredEntry, DiscoveryIssue, EntrySource, HarnessFiles, NAME, Scope, ServerTransport, clients,
 };
 use brigade_policy::SandboxMode;
 use brigade_workspace::{POLICY, WorkspaceContext, load};
 
-use crate::discovery::discover;
 use crate::discovery::machine_view::DiscoverRequest;
+use crate::discovery::{discover, is_of_unread};
 use crate::error::{Error, ErrorKind};
 use crate::report::{SetupLevel, SetupProgram, SetupReport, SetupServer, SetupState};
 use crate::tools::import_mcp::downloads_package;
@@ -72,11 +72,10 @@ impl Onboarding {
     pub fn look(&self) -> Result<SetupReport, Error> {
         let found = discover(&self.context, &DiscoverRequest::default())?;
         let catalog = load::catalog(&self.context)?;
-        let is_imported = |id: &str| {
+        let imported = |id: &str| {
             let runtime = catalog.tool(id).and_then(|tool| tool.runtime_id.as_deref()).unwrap_or(id);
-            let is_of =
-                |tool: &Tool| tool.mcp_tool_name.is_some() && tool.runtime_id.as_deref() == Some(runtime);
-            catalog.tools().iter().any(is_of)
+            let is_imported = catalog.tools().iter().any(|tool: &Tool| tool.is_imported_from(runtime));
+            is_imported.then(|| runtime.to_owned())
         };
         let servers = || found.entries.iter().filter(|entry| entry.source == EntrySource::Mcp);
         let is_ours = |entry: &DiscoveredEntry| entry.registered_as.as_deref() == Some(NAME);
@@ -86,16 +85,21 @@ impl Onboarding {
             .collect();
         let mut rows: Vec<SetupServer> = Vec::new();
         for entry in servers().filter(|entry| !is_ours(entry)) {
-            let is_known = entry.registered_as.as_deref().is_some_and(is_imported);
+            let known = entry.registered_as.as_deref().and_then(imported);
             let other = rows.iter().find(|row| row.name == entry.name).map(|row| row.source.clone());
-            rows.push(row(entry, is_known, other));
+            rows.push(row(entry, known, other));
         }
         Ok(SetupReport {
             programs: programs(&found.harnesses, &connected),
             servers: rows,
-            notes: self.unconfined().into_iter().collect(),
+            notes: self.unconfined().into_iter().chain(unread(&found.issues)).collect(),
             ..self.report()
         })
+    }
+
+    /// Returns whether servers start in a complete sandbox.
+    pub fn is_confined(&self) -> bool {
+        self.unconfined().is_none()
     }
 
     /// Returns a note if the policy lets servers start without a complete sandbox.
@@ -136,6 +140,14 @@ impl Onboarding {
     }
 }
 
+/// Names the files whose servers are missing.
+fn unread(issues: &[DiscoveryIssue]) -> impl Iterator<Item = String> {
+    issues.iter().filter(|issue| is_of_unread(issue)).map(|issue| match issue.place() {
+        Some(place) => format!("{place}: {}; its servers are missing here", issue.message),
+        None => issue.message.clone(),
+    })
+}
+
 /// Lists the programs on this machine that can be connected.
 fn programs(harnesses: &[HarnessFiles], connected: &[&str]) -> Vec<SetupProgram> {
     let is_here = |client: &&Client| {
@@ -152,7 +164,7 @@ fn programs(harnesses: &[HarnessFiles], connected: &[&str]) -> Vec<SetupProgram>
     clients().iter().filter(is_here).map(row).collect()
 }
 
-fn row(entry: &DiscoveredEntry, is_known: bool, other: Option<String>) -> SetupServer {
+fn row(entry: &DiscoveredEntry, known: Option<String>, other: Option<String>) -> SetupServer {
     let mut programs: Vec<String> = Vec::new();
     for origin in &entry.origins {
         if !programs.contains(&origin.harness) {
@@ -179,8 +191,8 @@ fn row(entry: &DiscoveredEntry, is_known: bool, other: Option<String>) -> SetupS
         downloads: !is_remote && downloads_package(&entry.command.join(" ")),
         programs,
         paths: paths.into_iter().collect(),
-        state: if is_known { SetupState::Known } else { SetupState::Offered },
-        runtime_id: entry.registered_as.clone(),
+        state: if known.is_some() { SetupState::Known } else { SetupState::Offered },
+        runtime_id: known.or_else(|| entry.registered_as.clone()),
         tools: Vec::new(),
         detail,
         hint: None,

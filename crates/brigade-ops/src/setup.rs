@@ -13,7 +13,7 @@ use brigade_policy::Failure;
 use brigade_workspace::{CATALOG, CONFIG_LIMIT, TrustStore, WorkspaceContext};
 
 /// The ignore file that keeps local state out of the repository.
-const GITIGNORE: &str = ".gitignore";
+pub(crate) const GITIGNORE: &str = ".gitignore";
 
 /// The lock for changing the catalog.
 pub const CATALOG_LOCK: &str = ".brigade/tools/catalog.lock";

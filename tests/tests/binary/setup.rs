@@ -237,6 +237,112 @@ fn an_undo_takes_back_what_is_as_it_was_written() {
     assert!(site.workspace.exists(".brigade/tools/policy.toml"));
 }
 
+/// Issue 45: servers that are in the catalog already are governed as those that are new.
+#[test]
+fn a_setup_completes_what_is_missing() {
+    let other: &[&str] = &["enable", "notes-other", "--effects", "local-read", "--yes"];
+    let undo: &[&str] = &["setup", "--undo", "--yes"];
+    let all: &[&str] = &["setup", "--yes"];
+    let lost: &[&str] = &[".brigade/tools/policy.toml", ".gitignore"];
+    let rows: [(&[&[&str]], &[&str]); 4] = [
+        (&[&["add", "notes", "--yes"]], &[]),
+        (&[&["setup", "--agents", "none", "--yes"]], &[]),
+        (&[all, other, undo], &[]),
+        (&[all, other], lost),
+    ];
+    for (before, lost) in rows {
+        let site = site();
+        fs::write(site.workspace.home().join(".cursor/mcp.json"), "{}").unwrap();
+        for words in before {
+            site.document(*words).expect(0);
+        }
+        for path in lost {
+            fs::remove_file(site.workspace.join(path)).unwrap();
+        }
+        let done = site.document(all).expect(0);
+        let policy = site.workspace.read_text(".brigade/tools/policy.toml");
+        let rule = policy.lines().find(|line| line.starts_with("tools = [")).unwrap_or_default();
+        let has_other = before.contains(&other).then_some(&"notes-other");
+        for id in ["clock-read", "memo-read", "notes-read"].iter().chain(has_other) {
+            assert!(rule.contains(&format!("\"{id}\"")), "{before:?} {id} {policy}\n{done:#}");
+        }
+        assert!(!rule.contains("write"), "{rule}");
+        assert!(policy.contains("allowed_families = [\"script\", \"mcp\"]\n"), "{before:?} {policy}");
+        assert!(site.workspace.read_text(".gitignore").contains(".brigade/tools/"), "{before:?}");
+        let read = Client::connect(&site, "codex").call("notes-read", json!({}));
+        assert_eq!(about(&read)["status"], "completed", "{before:?} {read:#}");
+        let again = site.document(all).expect(0);
+        assert_eq!((&again["change_count"], &again["rule"]), (&json!(0), &Value::Null), "{again:#}");
+    }
+}
+
+/// Issue 45: calls of tools that stay are still confined, and no receipt gets into a commit.
+#[test]
+fn an_undo_keeps_what_the_rest_needs() {
+    let disable: &[&str] = &["disable", "notes-write", "--yes"];
+    for disable in [None, Some(disable)] {
+        let site = site();
+        site.document(["setup", "--agents", "claude", "--servers", "notes", "--yes"]).expect(0);
+        match disable {
+            Some(words) => drop(site.document(words).expect(0)),
+            None => drop(Client::connect(&site, "claude").call("notes-read", json!({}))),
+        }
+        let undone = site.brigade.run(["setup", "--undo", "--yes"]);
+        undone.assert_code(0);
+        let said = undone.to_string();
+        let lines: Vec<&str> = said.lines().filter(|line| line.contains("kept .")).collect();
+        assert!(
+            matches!(*lines, [line] if line.contains("/.brigade and the lines of Brigade in /")),
+            "{said}"
+        );
+        for path in [".brigade/tools/policy.toml", ".gitignore"] {
+            assert!(site.workspace.exists(path), "{path} {said}");
+        }
+        assert!(!site.workspace.exists(".mcp.json"), "{said}");
+        assert_eq!(site.workspace.exists(".brigade/tools.toml"), disable.is_some(), "{said}");
+        assert_eq!(site.document(["setup", "--undo", "--yes"]).expect(0)["change_count"], 0);
+    }
+}
+
+/// Issue 45: what a setup cannot read or does not find is said.
+#[test]
+fn a_setup_says_what_is_missing() {
+    let broken = json!({"mcpServers": {"none": {"command": "python3", "args": ["none.py"]}}}).to_string();
+    for (file, code, expect) in [
+        (None, 0, "no agent program and no MCP server was found or chosen"),
+        (Some("{\"mcpServers\": {\"a\": }\n"), 0, "/.claude.json:1:"),
+        (Some("{}"), 0, "no MCP server was found or chosen"),
+        (Some(&*broken), 1, "none of the servers works"),
+    ] {
+        let site = Site::empty();
+        if let Some(text) = file {
+            fs::write(site.workspace.home().join(".claude.json"), text).unwrap();
+        }
+        let dry = site.document(["setup", "--dry-run"]).expect(code);
+        let notes: Vec<&str> = dry["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert!(notes.iter().any(|note| note.contains(expect)), "{expect} {dry:#}");
+        let run = site.brigade.run(["setup", "--yes"]);
+        run.assert_code(code);
+        assert!(run.to_string().contains(expect), "{expect} {run}");
+    }
+}
+
+/// Issue 45: the entry of a server is not one of its tools.
+#[test]
+fn patterns_enable_tools_and_no_entries_of_servers() {
+    let site = site();
+    site.document(["setup", "--agents", "claude", "--servers", "notes", "--yes"]).expect(0);
+    let ids = |words: &[&str]| -> Vec<String> {
+        let rows = site.document(words).expect(0)["tools"].clone();
+        rows.as_array().unwrap().iter().map(|row| row["tool_id"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut picked = ids(&["enable", "notes*", "--dry-run"]);
+    picked.sort();
+    assert_eq!(picked, ["notes-other", "notes-read", "notes-write"]);
+    assert_eq!(ids(&["enable", "notes", "--dry-run"]), ["notes"]);
+    site.document(["enable", "note?", "--yes"]).expect(1);
+}
+
 /// Issue 45: a setup that was killed wrote some of its files.
 #[test]
 fn an_undo_takes_back_half_a_setup() {

@@ -13,8 +13,8 @@ use crate::session::Session;
 ///
 /// Looks which programs and servers are here, and asks which to govern. Starts the chosen servers in the sandbox to
 /// list their tools. Then shows every change of a file: catalog, policy with a rule for reads, one agent per program,
-/// and the entries in the files of the programs. Nothing is written before the last yes. Running it again adds only
-/// what is new. Without a terminal, it needs --yes or --dry-run.
+/// and the entries in the files of the programs. Nothing is written before the last yes. Running it again starts only
+/// new servers, and adds all that is missing. Without a terminal, it needs --yes or --dry-run.
 #[derive(Args, Debug)]
 pub(crate) struct SetupArgs {
     /// Agent programs to connect, such as claude,codex; all or none [default: all]
@@ -166,7 +166,7 @@ fn add_all(
     let sources: Vec<&str> = found.servers.iter().map(|row| row.source.as_str()).collect();
     let names: Vec<&str> = found.servers.iter().map(|row| row.name.as_str()).collect();
     let is_usual =
-        |row: &&brigade::report::SetupServer| row.state == SetupState::Offered && row.detail.is_none();
+        |row: &&brigade::report::SetupServer| row.state == SetupState::Known || row.detail.is_none();
     let usual: Vec<&str> = found.servers.iter().filter(is_usual).map(|row| row.source.as_str()).collect();
     let option = arguments.servers.as_deref();
     let servers = chosen("servers", &sources, &names, &usual, option, asking, output)?;
@@ -177,7 +177,7 @@ fn add_all(
     let count = servers.iter().filter(|name| is_new(name)).count();
     if asking == Asking::Person && 0 < count {
         let noun = if count == 1 { "this server" } else { "these servers" };
-        let place = if found.notes.is_empty() { " in the sandbox" } else { "" };
+        let place = if onboarding.is_confined() { " in the sandbox" } else { "" };
         let downloads = |row: &brigade::report::SetupServer| {
             row.downloads && servers.iter().any(|name| *name == row.source || *name == row.name)
         };

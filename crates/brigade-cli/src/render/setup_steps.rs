@@ -29,12 +29,12 @@ pub(crate) fn show_found(report: &SetupReport, page: &mut Page) {
         page.data.table(table);
     }
     page.data.gap();
+    for note in &report.notes {
+        page.note(note);
+    }
     if report.servers.is_empty() {
         page.data.line("no MCP server was found in the files of agent programs");
         return;
-    }
-    for note in &report.notes {
-        page.note(note);
     }
     let mut table = Table::new([
         ("", Fit::Whole),

@@ -1,23 +1,25 @@
 //! What a setup wrote, so that it can be taken back.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use brigade_core::json::{from_json, pretty_text};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
-use brigade_fs::{FileMode, FsError, RelPath, StagedChange, StagedFs};
+use brigade_fs::{FileKind, FileMode, Fs, FsError, RelPath, StagedChange, StagedFs};
 use brigade_harness::{Scope, Transport};
 use brigade_mcp::PINS;
 use brigade_projection::unified;
-use brigade_workspace::{GATEWAY, POLICY, WorkspaceContext, load};
+use brigade_workspace::{GATEWAY, POLICY, TRUSTED, WorkspaceContext, load};
 use serde::{Deserialize, Serialize};
 
 use super::Onboarding;
 use super::stage::{changed_since_shown, remove_empty};
 use crate::DISCOVERED;
-use crate::clients::{Clients, ConnectRequest, ConnectStatus, ConnectStep};
+use crate::clients::{CONNECTED, Clients, ConnectRequest, ConnectStatus, ConnectStep};
 use crate::error::Error;
 use crate::report::{ConnectReport, SetupAction, SetupChange, SetupProgram, SetupReport, SetupState};
-use crate::setup::Setup;
+use crate::setup::init::MARKER;
+use crate::setup::{GITIGNORE, Setup};
 
 /// The file.
 const RECORD: &str = ".brigade/tools/setup.json";
@@ -29,7 +31,7 @@ const SCHEMA: &str = "brigade.setup-record.v1";
 const LIMIT: u64 = 64 << 20;
 
 /// Files that are taken back each by itself. All others but pins are one catalog, and pins go only with it.
-const APART: [&str; 4] = [POLICY, GATEWAY, DISCOVERED, ".gitignore"];
+const APART: [&str; 4] = [POLICY, GATEWAY, DISCOVERED, GITIGNORE];
 
 /// What was written, and what was there before. The MAC of this host shows that no cloned repository brought it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -143,7 +145,8 @@ pub struct SetupUndo {
 
 impl Onboarding {
     /// Prepares taking back what was written: the entries in the files of programs, and each file that is still as it
-    /// was written. Catalog, runtimes, schemas and pins are taken back together or not at all.
+    /// was written. Catalog, runtimes, schemas and pins are taken back together or not at all. While others stay, so do
+    /// the policy and the ignore lines.
     ///
     /// # Errors
     /// Fails inside a run, and on file errors.
@@ -161,15 +164,23 @@ impl Onboarding {
         let is_pin = |file: &RecordedFile| Path::new(&file.path).starts_with(PINS);
         let of_catalog = |file: &&RecordedFile| !is_apart(file) && !is_pin(file);
         let is_catalog_same = record.files.iter().filter(of_catalog).all(|file| is_same(&file));
+        let changed = |file: &RecordedFile| match (is_same(&file), is_apart(file) || is_catalog_same) {
+            (true, true) => None,
+            (false, _) => Some("it changed since, so it stays"),
+            (true, false) => Some("another file of the catalog changed since, so it stays"),
+        };
+        let is_gone = |file: &&RecordedFile| file.before.is_none() && changed(file).is_none();
+        let gone = record.files.iter().filter(is_gone).map(|file| file.path.as_str()).collect();
+        let has_rest = has_more(fs, MARKER, &gone);
+        // Without a policy, calls of tools that stay would not be confined.
+        let is_needed = |file: &RecordedFile| {
+            has_rest && (file.path == GITIGNORE || file.path == POLICY && file.before.is_none())
+        };
         let (mut changes, mut rows) = (Vec::new(), Vec::new());
         for file in &record.files {
             let path = self.context.absolute(&file.path);
-            let why = match (is_same(&file), is_apart(file) || is_catalog_same) {
-                (true, true) => None,
-                (false, _) => Some("it changed since, so it stays"),
-                (true, false) => Some("another file of the catalog changed since, so it stays"),
-            };
-            if let Some(why) = why {
+            let needed = || is_needed(file).then_some("what else stays in .brigade needs it");
+            if let Some(why) = changed(file).or_else(needed) {
                 let (action, detail) = (SetupAction::Keep, Some(why.to_owned()));
                 rows.push(SetupChange { path, action, diff: String::new(), detail });
                 continue;
@@ -211,10 +222,51 @@ impl Onboarding {
         });
         let programs = programs.collect();
         let change_count = changes.len() + record.entries.len();
-        let report = SetupReport { undo: true, programs, change_count, changes: rows, ..self.report() };
+        let notes = self.kept(&rows).into_iter().collect();
+        let report =
+            SetupReport { undo: true, programs, change_count, changes: rows, notes, ..self.report() };
         let homes = empty.iter().filter(|_| is_catalog_same).map(|home| RelPath::composed(home)).collect();
         Ok(SetupUndo { onboarding: self.clone(), record, changes, homes, report })
     }
+
+    /// Says what stays, and how to remove that, too.
+    fn kept(&self, rows: &[SetupChange]) -> Option<String> {
+        const SHOWN: usize = 3;
+        let root = self.context.absolute("");
+        let short = |row: &SetupChange| row.path.strip_prefix(&root).unwrap_or(&row.path).to_owned();
+        let kept = rows.iter().filter(|row| row.action == SetupAction::Keep).map(short);
+        let mut kept: Vec<String> = kept.collect();
+        kept.sort_by_key(|path| path.matches('/').count());
+        let names = kept.get(..SHOWN).unwrap_or(&kept).join(", ");
+        let more = match kept.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        let ignore = self.context.absolute(GITIGNORE);
+        let lines = match kept.iter().any(|path| path == GITIGNORE) {
+            true => format!(" and the lines of Brigade in {ignore}"),
+            false => String::new(),
+        };
+        let place = self.context.absolute(MARKER);
+        (!kept.is_empty()).then(|| format!("kept {names}{more}; to finish, delete {place}{lines}"))
+    }
+}
+
+/// Returns whether a folder has files other than these, locks, what a person reviewed, and lists of what was written.
+fn has_more(fs: &dyn Fs, folder: &str, gone: &BTreeSet<&str>) -> bool {
+    let Ok(entries) = fs.list_dir(&RelPath::composed(folder)) else {
+        return fs.exists(&RelPath::composed(folder)).unwrap_or(true);
+    };
+    entries.iter().any(|entry| {
+        let path = format!("{folder}/{}", entry.name);
+        match entry.kind {
+            FileKind::Directory => has_more(fs, &path, gone),
+            _ => {
+                let is_own = path.ends_with(".lock") || [TRUSTED, RECORD, CONNECTED].contains(&path.as_str());
+                !is_own && !gone.contains(path.as_str())
+            }
+        }
+    })
 }
 
 impl SetupUndo {

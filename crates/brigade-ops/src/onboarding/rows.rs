@@ -82,6 +82,14 @@ pub(super) fn notes(report: &SetupReport) -> Vec<String> {
             ));
         }
     }
+    if report.tools.is_empty() && report.servers.iter().all(|server| server.state == SetupState::Failed) {
+        let what = match (report.servers.is_empty(), report.programs.is_empty()) {
+            (false, _) => "none of the servers works",
+            (true, true) => "no agent program and no MCP server was found or chosen",
+            (true, false) => "no MCP server was found or chosen",
+        };
+        notes.push(format!("{what}, so agents get no new tools"));
+    }
     notes.dedup();
     notes
 }

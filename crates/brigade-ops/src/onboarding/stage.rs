@@ -26,7 +26,7 @@ use crate::report::{
 };
 use crate::setup::init::{init_tools, write_starter};
 use crate::setup::{Ignore, OnExisting, Setup};
-use crate::tools::add::{AddedTools, add_policy_rule, add_tools, allow};
+use crate::tools::add::{AddedTools, add_policy_rule, add_tools, allow, needs_of_server};
 use crate::tools::enable::{EnableChange, EnableRequest, enable_tools};
 use crate::tools::register::RegisterSource;
 use crate::trust::{files_of_tools, note_seen};
@@ -44,6 +44,8 @@ pub struct StagedSetup {
     /// The workspace over the changes.
     context: Arc<WorkspaceContext>,
     report: SetupReport,
+    /// The notes about what was found.
+    found: Vec<String>,
     added: Vec<AddedTools>,
     enabled: Vec<String>,
     changes: Vec<StagedChange>,
@@ -82,6 +84,7 @@ impl Onboarding {
             onboarding: self.clone(),
             staged,
             context,
+            found: std::mem::take(&mut report.notes),
             report,
             added: Vec::new(),
             enabled: Vec::new(),
@@ -105,15 +108,18 @@ impl StagedSetup {
         &self.report
     }
 
-    /// Adds catalog and policy if they are missing.
+    /// Adds catalog, policy and the ignore lines if they are missing.
     fn create(&self, choice: &SetupChoice) -> Result<(), Error> {
         let exists = |path: &'static str| self.context.fs.exists(&RelPath::from_static(path));
+        let ignore = match self.onboarding.level {
+            SetupLevel::Project => Ignore::Write,
+            SetupLevel::User => Ignore::Skip,
+        };
         if !exists(CATALOG)? {
-            let ignore = match self.onboarding.level {
-                SetupLevel::Project => Ignore::Write,
-                SetupLevel::User => Ignore::Skip,
-            };
             init_tools(&self.context, &StarterTools::Empty, OnExisting::Keep, ignore)?;
+        } else if !choice.programs.is_empty() {
+            let setup = Setup::new(&self.context);
+            setup.write_ignore(setup.ignore_change(ignore)?)?;
         }
         if !exists(POLICY)? {
             let starter = (POLICY, starter::POLICY_TOML);
@@ -226,7 +232,11 @@ impl StagedSetup {
 
     /// Returns why a tool cannot be enabled.
     fn refused(&self, row: &EnabledTool) -> Option<String> {
-        let effects = if row.effects.is_empty() { &row.proposed_effects } else { &row.effects };
+        self.denied(if row.effects.is_empty() { &row.proposed_effects } else { &row.effects })
+    }
+
+    /// Returns why a tool with these effects cannot be enabled.
+    fn denied(&self, effects: &[String]) -> Option<String> {
         if effects.is_empty() {
             return Some("its server does not say what it does, so it needs effects".to_owned());
         }
@@ -253,11 +263,13 @@ impl StagedSetup {
         };
         let granted: Vec<EnabledTool> =
             self.rows(&is_granted)?.into_iter().filter(|row| row.enabled).collect();
-        let effects = granted.iter().flat_map(|row| row.effects.iter().cloned()).collect();
+        let mut tools = self.known_tools()?;
+        tools.extend(granted.iter().map(|row| (row.tool_id.clone(), row.effects.clone())));
+        let effects = tools.iter().flat_map(|(_, effects)| effects.iter().cloned()).collect();
         allow(&self.context, &PolicyAdditions { effects, ..PolicyAdditions::default() })?;
         self.add_agents()?;
-        let covered = granted.iter().filter(|row| row.effects.iter().all(|effect| effect == READ_EFFECT));
-        self.add_rule(covered.map(|row| row.tool_id.clone()).collect())?;
+        tools.retain(|(_, effects)| effects.iter().all(|effect| effect == READ_EFFECT));
+        self.add_rule(tools.into_iter().map(|(id, _)| id).collect())?;
         let enabled: Vec<String> = granted.into_iter().map(|row| row.tool_id).collect();
         if !enabled.is_empty() {
             self.change(&enabled, true, false)?;
@@ -271,6 +283,25 @@ impl StagedSetup {
         }
         self.enabled = enabled;
         self.list_changes()
+    }
+
+    /// Allows what chosen servers that were added before need. Returns their enabled tools, each with its effects.
+    fn known_tools(&self) -> Result<Vec<(String, Vec<String>)>, Error> {
+        let (catalog, runtimes) = (load::catalog(&self.context)?, load::runtimes(&self.context)?);
+        let known = self.report.servers.iter().filter(|server| server.state == SetupState::Known);
+        let mut all = Vec::new();
+        for runtime in known.filter_map(|server| runtimes.runtime(server.runtime_id.as_deref()?)) {
+            let own = catalog
+                .tools()
+                .iter()
+                .filter(|tool| tool.enabled && !tool.is_broken && tool.is_imported_from(runtime.id.as_str()));
+            let own: Vec<_> = own.filter(|tool| self.denied(&tool.effects).is_none()).collect();
+            if !own.is_empty() {
+                allow(&self.context, &needs_of_server(runtime))?;
+            }
+            all.extend(own.into_iter().map(|tool| (tool.id.to_string(), tool.effects.clone())));
+        }
+        Ok(all)
     }
 
     fn agents(&self) -> impl Iterator<Item = AgentName> {
@@ -345,7 +376,7 @@ impl StagedSetup {
         rows.sort_by(|one, other| one.path.cmp(&other.path));
         self.report.change_count = rows.len();
         self.report.changes = rows;
-        self.report.notes = self.onboarding.unconfined().into_iter().chain(notes(&self.report)).collect();
+        self.report.notes = self.found.iter().cloned().chain(notes(&self.report)).collect();
         let is_here = self.onboarding.level == SetupLevel::Project;
         self.report.next_commands =
             is_here.then(|| self.context.spelled(NextStep::UndoSetup)).into_iter().collect();

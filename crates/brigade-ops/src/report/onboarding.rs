@@ -24,7 +24,7 @@ words! {
         Change = "change",
         /// It is removed.
         Remove = "remove",
-        /// It stays, because it changed since it was written.
+        /// It stays, and its detail says why.
         Keep = "keep",
     }
 }

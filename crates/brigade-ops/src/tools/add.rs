@@ -114,7 +114,7 @@ fn not_there(tool: &str) -> Failure {
 }
 
 /// Returns what a policy must allow so that a server can start and list its tools.
-fn needs_of_server(runtime: &Runtime) -> PolicyAdditions {
+pub(crate) fn needs_of_server(runtime: &Runtime) -> PolicyAdditions {
     let remote = runtime.remote();
     let needs_network = remote.is_some() || downloads_package(&runtime.command);
     PolicyAdditions {

@@ -67,8 +67,18 @@ pub fn enable_tools(
     let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
     let globs: Vec<Glob> = request.globs.iter().map(|glob| Glob::of_ids(glob)).collect();
     let ids = || catalog.tools().iter().map(|tool| tool.id.as_str());
+    // The entry of a server whose tools are in the catalog is not a tool, so only its own name means it.
+    let is_done = |tool: &Tool| {
+        let is_of_server = tool.mcp_server().is_some() && tool.lacks("mcp_tool_name");
+        let runtime = tool.runtime_id.as_deref().filter(|_| request.change.enabled && is_of_server);
+        runtime.is_some_and(|runtime| has_tools_of(&catalog, runtime))
+    };
+    let picks = |glob: &Glob, tool: &Tool| {
+        let id = tool.id.as_str();
+        glob.as_str() == id || glob.matches(id) && !is_done(tool)
+    };
     for glob in &globs {
-        if !ids().any(|id| glob.matches(id)) {
+        if !catalog.tools().iter().any(|tool| picks(glob, tool)) {
             let in_place = load::catalog(context)?;
             let in_place = in_place.tool(glob.as_str()).filter(|tool| tool.origin.level.is_registry());
             if let Some(tool) = in_place {
@@ -86,7 +96,8 @@ pub fn enable_tools(
             });
         }
     }
-    let ids = ids().filter(|id| globs.iter().any(|glob| glob.matches(id))).map(str::to_owned).collect();
+    let picked = catalog.tools().iter().filter(|tool| globs.iter().any(|glob| picks(glob, tool)));
+    let ids = picked.map(|tool| tool.id.to_string()).collect();
     enable_ids(context, &text, ids, &request.change, confirm)
 }
 
@@ -148,13 +159,17 @@ pub(crate) fn enable_ids(
     Ok(report)
 }
 
+/// Returns whether the catalog has tools of the server of a runtime.
+fn has_tools_of(catalog: &Catalog, runtime: &str) -> bool {
+    catalog.tools().iter().any(|tool| tool.is_imported_from(runtime))
+}
+
 /// Returns the runtimes of entries that describe a whole server of which no tool is imported, each with its entry.
 fn servers_to_import(
     context: &WorkspaceContext,
     catalog: &Catalog,
     ids: &[String],
 ) -> Result<Vec<(String, Runtime)>, Failure> {
-    let is_imported = |runtime: &str| catalog.tools().iter().any(|tool| tool.is_imported_from(runtime));
     let named = ids.iter().filter_map(|id| catalog.tool(id));
     let servers: Vec<&Tool> = named.filter(|tool| tool.is_whole_server() && !tool.is_broken).collect();
     if servers.is_empty() {
@@ -162,7 +177,7 @@ fn servers_to_import(
     }
     let runtimes = load::runtimes(context)?;
     let of_entry = |tool: &Tool| {
-        let id = tool.runtime_id.as_deref().filter(|id| !is_imported(id))?;
+        let id = tool.runtime_id.as_deref().filter(|id| !has_tools_of(catalog, id))?;
         let runtime = runtimes.runtime(id).filter(|runtime| !runtime.is_broken)?;
         Some((tool.id.to_string(), runtime.clone()))
     };

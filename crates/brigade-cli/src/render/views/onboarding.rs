@@ -25,11 +25,7 @@ impl View for SetupReport {
         }
         if self.undo {
             page.data.field("taken back", self.change_count.to_string());
-            for change in
-                self.changes.iter().filter(|change| change.action == brigade::report::SetupAction::Keep)
-            {
-                page.note(&format!("{}: {}", change.path, change.detail.as_deref().unwrap_or_default()));
-            }
+            self.notes.iter().for_each(|note| page.note(note));
             return;
         }
         page.data.field("set up", Text::new(Tone::Accent, &self.target));

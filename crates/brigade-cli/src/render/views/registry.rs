@@ -123,9 +123,7 @@ fn show_issues(issues: &[DiscoveryIssue], page: &mut Page) {
         page.data.line(text.then(Tone::Plain, &format!(": {}", issue.message)));
         if !issue.refs.is_empty() {
             page.data.indented(4, Text::new(Tone::Faint, &issue.refs.join(", ")));
-        } else if let Some(path) = &issue.path {
-            let place = [issue.line, issue.column].into_iter().flatten();
-            let place = place.fold(path.clone(), |place, number| format!("{place}:{number}"));
+        } else if let Some(place) = issue.place() {
             page.data.indented(4, Text::new(Tone::Faint, &place));
         }
     }
