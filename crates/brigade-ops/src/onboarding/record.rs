@@ -102,15 +102,15 @@ impl SetupRecord {
         }
     }
 
-    /// Adds an entry that was written.
-    pub(super) fn add_entry(&mut self, written: &ConnectReport) {
+    /// Adds an entry that is to be written.
+    pub(super) fn add_entry(&mut self, shown: &ConnectReport) {
         let entry = RecordedEntry {
-            client: written.client.clone(),
-            title: written.title.clone(),
-            scope: written.scope.unwrap_or(Scope::Project).as_str().to_owned(),
-            path: written.path.clone().unwrap_or_default(),
+            client: shown.client.clone(),
+            title: shown.title.clone(),
+            scope: shown.scope.unwrap_or(Scope::Project).as_str().to_owned(),
+            path: shown.path.clone().unwrap_or_default(),
         };
-        if written.status == ConnectStatus::Written && !self.entries.contains(&entry) {
+        if shown.status == ConnectStatus::WouldWrite && !self.entries.contains(&entry) {
             self.entries.push(entry);
         }
     }

@@ -416,13 +416,16 @@ impl StagedSetup {
         note_seen(&real, "setup", is_enabled, &self.files);
         let mut programs = std::mem::take(&mut self.report.programs);
         for program in programs.iter_mut().filter(|program| program.state != SetupState::Failed) {
-            match self.connect(&real, &program.program, ConnectStep::Write) {
-                Ok(written) => record.add_entry(&written),
-                Err(error) => program.fail(&error),
+            let written = self.connect(&real, &program.program, ConnectStep::Show).and_then(|shown| {
+                record.add_entry(&shown);
+                record.store(&real)?;
+                self.connect(&real, &program.program, ConnectStep::Write)
+            });
+            if let Err(error) = written {
+                program.fail(&error);
             }
         }
         self.report.programs = programs;
-        record.store(&real)?;
         // The brief compares the machine with this. It is a cache, so a setup without it is whole.
         let synced = Arc::new(StagedFs::new(real.fs.clone()));
         if sync(&real.over(synced.clone()), false).is_ok() {
