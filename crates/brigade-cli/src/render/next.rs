@@ -357,7 +357,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 45] = [
+        let with_name: [fn(String) -> N; 46] = [
             N::InitFor,
             N::AnswerByChoice,
             N::AnswerByText,
