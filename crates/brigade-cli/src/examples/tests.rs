@@ -77,6 +77,7 @@ fn examples_without_ids_work_in_the_sample_workspace() {
             "runtime start",
             "runtime restart",
             "--follow",
+            "--always",
             "--live",
             "keys",
             "demo",
