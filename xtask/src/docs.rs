@@ -18,10 +18,10 @@ pub struct DocsArguments {
 const PAGES: &str = "docs/man";
 
 /// The page that explains the issues.
-const ISSUES: &str = "docs/issues.md";
+const ISSUES: &str = "docs/reference/issues.md";
 
 /// The page that explains the error codes.
-const ERRORS: &str = "docs/errors.md";
+const ERRORS: &str = "docs/reference/errors.md";
 
 pub fn run(repository: &Repository, arguments: &DocsArguments) -> Result<(), Failure> {
     let settle = OutdatedAction::from_check(arguments.check);

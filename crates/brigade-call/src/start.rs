@@ -35,9 +35,9 @@ use std::path::{Path, PathBuf};
 
 use brigade_cmdline::argv::InvalidCommand;
 use brigade_cmdline::risk::{self, Risk};
-use brigade_cmdline::{Argv, near_program};
+use brigade_cmdline::{Argv, possible_interpreters};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorCode, Fingerprint, Place};
+use brigade_core::{ErrorCode, Fingerprint, Place, closest};
 use brigade_policy::{Blocker, Decision, refuse_inline_code};
 use brigade_redact::{Redactor, is_secret_command};
 
@@ -205,7 +205,9 @@ impl Objection {
                 let create = "create it and make it executable (`chmod +x`), or name its interpreter first in `command`";
                 let install = "install it, add its directory to PATH, or name its path in `command`";
                 let other = if word.contains('/') { create } else { install };
-                let near = || near_program(word).map(|near| format!("did you mean `{near}`?"));
+                let near = || {
+                    closest(word, possible_interpreters(word)).map(|near| format!("did you mean `{near}`?"))
+                };
                 let hint = no_home(word, home.as_deref()).or_else(near).unwrap_or_else(|| other.to_owned());
                 of_command(ErrorCode::ProgramNotFound).hint(hint)
             }

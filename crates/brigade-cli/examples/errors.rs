@@ -1,6 +1,6 @@
-//! Prints docs/errors.md: `cargo run -p brigade-cli --example errors`.
+//! Prints docs/reference/errors.md: `cargo run -p brigade-cli --example errors`.
 //!
-//! `cargo xtask docs` writes it to `docs/errors.md`.
+//! `cargo xtask docs` writes it to `docs/reference/errors.md`.
 
 #![allow(clippy::print_stdout, reason = "printing is all that this program does")]
 

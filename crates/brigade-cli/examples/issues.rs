@@ -1,6 +1,6 @@
-//! Prints docs/issues.md: `cargo run -p brigade-cli --example issues`.
+//! Prints docs/reference/issues.md: `cargo run -p brigade-cli --example issues`.
 //!
-//! `cargo xtask docs` writes it to `docs/issues.md`.
+//! `cargo xtask docs` writes it to `docs/reference/issues.md`.
 
 #![allow(clippy::print_stdout, reason = "printing is all that this program does")]
 

@@ -35,7 +35,7 @@ pub use only_reads::only_reads;
 pub use path::find_program;
 pub use programs::{
     ContainerOptions, PACKAGE_FILES, Password, Place, Program, Role, Starts, is_code_name, is_found_beside,
-    is_loaded_from, near_program,
+    is_loaded_from, possible_interpreters,
 };
 pub use reads::{Files, Kind, PathTarget, Reads, code_words, path_of_process, runs_package, what_it_reads};
 pub use shell_syntax::shell_syntax;

@@ -1,4 +1,4 @@
-//! The table of all issue types. docs/issues.md is generated from it.
+//! The table of all issue types. docs/reference/issues.md is generated from it.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

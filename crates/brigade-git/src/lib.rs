@@ -10,13 +10,12 @@
 //! agents are in `brigade-toolset`.
 //!
 //! ```
-//! use brigade_exec::HostEnvironment;
-//! use brigade_fs::DiskFs;
 //! use brigade_git::Git;
+//! use brigade_process::OwnPrograms;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let directory = DiskFs::open(&std::env::temp_dir())?;
-//! let host = HostEnvironment::new(std::env::vars_os());
-//! if let Some(git) = Git::find(&directory, &host)? {
+//! let directory = std::env::temp_dir();
+//! let programs = OwnPrograms::new(std::env::var_os("PATH").as_deref(), [directory.clone()]);
+//! if let Some(git) = Git::find(&programs, &directory)? {
 //!     let answer = git.order("version").run()?;
 //!     assert!(answer.stdout.starts_with(b"git version"));
 //! }

@@ -21,13 +21,11 @@ use std::time::{Duration, Instant};
 use crate::error::GitError;
 use crate::special::special_file_in;
 use brigade_call::{DirectoryFact, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
-use brigade_exec::HostEnvironment;
-use brigade_fs::{Fs, FsError, FsErrorKind};
+use brigade_fs::{FsError, FsErrorKind};
 use brigade_process::{
-    CancelToken, Control, EndedBy, Exit, Input, Mode, OwnProgram, Program, SandboxProfile, Sink, Spec,
-    Stream, run,
+    CancelToken, Control, EndedBy, Exit, Input, Mode, OwnProgram, OwnPrograms, Program, SandboxProfile, Sink,
+    Spec, Stream, run,
 };
-use brigade_workspace::{own_programs, policy_on_disk};
 
 /// The time limit of one git command.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
@@ -151,13 +149,11 @@ pub struct Answer {
 }
 
 impl Git {
-    /// Finds git on `PATH`; `None` if it is missing.
+    /// Finds git; `None` if it is missing. Searches for repositories begin in `directory`.
     ///
     /// # Errors
     /// Fails if the only git is where agents can write, the gate refuses git, or the program cannot be opened.
-    pub fn find(fs: &dyn Fs, host: &HostEnvironment) -> Result<Option<Git>, GitError> {
-        let directory = fs.root();
-        let programs = own_programs(directory, host, &policy_on_disk(fs));
+    pub fn find(programs: &OwnPrograms, directory: &Path) -> Result<Option<Git>, GitError> {
         let path = match programs.find("git") {
             OwnProgram::Found(path) => path,
             OwnProgram::Writable(path) => return Err(GitError::Writable { path }),

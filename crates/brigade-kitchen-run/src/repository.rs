@@ -6,6 +6,7 @@ use brigade_policy::Failure;
 
 use crate::kitchen::Kitchen;
 use brigade_git::{Git, GitError, Identity};
+use brigade_workspace::own_programs;
 
 /// The branch of the first commit.
 const BRANCH: &str = "main";
@@ -21,7 +22,7 @@ impl Kitchen<'_> {
             return Err(failure.coded(ErrorCode::FileExists));
         }
         let failed = |error: GitError| Failure::new(ErrorKind::Environment, error.to_string());
-        let git = Git::find(&*self.fs, self.environment).map_err(failed)?;
+        let git = Git::find(&own_programs(&*self.fs, self.environment), self.fs.root()).map_err(failed)?;
         let git = git.ok_or_else(|| Failure::new(ErrorKind::Environment, "git is not there"))?;
         let root = self.fs.root();
         let Identity { name, email } =

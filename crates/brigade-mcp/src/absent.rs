@@ -12,7 +12,8 @@ use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest};
 use crate::offered::OfferSet;
 use crate::server::{Farewell, RequestTerms, ServerEnd, ServerRequest, ServerStart};
 
-pub(crate) fn call_tool(
+/// Calls no tool, and says so.
+pub fn call_tool(
     _spec: &Spec,
     _sink: &mut dyn Sink,
     _control: &Control,
@@ -22,12 +23,8 @@ pub(crate) fn call_tool(
     refused()
 }
 
-pub(crate) fn list_tools(
-    _spec: &Spec,
-    _sink: &mut dyn Sink,
-    _control: &Control,
-    _redactor: &Redactor,
-) -> Exchange {
+/// Lists no tools, and says so.
+pub fn list_tools(_spec: &Spec, _sink: &mut dyn Sink, _control: &Control, _redactor: &Redactor) -> Exchange {
     refused()
 }
 

@@ -1,23 +1,16 @@
-//! Asks MCP servers for their tool lists.
+//! Why an MCP server that was asked for its tools has no list.
 
 use std::fmt;
-use std::path::Path;
-use std::time::Duration;
 
 use brigade_call::{Objection, PYTHON_CACHE, VerifiedStart};
 use brigade_catalog::Tool;
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{ErrorCode, Hint, NextStep};
-use brigade_exec::{Conversation, HostEnvironment, OpenedProgram};
 use brigade_policy::{ErrorLine, SandboxMode};
-use brigade_process::{Attempt, CancelToken, Observation, ObservedDenial, Stream};
+use brigade_process::{Attempt, Observation, ObservedDenial};
 use brigade_redact::{Redactor, SecretValue};
 
 use crate::exchange::{Exchange, McpErrorKind};
-use crate::peer::list_live;
-
-/// The maximum time for listing tools. The policy or the tool can lower it.
-const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of bytes that are kept of the beginning, and of the end, of a server's standard error.
 const ERRORS: usize = 8 * 1024;
@@ -29,86 +22,55 @@ const MAX_SHOWN_END_CHARS: usize = 200;
 /// The number of denied paths that an error names.
 const MAX_DENIED: usize = 3;
 
-/// The parts of the host that a list request uses.
-pub struct ListContext<'a> {
-    /// The directory of the workspace.
-    pub workspace: &'a Path,
-    /// The environment variables of this process.
-    pub environment: &'a HostEnvironment,
-    /// Values that are masked in output.
-    pub secrets: &'a [SecretValue],
-    /// Cancels the request.
-    pub cancel: Option<CancelToken>,
-}
-
-impl ListContext<'_> {
-    /// Starts the server of a tool, reads its tool list, and ends it. The limit is the timeout of the tool, at most
-    /// 30 s.
-    ///
-    /// # Errors
-    /// Fails if the server was not started or did not answer. The error includes the start and end of its standard
-    /// error, and what the sandbox denied.
-    pub fn list(
-        &self,
-        tool: &Tool,
-        start: &VerifiedStart,
-        program: &OpenedProgram,
-    ) -> Result<Exchange, Silence> {
-        let mut errors = Errors::default();
-        let mut sink = |stream: Stream, bytes: &[u8]| {
-            if stream == Stream::Stderr {
-                errors.push(bytes);
-            }
-            Ok(())
-        };
-        let timeout = tool.timeout.map_or(LIST_TIMEOUT, |timeout| timeout.duration().min(LIST_TIMEOUT));
-        let server = Conversation {
-            start,
-            program,
-            workspace: self.workspace,
-            environment: self.environment,
-            secrets: self.secrets,
-            timeout,
-            cancel: self.cancel.clone(),
-        };
-        let exchange = list_live(&server, &mut sink);
-        let Some(fault) = &exchange.fault else { return Ok(exchange) };
-        match fault.kind {
-            McpErrorKind::LoginRequired => return Err(Silence::LoginRequired(fault.message.clone())),
-            McpErrorKind::ConnectionFailed => return Err(Silence::Failed(fault.message.clone())),
-            _ => {}
-        }
-        let all = Redactor::new(self.secrets).for_output().redact_str(&errors.text());
-        let said = beginning_and_end(&all);
-        let why = match escape_terminal(&said) {
-            said if said.is_empty() => fault.message.clone(),
-            said => format!("{}; it printed: {said}", fault.message),
-        };
-        let is_confined = start.decision().is_some_and(|decision| decision.sandbox.mode != SandboxMode::Off);
-        let runtime = tool.runtime_id.as_deref().unwrap_or_default();
-        let observed = exchange.outcome.as_ref().and_then(|outcome| outcome.observation.as_ref());
-        let writes = match observed {
-            Some(Observation::Done(observed)) => denied_writes(&observed.denied),
-            Some(Observation::Unavailable(_)) | None => Vec::new(),
-        };
-        let denied = denied_by_sandbox(&all, &writes, runtime);
-        Err(Silence::Failed(match denied.filter(|_| is_confined) {
-            Some(denied) => format!("{why}; {denied}"),
-            None => why,
-        }))
+/// Returns the result of a request for the tools of a server that was started for it.
+///
+/// # Errors
+/// Fails if the server was not started or did not answer. The error includes the beginning and the end of what the
+/// server printed, masked, and what the sandbox denied.
+pub fn require_list(
+    exchange: Exchange,
+    tool: &Tool,
+    start: &VerifiedStart,
+    printed: &PrintedErrors,
+    secrets: &[SecretValue],
+) -> Result<Exchange, Silence> {
+    let Some(fault) = &exchange.fault else { return Ok(exchange) };
+    match fault.kind {
+        McpErrorKind::LoginRequired => return Err(Silence::LoginRequired(fault.message.clone())),
+        McpErrorKind::ConnectionFailed => return Err(Silence::Failed(fault.message.clone())),
+        _ => {}
     }
+    let all = Redactor::new(secrets).for_output().redact_str(&printed.text());
+    let said = beginning_and_end(&all);
+    let why = match escape_terminal(&said) {
+        said if said.is_empty() => fault.message.clone(),
+        said => format!("{}; it printed: {said}", fault.message),
+    };
+    let is_confined = start.decision().is_some_and(|decision| decision.sandbox.mode != SandboxMode::Off);
+    let runtime = tool.runtime_id.as_deref().unwrap_or_default();
+    let observed = exchange.outcome.as_ref().and_then(|outcome| outcome.observation.as_ref());
+    let writes = match observed {
+        Some(Observation::Done(observed)) => denied_writes(&observed.denied),
+        Some(Observation::Unavailable(_)) | None => Vec::new(),
+    };
+    let denied = denied_by_sandbox(&all, &writes, runtime);
+    Err(Silence::Failed(match denied.filter(|_| is_confined) {
+        Some(denied) => format!("{why}; {denied}"),
+        None => why,
+    }))
 }
 
-/// The beginning and the end of what a server printed.
+/// The beginning and the end of what a server printed to standard error.
 #[derive(Debug, Default)]
-struct Errors {
+pub struct PrintedErrors {
     head: Vec<u8>,
     tail: Vec<u8>,
     is_cut: bool,
 }
 
-impl Errors {
-    fn push(&mut self, bytes: &[u8]) {
+impl PrintedErrors {
+    /// Adds output.
+    pub fn push(&mut self, bytes: &[u8]) {
         let (first, rest) = bytes.split_at(bytes.len().min(ERRORS.saturating_sub(self.head.len())));
         self.head.extend_from_slice(first);
         self.tail.extend_from_slice(rest);
@@ -120,7 +82,7 @@ impl Errors {
 
     /// Returns the text, without the lines that the cut is in.
     fn text(&self) -> String {
-        let Errors { head, tail, is_cut } = self;
+        let PrintedErrors { head, tail, is_cut } = self;
         let (mut head, mut tail) = (head.as_slice(), tail.as_slice());
         if *is_cut {
             head = &head[..head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)];
@@ -309,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_long_output_keeps_its_beginning_and_end() {
-        let mut errors = Errors::default();
+        let mut errors = PrintedErrors::default();
         errors.push(b"Traceback (most recent call last):\n");
         for number in 0..2_000 {
             errors.push(format!("  File \"{number}.py\"\n").as_bytes());

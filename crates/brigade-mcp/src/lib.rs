@@ -54,7 +54,6 @@ mod absent;
 #[cfg(feature = "client")]
 mod client;
 
-mod peer;
 mod pins;
 mod requester;
 mod result;
@@ -63,8 +62,8 @@ mod server;
 mod shrink;
 
 #[cfg(not(feature = "client"))]
-pub use absent::{LiveOffers, Server, ServerHold};
-pub use asking::{ListContext, Silence};
+pub use absent::{LiveOffers, Server, ServerHold, call_tool, list_tools};
+pub use asking::{PrintedErrors, Silence, require_list};
 pub use build::refusal_of_build;
 #[cfg(feature = "client")]
 pub use client::{LiveOffers, Server, ServerHold, call_tool, list_tools};
@@ -78,7 +77,6 @@ pub use import::{
 };
 pub use live::{Comparison, ComparisonBasis};
 pub use offered::{OfferSet, OfferedArgument, OfferedNames, OfferedPrompt, OfferedResource};
-pub use peer::{KeptCall, ToolCall, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};
 pub use pins::{
     BrokenPin, Listing, McpOfCall, McpTool, OnFirstUse, PINS, PinLookupError, PinRecord, PinStore,

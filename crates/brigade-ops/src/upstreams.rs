@@ -4,6 +4,7 @@
 //! run. It was then started by an equal command with the same variables, for the same agent.
 
 mod client;
+mod peer;
 mod record;
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,6 +24,7 @@ use brigade_redact::Redactor;
 use brigade_workspace::{Config, FactReader, GATEWAY, StartInput, WorkspaceContext, gather};
 
 pub use client::{ServerClient, mask_listener};
+pub use peer::{KeptCall, ToolCall, list_live};
 use record::Recorder;
 pub(crate) use record::start_of;
 

@@ -151,7 +151,7 @@ impl From<&ConfigIssue> for Fault {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
-    /// A code in docs/errors.md or docs/issues.md.
+    /// A code of an error or an issue.
     pub code: String,
     /// The places of the failure.
     pub labels: Vec<Label>,

@@ -28,9 +28,9 @@ const PAGES: &[(&str, &str)] = &[
     ("connect", include_str!("../../../docs/connect.md")),
     ("daily", include_str!("../../../docs/daily.md")),
     ("decisions", include_str!("../../../docs/decisions.md")),
-    ("errors", include_str!("../../../docs/errors.md")),
+    ("errors", include_str!("../../../docs/reference/errors.md")),
     ("gateway", include_str!("../../../docs/gateway.md")),
-    ("issues", include_str!("../../../docs/issues.md")),
+    ("issues", include_str!("../../../docs/reference/issues.md")),
     ("kitchen", include_str!("../../../docs/kitchen.md")),
     ("library", include_str!("../../../docs/library.md")),
     ("memory", include_str!("../../../docs/memory.md")),
@@ -159,7 +159,8 @@ mod tests {
     #[allow(clippy::disallowed_methods, reason = "the test lists the pages of the checkout")]
     fn every_page_of_the_documentation_is_there() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-        let pages = std::fs::read_dir(folder).unwrap().filter_map(|entry| {
+        let entries = ["", "reference"].map(|inside| std::fs::read_dir(folder.join(inside)).unwrap());
+        let pages = entries.into_iter().flatten().filter_map(|entry| {
             let name = entry.unwrap().file_name().into_string().unwrap();
             name.strip_suffix(".md").map(str::to_owned)
         });

@@ -15,7 +15,7 @@ use brigade_manifest::Runtime;
 use brigade_process::{
     Control, Exit, Mode, OwnProgram, OwnPrograms, Program, SandboxProfile, Sink, Spec, Stream, run,
 };
-use brigade_workspace::{own_programs, policy_on_disk};
+use brigade_workspace::own_programs;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
@@ -84,7 +84,7 @@ struct Programs<'c> {
 impl<'c> Programs<'c> {
     /// Returns `None` if the process has no variables, so that nothing is looked up.
     fn new(context: &'c Context<'c>) -> Option<Programs<'c>> {
-        let own = own_programs(context.fs.root(), context.environment?, &policy_on_disk(context.fs));
+        let own = own_programs(context.fs, context.environment?);
         Some(Programs { own, context })
     }
 

@@ -13,7 +13,6 @@ use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath
 use brigade_projection::{PathRefusal, SourceFacts, TargetFacts};
 use brigade_schema::Schema;
 
-use crate::config::policy_on_disk;
 use crate::host::Host;
 use crate::own_programs::own_programs;
 use crate::searched_files::{SeenFiles, is_program};
@@ -305,9 +304,7 @@ impl ToolReader<'_> {
         let is_there = |path: &Path| is_program(self.host.fs, path);
         // Brigade starts it for its own tools, and no entry of the catalog names it.
         if is_of_forge(self.tool.id.as_str()) && !argv.program().contains('/') {
-            let policy = policy_on_disk(self.host.fs);
-            let programs = own_programs(self.host.fs.root(), self.host.environment, &policy);
-            return programs.find(argv.program()).found();
+            return own_programs(self.host.fs, self.host.environment).find(argv.program()).found();
         }
         find_program(argv.program(), directory, path_variable, is_there)
             .or_else(|| brigade_itself(argv.program()))

@@ -3,13 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use brigade_exec::HostEnvironment;
+use brigade_fs::Fs;
 use brigade_policy::PolicyState;
 use brigade_process::OwnPrograms;
 
+use crate::config::policy_on_disk;
+
 /// Finds the programs that Brigade starts for its own use, with the rule of [`OwnPrograms`]. Agents and runs can write
 /// the workspace, with its lanes and volumes, and what the policy opens for writing.
-pub fn own_programs(root: &Path, environment: &HostEnvironment, policy: &PolicyState) -> OwnPrograms {
-    OwnPrograms::new(environment.get("PATH"), writable_directories(root, environment.home(), policy))
+pub fn own_programs(fs: &dyn Fs, environment: &HostEnvironment) -> OwnPrograms {
+    let writable = writable_directories(fs.root(), environment.home(), &policy_on_disk(fs));
+    OwnPrograms::new(environment.get("PATH"), writable)
 }
 
 /// Lists the directories that agents and runs can write.

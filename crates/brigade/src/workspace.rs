@@ -19,7 +19,7 @@ use brigade_ops::{
 };
 #[cfg(feature = "team")]
 use brigade_process::CancelToken;
-use brigade_workspace::{SourceFiles, did_you_mean, near_path, no_home, own_programs, policy_on_disk};
+use brigade_workspace::{SourceFiles, did_you_mean, near_path, no_home, own_programs};
 
 use crate::agent_calls::AgentCalls;
 use crate::agents::Agents;
@@ -181,8 +181,7 @@ impl Workspace {
 
     /// Finds a program for Brigade's own use on `PATH`, never in a directory that agents can write.
     pub fn own_program(&self, name: &str) -> Option<PathBuf> {
-        let policy = policy_on_disk(&*self.room.fs);
-        own_programs(self.root(), &self.room.environment, &policy).find(name).found()
+        own_programs(&*self.room.fs, &self.room.environment).find(name).found()
     }
 
     /// Ends the tasks of agents that run in this process, and waits for their workers. Nothing begins after that.

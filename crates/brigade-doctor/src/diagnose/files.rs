@@ -7,9 +7,9 @@ use brigade_call::{DirectoryFact, ProgramFact, no_home, undeclared_code};
 use brigade_catalog::{Availability, Tool, ToolSource};
 use brigade_cmdline::argv::Argv;
 use brigade_cmdline::risk::{self, Risk};
-use brigade_cmdline::{ChosenCode, chooses_code, near_program, path_of_process};
+use brigade_cmdline::{ChosenCode, chooses_code, path_of_process, possible_interpreters};
 use brigade_core::text::short;
-use brigade_core::{NextStep, Place, Timestamp};
+use brigade_core::{NextStep, Place, Timestamp, closest};
 use brigade_policy::Blocker;
 use brigade_redact::{MARK, looks_secret_value};
 
@@ -185,7 +185,7 @@ fn shell_words_in(argv: &Argv, risks: &Risks, said: Option<&str>, home: Option<&
 pub(super) fn not_found(program: &str, home: Option<&Path>) -> String {
     let detail =
         format!("the program `{}` is not found on this host{}", shown(program), for_a_shell(program, home));
-    meaning(detail, near_program(program))
+    meaning(detail, closest(program, possible_interpreters(program)))
 }
 
 /// Returns the hint for a path that only a shell resolves; empty for other paths.

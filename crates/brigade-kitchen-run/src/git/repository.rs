@@ -9,8 +9,8 @@ use brigade_fs::{DiskFs, Fs, FsError, FsErrorKind, RelPath};
 
 use super::settings::Seal;
 use crate::workplace::{CommitId, PlaceError};
-use brigade_git::{Git, GitDirectories};
-use brigade_git::{Identity, Settings};
+use brigade_git::{Git, GitDirectories, Identity, Settings};
+use brigade_workspace::own_programs;
 
 /// The repository that a workspace is in.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl From<InPlaceReason> for PlaceError {
 impl Repository {
     /// Opens the repository that contains the workspace.
     pub(crate) fn open(workspace: &dyn Fs, host: &HostEnvironment) -> Result<Repository, PlaceError> {
-        let Some(git) = Git::find(workspace, host)? else {
+        let Some(git) = Git::find(&own_programs(workspace, host), workspace.root())? else {
             return Err(InPlaceReason::NoProgram.into());
         };
         git.check_version()?;

@@ -4,11 +4,14 @@
 //! decision, sandbox and limits. It lists its tools and is ended. No tool is called. Tools with the same server and
 //! command share one start.
 
+use std::time::Duration;
+
 use brigade_call::{VerifiedStart, plan_start};
 use brigade_catalog::Tool;
 use brigade_core::text::escape_terminal;
-use brigade_exec::OpenedProgram;
-use brigade_mcp::{Comparison, ComparisonBasis, Exchange, ListContext, McpTool, Silence};
+use brigade_exec::{Conversation, OpenedProgram};
+use brigade_mcp::{Comparison, ComparisonBasis, Exchange, McpTool, PrintedErrors, Silence, require_list};
+use brigade_process::Stream;
 use brigade_workspace::{
     Config, FactReader, StartInput, ToolReader, WorkspaceContext, gather, load, parse_json,
 };
@@ -17,6 +20,10 @@ use crate::error::{Error, ErrorKind};
 use crate::pins;
 use crate::pins::Pins;
 use crate::report::{LiveReport, PinListReport};
+use crate::upstreams::list_live;
+
+/// The maximum time for listing tools. The policy or the tool can lower it.
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Compares the contract of a tool with the current list of its server.
 ///
@@ -86,13 +93,24 @@ fn compare(
 pub(crate) fn ask(context: &WorkspaceContext, config: &Config, tool: &Tool) -> Result<Exchange, Silence> {
     let (start, program) = plan_list(context, config, tool)?;
     let secrets = gather::bound_secrets(context, &config.policy);
-    let asking = ListContext {
+    let server = Conversation {
+        start: &start,
+        program: &program,
         workspace: context.fs.root(),
         environment: &context.environment,
         secrets: &secrets,
+        timeout: tool.timeout.map_or(LIST_TIMEOUT, |timeout| timeout.duration().min(LIST_TIMEOUT)),
         cancel: context.cancel.clone(),
     };
-    asking.list(tool, &start, &program)
+    let mut printed = PrintedErrors::default();
+    let mut sink = |stream: Stream, bytes: &[u8]| {
+        if stream == Stream::Stderr {
+            printed.push(bytes);
+        }
+        Ok(())
+    };
+    let exchange = list_live(&server, &mut sink);
+    require_list(exchange, tool, &start, &printed, &secrets)
 }
 
 /// Checks the start of a tool's server, and opens its program.

@@ -15,7 +15,7 @@ use brigade_process::{CancelToken, Control, Program, Spec, Stream, run};
 use brigade_remote::oauth::{Callback, LoginChoice, PendingLogin, REQUEST_TIMEOUT, revoke};
 use brigade_remote::tokens::{TokenStore, Tokens};
 use brigade_remote::{Client, RemoteError};
-use brigade_workspace::{WorkspaceContext, load, own_programs, policy_on_disk};
+use brigade_workspace::{WorkspaceContext, load, own_programs};
 
 use crate::error::{Error, ErrorKind};
 use crate::find_runtime;
@@ -167,7 +167,7 @@ fn seconds(now: Timestamp) -> i64 {
 /// Opens a page in the browser of the person, if this system knows how.
 pub(crate) fn open_browser(context: &WorkspaceContext, url: &str) {
     let root = context.fs.root();
-    let programs = own_programs(root, &context.environment, &policy_on_disk(&*context.fs));
+    let programs = own_programs(&*context.fs, &context.environment);
     let Some(program) = OPENERS.iter().find_map(|name| programs.find(name).found()) else { return };
     let mut spec = Spec::new(Program::at(&program), root);
     spec.argv = vec![program.into_os_string(), OsString::from(url)];

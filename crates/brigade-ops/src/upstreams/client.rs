@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use brigade_call::SandboxUsed;
 use brigade_exec::{Executor, KeptProgram};
-use brigade_mcp::{Exchange, KeptCall, Listener, McpProgress, NamedRequester, Requester, ToolCall};
+use brigade_mcp::{Exchange, Listener, McpProgress, NamedRequester, Requester};
 use brigade_redact::{Redactor, SecretValue};
 
 use super::KeptServer;
+use super::peer::{KeptCall, ToolCall};
 
 /// Speaks to the server of an MCP call.
 pub enum ServerClient<'a> {

@@ -14,7 +14,7 @@ use brigade_fs::Location;
 use brigade_git::GitCommand;
 use brigade_policy::{GitCredential, GitLogin};
 use brigade_process::{LocalSockets, OwnProgram, SandboxProfile};
-use brigade_workspace::{own_programs, policy_on_disk};
+use brigade_workspace::own_programs;
 
 use super::invalid;
 use super::repository::{Reach, Repository};
@@ -162,7 +162,7 @@ impl Login {
 fn ssh(context: &Context<'_>) -> Result<PathBuf, Failure> {
     let absent = || Failure::new(ErrorCode::NotAvailableHere, "no program `ssh` is on PATH");
     let variables = context.environment.ok_or_else(absent)?;
-    match own_programs(context.fs.root(), variables, &policy_on_disk(context.fs)).find("ssh") {
+    match own_programs(context.fs, variables).find("ssh") {
         OwnProgram::Found(path) => Ok(path),
         OwnProgram::Writable(_) | OwnProgram::Missing => Err(absent()),
     }

@@ -12,6 +12,7 @@ use brigade_git::{
     untracked_in_the_way,
 };
 use brigade_process::{LocalSockets, Network, SandboxProfile, system_read_paths};
+use brigade_workspace::own_programs;
 
 use crate::context::{Context, Failure};
 
@@ -92,7 +93,7 @@ impl RepositoryStatus {
 pub(crate) fn find_git(context: &Context<'_>) -> Result<Git, Failure> {
     let absent = || Failure::new(ErrorCode::NotAvailableHere, "no program `git` is on PATH");
     let host = context.environment.ok_or_else(absent)?;
-    Git::find(context.fs, host)?.ok_or_else(absent)
+    Git::find(&own_programs(context.fs, host), context.fs.root())?.ok_or_else(absent)
 }
 
 impl From<CommitRefusal> for Failure {

@@ -3,8 +3,8 @@
 use brigade_core::Json;
 use brigade_exec::{Execution, Executor, Postcondition, RunResult, Watch, execute};
 use brigade_fs::RelPath;
-use brigade_mcp::{ListedTool, PinRule, ToolCall};
-use brigade_ops::upstreams::{KeptServer, ServerClient, mask_listener};
+use brigade_mcp::{ListedTool, PinRule};
+use brigade_ops::upstreams::{KeptServer, ServerClient, ToolCall, mask_listener};
 use brigade_ops::{Error, InstallCheck};
 use brigade_queue::OutcomeReservation;
 use brigade_redact::Redactor;

@@ -136,7 +136,7 @@ pub(crate) fn run(arguments: &ExplainArgs, output: &Output<'_, '_>) -> Result<Co
         let error = Error::new(ErrorKind::NotFound, format!("no code is `{}`", escape_terminal(code)));
         match closest(code, all_codes().map(|(_, code, _)| code)) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint("docs/errors.md and docs/issues.md list all"),
+            None => error.hint("docs/reference has lists of all"),
         }
     })
 }

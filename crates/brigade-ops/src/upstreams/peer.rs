@@ -6,16 +6,12 @@ use std::time::Duration;
 use brigade_call::{Receipt, VerifiedCall};
 use brigade_catalog::{Family, Reads};
 use brigade_exec::{Conversation, ConversationResult, KeptPeer, Peer, talk};
+use brigade_mcp::{
+    Exchange, Listener, McpErrorKind, McpFault, McpRequest, PinRule, RequestTerms, Requester, Server,
+    call_tool, list_tools,
+};
 use brigade_process::{Control, Sink, Spec};
 use brigade_redact::Redactor;
-
-#[cfg(not(feature = "client"))]
-use crate::absent::{Server, call_tool, list_tools};
-#[cfg(feature = "client")]
-use crate::client::{Server, call_tool, list_tools};
-use crate::exchange::{Exchange, Listener, McpErrorKind, McpFault, McpRequest, PinRule};
-use crate::requester::Requester;
-use crate::server::RequestTerms;
 
 /// A call of one tool, for [`execute`](brigade_exec::execute).
 #[derive(Debug)]

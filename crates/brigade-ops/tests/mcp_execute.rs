@@ -1,12 +1,12 @@
 //! Tests approved MCP calls through `execute`: the receipt, the logs, the sandbox.
 
-#![cfg(feature = "client")]
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "a test looks at processes and files itself, and fails when it cannot continue"
 )]
 
+#[path = "../../brigade-mcp/tests/common/mod.rs"]
 mod common;
 
 use std::collections::BTreeMap;
@@ -26,7 +26,8 @@ use brigade_exec::{
     execute,
 };
 use brigade_fs::{DiskFs, Fs};
-use brigade_mcp::{ListedTool, McpErrorKind, Pin, PinRule, ToolCall, list_live};
+use brigade_mcp::{ListedTool, McpErrorKind, Pin, PinRule};
+use brigade_ops::upstreams::{ToolCall, list_live};
 use brigade_policy::{CallFacts, Decision, PolicyState, decide};
 use brigade_process::{Discard, installation_of};
 use brigade_projection::ProjectionSummary;
