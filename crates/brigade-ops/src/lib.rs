@@ -56,6 +56,8 @@ mod setup;
 pub mod state;
 #[cfg(feature = "team")]
 pub mod team;
+#[cfg(test)]
+mod testing;
 mod tools;
 mod trust;
 pub mod upstreams;

@@ -1,8 +1,7 @@
-use std::sync::Arc;
-
-use brigade_fs::{FileMode, Fs, MemoryFs};
+use brigade_workspace::CATALOG;
 
 use super::*;
+use crate::testing::Bench;
 
 const ENTRY: &str = "[[tool]]\nid = \"greet\"\nname = \"Greet\"\nfamily = \"script\"\ncommand = \"greet\"\n";
 
@@ -13,17 +12,14 @@ fn request(source: RegisterSource) -> RegisterRequest {
 /// Registers a source in a catalog that already has `greet`. Expects a refusal whose first reason has this code.
 #[track_caller]
 fn check(source: RegisterSource, kind: ErrorKind, code: impl Code) {
-    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
-    fs.create_dir_all(&".brigade".parse().unwrap()).unwrap();
-    let catalog = ".brigade/tools.toml".parse().unwrap();
-    fs.write_atomic(&catalog, ENTRY.as_bytes(), FileMode::Private).unwrap();
-    let refused = register(&WorkspaceContext::new(fs.clone()), &request(source)).unwrap_err();
+    let bench = Bench::new(&[(CATALOG, ENTRY)]);
+    let refused = register(&bench.context, &request(source)).unwrap_err();
     let report = refused.told.expect("the report has the reasons");
     assert_eq!(report.registered_count, 0, "{report:?}");
     let reasons = refused.failure.blockers();
     assert!(reasons.iter().map(|reason| &*reason.message).eq(report.errors.iter().map(|row| &*row.message)));
     assert_eq!((refused.failure.kind(), reasons[0].code.as_ref()), (kind, code.as_code()));
-    assert_eq!(fs.read(&catalog, LIMIT).unwrap(), ENTRY.as_bytes());
+    assert_eq!(bench.read(CATALOG).as_deref(), Some(ENTRY));
 }
 
 #[test]
