@@ -474,6 +474,7 @@ fn each_change_is_notified_once() {
     let listed = broken.ask("tools/list", json!({}))["result"].clone();
     assert_eq!(listed["_meta"]["brigade/refused"]["code"], "policy_invalid", "{listed:#}");
     assert!(broken.said().contains("nothing can be called: see .brigade/tools/policy.toml:"));
+    drop(broken);
     // A schema also affects the listing.
     site.workspace.write(POLICY, &policy);
     client.heard(CHANGED);
