@@ -30,6 +30,10 @@ enum OutsideBehavior {
     FailsAsText,
     /// It fails.
     Fails,
+    /// It means the gateway of the user, like every word of the day. Without one, it fails.
+    UserOrFails,
+    /// It means the gateway of the user. Without one, it shows nothing.
+    UserOrNothing,
 }
 
 fn outside_behavior(command: &Command) -> OutsideBehavior {
@@ -51,7 +55,7 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         | Command::Review(_)
         | Command::Log(_)
         | Command::Show(_)
-        | Command::Why(_) => O::Fails,
+        | Command::Why(_) => O::UserOrFails,
         // Only what concerns the workspace needs one.
         #[cfg(feature = "team")]
         Command::Team(command) => match &command.0 {
@@ -86,7 +90,7 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         | Command::Summary(_)
         | Command::Cost(_) => O::Works,
         Command::Work(command) => match &command.0 {
-            Work::Brief(_) => O::ShowsNothing,
+            Work::Brief(_) => O::UserOrNothing,
             Work::Answer(_) => O::Fails,
             #[cfg(feature = "builtin")]
             Work::Memory(_) | Work::Pr(_) | Work::Turn(_) => O::Fails,
@@ -136,24 +140,6 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
     }
 }
 
-/// Returns whether the command means the gateway of the user where there is no workspace: the words of every day.
-fn may_mean_user(command: &Command) -> bool {
-    match command {
-        Command::Enable(_)
-        | Command::Disable(_)
-        | Command::Pending(_)
-        | Command::Approve(_)
-        | Command::Reject(_)
-        | Command::Hold(_)
-        | Command::Review(_)
-        | Command::Log(_)
-        | Command::Show(_)
-        | Command::Why(_) => true,
-        Command::Work(command) => matches!(command.0, Work::Brief(_)),
-        _ => false,
-    }
-}
-
 /// Checks that there is a workspace, if a command needs one. Returns whether the command has nothing left to do.
 ///
 /// # Errors
@@ -163,13 +149,12 @@ pub(crate) fn check(
     session: &Session<'_>,
     output: &mut Output<'_, '_>,
 ) -> Result<ControlFlow<()>, Error> {
+    use OutsideBehavior as O;
     let outside = outside_behavior(command);
     let is_needed = match outside {
-        OutsideBehavior::Works => false,
-        OutsideBehavior::WorksEmpty | OutsideBehavior::ShowsNothing | OutsideBehavior::FailsAsText => {
-            !output.is_json()
-        }
-        OutsideBehavior::Fails => true,
+        O::Works => false,
+        O::WorksEmpty | O::ShowsNothing | O::UserOrNothing | O::FailsAsText => !output.is_json(),
+        O::Fails | O::UserOrFails => true,
     };
     if !is_needed {
         return Ok(ControlFlow::Continue(()));
@@ -178,7 +163,7 @@ pub(crate) fn check(
     if workspace.exists()? {
         return Ok(ControlFlow::Continue(()));
     }
-    if may_mean_user(command)
+    if matches!(outside, O::UserOrFails | O::UserOrNothing)
         && let Some(of_user) = session.use_gateway_of_user()
     {
         output.note(&format!("this is the gateway of the user, {}", of_user.root().display()));
@@ -191,13 +176,14 @@ pub(crate) fn check(
         format!("no workspace at `{place}` or above")
     };
     let only_said = match outside {
-        OutsideBehavior::WorksEmpty => Some(ControlFlow::Continue(())),
-        OutsideBehavior::ShowsNothing => Some(ControlFlow::Break(())),
-        OutsideBehavior::Works | OutsideBehavior::FailsAsText | OutsideBehavior::Fails => None,
+        O::WorksEmpty => Some(ControlFlow::Continue(())),
+        O::ShowsNothing | O::UserOrNothing => Some(ControlFlow::Break(())),
+        O::Works | O::FailsAsText | O::Fails | O::UserOrFails => None,
     };
     if let Some(flow) = only_said {
         output.without_workspace(&none);
         return Ok(flow);
     }
-    Err(Error::new(ErrorKind::NotFound, none).coded(ErrorCode::WorkspaceMissing).hint(NextStep::Init))
+    let error = Error::new(ErrorKind::NotFound, none).coded(ErrorCode::WorkspaceMissing);
+    Err(error.hint(NextStep::Setup).hint(NextStep::Init))
 }

@@ -175,11 +175,12 @@ impl<'a, 's> Output<'a, 's> {
         self.clock.now()
     }
 
-    /// Reports that there is no workspace. The only proposed command then creates one.
+    /// Reports that there is no workspace. All commands that are proposed then create one.
     pub(crate) fn without_workspace(&mut self, note: &str) {
         if !self.shape.quiet && !self.shape.json {
             let mut page = self.new_page();
             page.note(note);
+            page.next_step(&NextStep::Setup);
             page.next_step(&NextStep::Init);
             self.aside(&page.notes);
         }

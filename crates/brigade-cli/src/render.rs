@@ -33,7 +33,9 @@ use serde::Serialize;
 pub use next::CommandLine;
 pub(crate) use next::CommandWords;
 use page::Page;
-pub(crate) use views::{Escalations, imported_line, next_of_approval, show_status, task_lines, waiting_line};
+pub(crate) use views::{
+    Escalations, imported_line, next_of_approval, show_status, show_task, task_lines, waiting_line,
+};
 
 /// A report that can be shown as text.
 pub(crate) trait View {

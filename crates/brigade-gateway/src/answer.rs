@@ -88,6 +88,12 @@ pub(crate) struct Answer {
     pub(crate) asks_for_url: Option<ErrorData>,
 }
 
+/// Returns an error with its first reason, for the person who runs the server.
+pub(crate) fn in_one_line(error: &Error) -> String {
+    let reason = error.blockers().first().map(|reason| format!(": {}", reason.message));
+    format!("{error}{}", reason.unwrap_or_default())
+}
+
 impl CallSummary {
     pub(crate) fn of_tool(tool: &str, status: &str) -> CallSummary {
         CallSummary { tool: tool.to_owned(), status: status.to_owned(), ..CallSummary::default() }

@@ -76,6 +76,7 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
     let mut files = HashMap::new();
     let mut is_even = false;
     let mut pending = false;
+    let mut said = None;
     loop {
         tokio::select! {
             () = tokio::time::sleep(POLL_INTERVAL) => {}
@@ -113,5 +114,8 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
         }
         gateway.changed.notify_waiters();
         gateway.notify_listeners().await;
+        let why = gateway.refusal().await;
+        why.iter().filter(|_| why != said).for_each(|why| gateway.say(why));
+        said = why;
     }
 }

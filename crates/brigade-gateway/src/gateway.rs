@@ -18,6 +18,7 @@ use rmcp::{Peer, RoleServer};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::answer::in_one_line;
 use crate::blocking::blocking;
 use crate::call_turns::Turns;
 use crate::event::ServeEvent;
@@ -333,11 +334,11 @@ impl Gateway {
     /// Stores the view of an agent that was made from these files.
     pub(crate) fn know(&self, agent: Arc<str>, files: Stamp, shown: AgentTools) {
         let stamp = (self.generation.load(Ordering::SeqCst), files);
-        self.keep_view(
-            (agent, SessionProfiles::default()),
-            stamp,
-            Arc::new(View::new(shown, self.workspace.agent_calls().mask())),
-        );
+        let view = View::new(shown, self.workspace.agent_calls().mask());
+        if let Some(why) = view.refusal() {
+            self.say(&in_one_line(why));
+        }
+        self.keep_view((agent, SessionProfiles::default()), stamp, Arc::new(view));
     }
 
     fn read_view(&self, key: (Arc<str>, SessionProfiles), stamp: (u64, Stamp)) -> Arc<View> {
@@ -416,6 +417,12 @@ impl Gateway {
     /// Queues a message for the person who runs the server.
     pub(crate) fn say(&self, text: &str) {
         self.happened(ServeEvent::Warning(text.to_owned()));
+    }
+
+    /// Returns why nothing can be called, for the person who runs the server, if so.
+    pub(crate) async fn refusal(self: &Arc<Self>) -> Option<String> {
+        let agent = Arc::from(self.config().agents.first()?.name.as_str());
+        self.view(&self.who(&agent)).await.refusal().map(in_one_line)
     }
 
     /// Queues an event for the person who runs the server.

@@ -5,9 +5,10 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use brigade::ErrorCode;
+use brigade::core::text::short;
 use brigade::core::{Fingerprint, Json};
 use brigade::gateway::OwnName;
 use brigade::profile::LiveSession;
@@ -49,6 +50,9 @@ const REVISIONS: [ProtocolVersion; 5] = [
     ProtocolVersion::V_2025_11_25,
     ProtocolVersion::V_2026_07_28,
 ];
+
+/// The longest unknown name of a tool that an answer repeats, in characters.
+const MAX_SHOWN_NAME: usize = 64;
 
 /// One client.
 #[derive(Clone)]
@@ -246,7 +250,7 @@ impl Session {
         let (mut name, mut arguments) = (name, arguments);
         let mut tool = match resolve_tool(&view, name, &mut arguments) {
             Ok(tool) => tool,
-            Err(meant) => return meant.outcome(),
+            Err(meant) => return meant.outcome(&self.gateway, &asker, &arguments),
         };
         let inner;
         let members = |arguments: &Json| match arguments.to_serde() {
@@ -264,7 +268,7 @@ impl Session {
             arguments = arguments.get("arguments").cloned().unwrap_or_else(|| Json::object::<&str>([]));
             tool = match resolve_tool(&view, name, &mut arguments) {
                 Ok(tool) => tool,
-                Err(meant) => return meant.outcome(),
+                Err(meant) => return meant.outcome(&self.gateway, &asker, &arguments),
             };
         }
         if let Kind::Control(control) = &tool.kind {
@@ -426,6 +430,11 @@ impl ServerHandler for Session {
         let page = listing::page(&self.gateway, &agent, &view, cursor.as_deref())?;
         let mut result = ListToolsResult::with_all_items(page.tools);
         result.next_cursor = page.next;
+        if let Some(why) = view.refusal() {
+            let refused = Answer::refused("", why);
+            let about = json!({"code": refused.about.code, "message": refused.words()});
+            result.meta = serde_json::from_value(json!({"brigade/refused": about})).ok();
+        }
         Ok(result)
     }
 
@@ -613,10 +622,25 @@ enum NameError {
 }
 
 impl NameError {
-    fn outcome(self) -> Result<Outcome, ErrorData> {
+    /// Returns the error of a name that the agent does not have. While nothing can be called, no name is unknown, and
+    /// the answer says why.
+    fn new(view: &View, name: &str) -> NameError {
+        match view.refusal() {
+            Some(why) => {
+                let name = short(name, MAX_SHOWN_NAME);
+                NameError::Said(Box::new(Answer::refused(&name, why)))
+            }
+            None => NameError::Unknown(unknown(view, name)),
+        }
+    }
+
+    fn outcome(self, gateway: &Gateway, asker: &Asker, arguments: &Json) -> Result<Outcome, ErrorData> {
         match self {
             NameError::Unknown(error) => Err(error),
-            NameError::Said(answer) => Ok(Outcome::Answer(answer)),
+            NameError::Said(answer) => {
+                gateway.happened(ServeEvent::answered(asker, &answer, arguments, Duration::ZERO));
+                Ok(Outcome::Answer(answer))
+            }
         }
     }
 }
@@ -627,7 +651,7 @@ fn resolve_tool<'v>(view: &'v View, name: &str, arguments: &mut Json) -> Result<
     if let Some(tool) = view.by_name(name) {
         return Ok(tool);
     }
-    let unknown = || NameError::Unknown(unknown(view, name));
+    let unknown = || NameError::new(view, name);
     let own = view.shown.as_ref().and_then(|shown| shown.own_name(name)).ok_or_else(unknown)?;
     match own {
         OwnName::Listed { id, alias } => {

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use brigade::gateway::{AgentConfig, AgentTools, SchemaText};
+use brigade::gateway::{AgentConfig, AgentTools, SchemaText, refusing_policy};
 use brigade::policy::{ApprovalNeed, RiskLevel, Standing};
 use brigade::profile::{
     Annotations, CORE_MEMORY, ControlTool, GATEWAY_FAMILY, Listing, LiveSession, NameStyle, Offer,
@@ -17,7 +17,7 @@ use brigade::redact::Redactor;
 use brigade::schema::Schema;
 use brigade::store::memory::StoredCore;
 use brigade::tools::Reads;
-use brigade::{Family, Tool as Entry, Workspace};
+use brigade::{Error, Family, Tool as Entry, Workspace};
 use rmcp::model::Tool;
 use serde_json::{Map, Value, json};
 
@@ -44,6 +44,8 @@ pub(crate) struct View {
     pub(crate) shown: Option<Arc<AgentTools>>,
     /// Masks bound values in texts of entries.
     mask: Option<Arc<Redactor>>,
+    /// Why nothing can be called, if so.
+    refusal: Option<Error>,
 }
 
 /// Fingerprints of the lists of a client, without the lists of servers.
@@ -331,20 +333,26 @@ impl View {
     ) -> View {
         match workspace.agents().tools_with(agents, agent, session, &terms.overlays, terms.names) {
             Ok(shown) => View::new(shown, workspace.agent_calls().mask()),
-            Err(error) => View::empty(&format!("nothing can be called: {error}")),
+            Err(error) => View::empty(error),
         }
     }
 
-    fn empty(why: &str) -> View {
+    fn empty(why: Error) -> View {
         View {
             tools: Vec::new(),
             prompts: Vec::new(),
-            preamble: why.to_owned(),
+            preamble: format!("nothing can be called: {why}"),
             lists: Lists::default(),
             places: HashMap::new(),
             shown: None,
             mask: None,
+            refusal: Some(why),
         }
+    }
+
+    /// Returns why nothing can be called, if so.
+    pub(crate) fn refusal(&self) -> Option<&Error> {
+        self.refusal.as_ref()
     }
 
     pub(crate) fn new(shown: AgentTools, mask: Option<Arc<Redactor>>) -> View {
@@ -397,8 +405,10 @@ impl View {
             Standing::Valid => prompts(&shown, mask.as_deref()),
             Standing::Missing | Standing::Invalid => Vec::new(),
         };
+        let refusal = refusing_policy(&shown.config);
         let shown = Some(Arc::new(shown));
-        let mut view = View { tools, prompts, preamble, lists: Lists::default(), places, shown, mask };
+        let lists = Lists::default();
+        let mut view = View { tools, prompts, preamble, lists, places, shown, mask, refusal };
         view.lists = Lists::from_view(&view);
         view
     }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use brigade_core::{ErrorCode, ErrorKind, NextStep, RunId};
 use brigade_fs::{FileMode, Location, Metadata, RelPath};
-use brigade_kitchen::life::Stage;
+use brigade_kitchen::life::{Stage, UnknownTasks};
 use brigade_kitchen::prd::Lints;
 use brigade_kitchen::show::{
     Brief, Glance, KitchenCostReport, SUMMARY_HEAD, StatusReport, SummaryReport, cost, status, summary,
 };
-use brigade_kitchen::{PrdName, Tier};
+use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
 
@@ -24,6 +24,7 @@ use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
 use crate::paths::PrdFiles;
 use crate::receipts::Receipts;
+use crate::rehearsal::unknown_tasks;
 use crate::run_log::is_part;
 use crate::service::{Activity, RunningRow, ServiceView};
 
@@ -71,6 +72,20 @@ impl Kitchen<'_> {
         let report = self.status_of(&standing);
         self.keep_status(&standing, &report)?;
         Ok(report)
+    }
+
+    /// Returns the status of the PRD of a task, with only this task.
+    ///
+    /// # Errors
+    /// As [`Kitchen::status`], and if there is no such task.
+    pub fn task_status(&self, search: &PrdSearch, task: &str) -> Result<StatusReport, Failure> {
+        let mut report = self.status(search)?;
+        let known: Vec<TaskId> = report.tasks.iter().map(|row| row.id.clone()).collect();
+        report.tasks.retain(|row| row.id.as_str() == task);
+        match report.tasks.is_empty() {
+            true => Err(unknown_tasks(UnknownTasks { unknown: vec![task.to_owned()], known })),
+            false => Ok(report),
+        }
     }
 
     fn status_of(&self, standing: &PrdState) -> StatusReport {

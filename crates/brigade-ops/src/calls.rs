@@ -23,12 +23,12 @@ use brigade_call::{
     StoreKind, shown_policy, shown_projections,
 };
 use brigade_catalog::Reads;
-use brigade_core::{CallId, Fingerprint, Hint, IdPrefix, NextStep, Severity};
+use brigade_core::{CallId, ErrorCode, Fingerprint, Hint, IdPrefix, NextStep, Severity};
 use brigade_policy::{BlockerDetail, Failure, invalid};
 use brigade_projection::blocking;
 use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, View, check_status};
 use brigade_workspace::{
-    CATALOG, Config, WorkspaceContext, gather,
+    CATALOG, Config, POLICY, WorkspaceContext, gather,
     gather::{PlannedCall, RepeatRequest},
     load,
     load::shown_id,
@@ -356,6 +356,17 @@ pub fn invalid_policy(config: &Config) -> Option<Error> {
     let errors = invalid(&config.policy);
     let first = errors.first()?.message.clone();
     Some(Error::new(ErrorKind::Refused, first).because(errors))
+}
+
+/// Returns why every call is refused, and the place of the first error, if the policy is invalid. A policy that git
+/// tracks counts as missing.
+pub fn refusing_policy(config: &Config) -> Option<Error> {
+    let errors = invalid(&config.policy);
+    if errors.iter().any(|error| error.is(ErrorCode::TrackedState)) {
+        return None;
+    }
+    let place = errors.first()?.place.as_ref().map_or_else(|| POLICY.to_owned(), ToString::to_string);
+    Some(Error::new(ErrorKind::Refused, format!("nothing can be called: see {place}")).because(errors))
 }
 
 /// Shows what a call would run now, beside the last approved call of its tool.

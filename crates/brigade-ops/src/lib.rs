@@ -77,7 +77,7 @@ pub use calls::waiting::waiting;
 pub use calls::watching::{remember_observed, watch};
 pub use calls::{
     CallFilter, CallList, Calls, give_up, invalid_policy, plan_again, record_approval, record_interrupted,
-    record_review,
+    record_review, refusing_policy,
 };
 pub use checkpoints::{CheckpointStep, Checkpoints};
 pub use clients::agents::{agent_config, agent_profiles, find_agent};

@@ -8,7 +8,7 @@ mod stage;
 
 use std::sync::Arc;
 
-use brigade_catalog::Tool;
+use brigade_catalog::{Runtime, Tool};
 use brigade_core::Report as _;
 use brigade_harness::{
     Client, DiscoveredEntry, DiscoveryIssue, EntrySource, HarnessFiles, NAME, Scope, ServerTransport, clients,
@@ -89,6 +89,15 @@ impl Onboarding {
             let other = rows.iter().find(|row| row.name == entry.name).map(|row| row.source.clone());
             rows.push(row(entry, known, other));
         }
+        let runtimes = load::runtimes(&self.context)?;
+        let is_other = |runtime: &&Runtime| {
+            let id = runtime.id.as_str();
+            catalog.tools().iter().any(|tool| tool.is_imported_from(id))
+                && !rows.iter().any(|row| row.runtime_id.as_deref() == Some(id))
+        };
+        let others: Vec<SetupServer> =
+            runtimes.runtimes().iter().filter(is_other).map(governed_server).collect();
+        rows.extend(others);
         Ok(SetupReport {
             programs: programs(&found.harnesses, &connected),
             servers: rows,
@@ -196,6 +205,16 @@ fn row(entry: &DiscoveredEntry, known: Option<String>, other: Option<String>) ->
         tools: Vec::new(),
         detail,
         hint: None,
+    }
+}
+
+/// Returns the row of a server that only the catalog has.
+fn governed_server(runtime: &Runtime) -> SetupServer {
+    SetupServer {
+        runs: runtime.command.clone(),
+        state: SetupState::Known,
+        runtime_id: Some(runtime.id.to_string()),
+        ..new_server(runtime.id.as_str())
     }
 }
 

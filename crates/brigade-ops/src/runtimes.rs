@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::refusal::Refusal;
 use crate::report::{
     RefusalMember, Report as _, RuntimeHealthReport, RuntimeListReport, RuntimeReport, RuntimeStatusReport,
-    RuntimesSummary, Strictness,
+    RuntimesSummary, ServerTool, Strictness,
 };
 
 /// The runtimes of a workspace, and the resources of the host that they may use.
@@ -123,11 +123,28 @@ impl Runtimes {
             runtime: Box::new(
                 facts.first().map(|facts| runtime_status(&self.context, facts)).unwrap_or_default(),
             ),
+            tools: meant.first().map(|runtime| tools_of(&self.context, runtime)).unwrap_or_default(),
             diagnosis: diagnosis(&self.context, &summary),
             summary,
             error: RefusalMember::default(),
         })
     }
+}
+
+/// Lists the tools of a server. An unreadable catalog has none.
+fn tools_of(context: &WorkspaceContext, runtime: &Runtime) -> Vec<ServerTool> {
+    let Ok(catalog) = load::catalog(context) else { return Vec::new() };
+    let own = catalog.tools().iter().filter(|tool| tool.is_imported_from(runtime.id.as_str()));
+    let mut tools: Vec<ServerTool> = own
+        .map(|tool| ServerTool {
+            tool_id: tool.id.to_string(),
+            enabled: tool.enabled,
+            effects: tool.effects.clone(),
+            description: tool.description.clone(),
+        })
+        .collect();
+    tools.sort_by(|one, other| one.tool_id.cmp(&other.tool_id));
+    tools
 }
 
 /// Returns the issue of the file for an id that no runtime has.

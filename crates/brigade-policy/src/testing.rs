@@ -276,6 +276,28 @@ mod tests {
         assert!(decision.blockers[0].is_of_invalid_policy());
     }
 
+    /// What is expected never changes what is decided.
+    #[test]
+    fn a_test_says_what_the_policy_decides() {
+        let rows = [
+            ("effects = ['network']", "", "blocked"),
+            ("effects = ['local-read']", "", "asks"),
+            ("effects = ['local-read']", "agent = 'codex'\nargs = { path = 'src/a.rs' }\n", "asks"),
+            ("effects = ['local-read']", "agent = 'codex'\nargs = { path = 'docs/a.md' }\n", "rule:reads"),
+        ];
+        for (facts, call, got) in rows {
+            for expect in ["allowed", "blocked", "asks"] {
+                let test = format!("tool = 'git-log'\nfamily = 'mcp'\n{facts}\n{call}expect = '{expect}'");
+                let passes = expect == got || expect == "allowed" && got != "blocked";
+                let errors = errors(&test);
+                assert_eq!(errors.is_empty(), passes, "{test}");
+                let said =
+                    errors.iter().all(|error| error.contains(&format!("expected {expect}, got {got}")));
+                assert!(said, "{errors:?}");
+            }
+        }
+    }
+
     #[test]
     fn a_test_without_sense_is_an_error() {
         check(

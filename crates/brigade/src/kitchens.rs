@@ -254,9 +254,13 @@ impl Kitchen {
         Ok(self.hands().cost(&self.search(prd)?)?)
     }
 
-    /// Returns whether any PRD has a task with this id.
-    pub fn has_task(&self, task: &str) -> bool {
-        self.hands().has_task(task)
+    /// Returns the state of the PRD of a task, with only this task.
+    ///
+    /// # Errors
+    /// As [`Kitchen::status`], and if there is no such task.
+    pub fn task(&self, prd: Option<&Path>, task: &str) -> Result<StatusReport, Error> {
+        let (search, task) = self.search_task(prd, task)?;
+        Ok(self.hands().task_status(&search, task)?)
     }
 
     /// Returns the log of an attempt.

@@ -97,7 +97,7 @@ pub mod gateway {
         Listener, McpLog, McpProgress, Members, OfferSet, OfferedArgument, OfferedPrompt, OfferedResource,
         Question, QuestionKind, Reply, ReplyError, Requester, ToolResult, shrink,
     };
-    pub use brigade_ops::upstreams::Upstreams;
+    pub use brigade_ops::{refusing_policy, upstreams::Upstreams};
     pub use brigade_remote::bridge::run as run_bridge;
     pub use brigade_workspace::{
         AgentConfig, AgentOffer, AgentTool, AgentTools, CallTarget, OwnName, SchemaText, SourceFiles,

@@ -32,10 +32,12 @@ pub(crate) fn write_files(fs: &dyn Fs, files: &[NewFile]) -> Result<(), Error> {
 }
 
 /// Creates a directory and its missing parents.
+///
+/// A path through a file cannot name a directory. What else fails is a failure of the disk or the environment.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Error> {
     DiskFs::make(folder).map(drop).map_err(|error| match error.kind {
-        FsErrorKind::NoSpace | FsErrorKind::ReadOnly | FsErrorKind::Permission => Error::from(error),
-        _ => Error::new(ErrorKind::Usage, format!("the directory cannot be made: {error}")),
+        FsErrorKind::NotADirectory => Error::new(ErrorKind::Usage, error.to_string()),
+        _ => Error::from(error),
     })
 }
 
@@ -58,5 +60,11 @@ mod tests {
         assert_eq!(again.err().map(|error| error.kind()), Some(ErrorKind::Usage));
         let beneath_a_file = make(&folder.path().join("new/sample/a/b.txt/c"));
         assert_eq!(beneath_a_file.err().map(|error| error.kind()), Some(ErrorKind::Usage));
+    }
+
+    #[test]
+    fn an_unwritable_place_is_an_environment_failure() {
+        let kind = make_folder(Path::new("/proc/sample")).map_err(|error| error.kind());
+        assert_eq!(kind, Err(ErrorKind::Environment));
     }
 }

@@ -205,7 +205,7 @@ impl Workspace {
     /// Creates a workspace with these files in an empty or new directory.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Usage`] if the directory is not empty or cannot be created.
+    /// Returns [`ErrorKind::Usage`] if the directory is not empty or its path leads through a file, and file errors.
     pub fn with_files(folder: &Path, files: &[NewFile], env: Env) -> Result<Workspace, Error> {
         if env.files.is_none() {
             make_folder(&env.environment.expand(folder))?;

@@ -116,6 +116,8 @@ fn history_names_who_what_and_how() {
     assert_eq!((&one["runs"][0]["text"], &one["more"]), (&json!("path=bad"), &json!(true)));
     assert_eq!(site.document(["log", "--until", "2020-01-01"]).expect(0)["run_count"], 0);
     assert_eq!(site.document(["log", "--since", "soon"]).expect(2)["code"], "usage");
+    let typed = site.document(["log", "--since", "yesteday"]).expect(2);
+    assert_eq!(typed["hints"][0], "did you mean `yesterday`?", "{typed:#}");
     let sums = site.document(["log", "--stat"]).expect(0)["statistics"].clone();
     assert_eq!(
         (&sums["runs"], &sums["failed"], &sums["tools"][0]["name"]),
@@ -136,6 +138,22 @@ fn history_names_who_what_and_how() {
         "brigade.run.v1"
     );
     assert_eq!(site.document(["show", "nothing-like-it"]).expect(1)["code"], "not_found");
+}
+
+/// Issue 45: a name that neither the configuration nor any run has is mistyped.
+#[test]
+fn unknown_names_in_the_history_are_noted() {
+    let site = site();
+    let id = site.approved("tool", r#"{"path":"a"}"#);
+    site.tools(["call", "run", &id]).assert_code(0);
+    let notes = |words: &[&str]| site.document([&["log"], words].concat()).expect(0)["notes"].clone();
+    assert_eq!(notes(&["--agent", "locl"]), json!(["no agent has the name `locl` (did you mean `local`?)"]));
+    assert_eq!(notes(&["--tool", "tol"]), json!(["no tool has the id `tol` (did you mean `tool`?)"]));
+    // Nothing ran for them, but they exist; or did when something ran.
+    assert_eq!(notes(&["--agent", "local", "--stat"]), json!([]));
+    site.workspace.write(".brigade/tools.toml", "");
+    assert_eq!(notes(&["--tool", "tool", "--failed"]), json!([]));
+    assert_eq!(notes(&["--tool", "tol", "--stat"]).as_array().map(Vec::len), Some(1));
 }
 
 /// Issue 45: "always" adds a rule that covers this call and no other.
@@ -175,6 +193,7 @@ fn codes_are_explained() {
     for exit in ["3", "exit-3"] {
         assert!(text(&site, &["explain", exit]).contains("environment: "), "{exit}");
     }
+    assert_eq!(site.document(["explain", "INSIDE_A_RUN"]).expect(0)["code"], "inside_a_run");
     let near = site.brigade.run(["explain", "inside_a_ran"]);
     near.assert_code(1);
     assert!(near.stderr_text().contains("did you mean `inside_a_run`?"), "{}", near.stderr_text());

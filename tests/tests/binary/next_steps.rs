@@ -350,7 +350,7 @@ fn without_a_workspace_only_making_one_is_proposed() {
         let run = site.tools(words.iter());
         let said = run.stderr_text();
         let proposed: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("help: ")).collect();
-        assert_eq!(proposed, ["brigade tools init"], "{run}");
+        assert_eq!(proposed, ["brigade setup", "brigade tools init"], "{run}");
     }
     site.tools(["init"]).assert_code(0);
 }

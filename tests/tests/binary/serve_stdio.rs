@@ -462,8 +462,19 @@ fn each_change_is_notified_once() {
     let why = Client::start(&site, &[]).hello("2025-06-18", json!({}))["instructions"].to_string();
     assert!(why.contains("policy.toml"), "{why}");
     site.workspace.write(POLICY, format!("{policy}\n[[auto_approve]]\nnonsense = true\n"));
-    let why = Client::start(&site, &[]).hello("2025-06-18", json!({}))["instructions"].to_string();
+    let mut broken = Client::start(&site, &[]);
+    let why = broken.hello("2025-06-18", json!({}))["instructions"].to_string();
     assert!(why.contains("policy.toml") && why.contains("invalid"), "{why}");
+    // Issue 45: the answer to each call says so, with the place, whatever it names. So does the list.
+    for name in ["at-once", "tools.list", "nothing"] {
+        let answer = broken.call(name, json!({}));
+        assert_stands(&answer, "refused", "policy_invalid");
+        assert!(text(&answer).contains("policy.toml:"), "{answer:#}");
+    }
+    let listed = broken.ask("tools/list", json!({}))["result"].clone();
+    assert_eq!(listed["_meta"]["brigade/refused"]["code"], "policy_invalid", "{listed:#}");
+    assert!(broken.said().contains("nothing can be called: see .brigade/tools/policy.toml:"));
+    drop(broken);
     // A schema also affects the listing.
     site.workspace.write(POLICY, &policy);
     client.heard(CHANGED);

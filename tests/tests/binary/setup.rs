@@ -527,3 +527,51 @@ fn connecting_offers_to_add_the_agent() {
     let gateway = site.workspace.read_text(".brigade/tools/gateway.toml");
     assert!(gateway.contains("name = \"codex\"\n") && !gateway.contains("token"), "{gateway}");
 }
+
+/// Issue 45: what was shown is what is written, also in the files of programs.
+#[test]
+fn a_program_file_that_changed_since_it_was_shown_is_kept() {
+    let site = site();
+    let file = site.workspace.home().join(".codex/config.toml");
+    let before = files(&site);
+    let steps = json!([
+        {"see": "Write these changes? Type yes:"}, {"touch": file}, {"type": "yes\n"},
+        "end"
+    ]);
+    let words = ["setup", "--user", "--agents", "codex", "--servers", "none"];
+    let seen = site.on_terminal(&steps, &words);
+    assert_eq!(seen.code, 1, "{}", seen.screen);
+    assert!(seen.screen.contains("error[changed_meanwhile]: `"), "{}", seen.screen);
+    assert!(seen.screen.contains("changed after it was shown, so nothing was written"), "{}", seen.screen);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "");
+    let catalog = site.workspace.home().join(".config/brigade/gateway/.brigade/tools.toml");
+    assert!(!catalog.exists());
+    assert_eq!(files(&site), before);
+    let again = site.document([&words[..], &["--yes"]].concat()).expect(0);
+    assert_eq!(again["written"], true, "{again:#}");
+}
+
+/// Issue 45: what the catalog alone has is listed, too, and its tools with it.
+#[test]
+fn a_governed_server_without_a_program_is_listed() {
+    let site = site();
+    site.document(["add", "notes", "--yes"]).expect(0);
+    let tools = site.document(["show", "notes"]).expect(0)["tools"].clone();
+    let ids: Vec<&Value> = tools.as_array().unwrap().iter().map(|tool| &tool["tool_id"]).collect();
+    assert_eq!(ids, ["notes-other", "notes-read", "notes-write"], "{tools:#}");
+    let shown = site.brigade.run(["show", "notes"]).stdout_text();
+    assert!(shown.contains("notes-read   yes  local-read"), "{shown}");
+    fs::write(site.workspace.home().join(".claude.json"), "{}").unwrap();
+    let steps = json!([
+        {"see": "Which agent programs?"}, {"keep": "found"}, {"type": "none\n"},
+        {"see": "Which servers?"}, {"type": "none\n"},
+        "end"
+    ]);
+    let seen = site.on_terminal(&steps, &["setup", "--project"]);
+    let found = seen.kept("found");
+    let row = found.lines().find(|line| line.contains("  notes ")).unwrap_or_default();
+    assert!(row.starts_with("   ") && row.contains("already governed"), "{found}");
+    let all = site.document(["setup", "--agents", "none", "--servers", "all", "--dry-run"]).expect(1);
+    let names = all["servers"].as_array().unwrap().iter().map(|server| server["name"].as_str().unwrap());
+    assert!(!names.clone().any(|name| name == "notes"), "{all:#}");
+}

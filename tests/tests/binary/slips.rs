@@ -339,7 +339,8 @@ fn outside_a_workspace_there_is_one_message() {
         assert_eq!(run.stdout_text(), "", "{run}");
         let said = run.stderr_text();
         assert!(said.starts_with("error[workspace_missing]: no workspace at "), "{run}");
-        assert!(said.ends_with("help: brigade tools init\n") && said.lines().count() == 2, "{run}");
+        assert!(said.ends_with("\nhelp: brigade setup\nhelp: brigade tools init\n"), "{run}");
+        assert_eq!(said.lines().count(), 3, "{run}");
     }
     for line in ["call list", "run list", "checkpoint list", "search x", "import-issues"] {
         let site = Site::empty();

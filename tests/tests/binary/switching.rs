@@ -224,7 +224,7 @@ fn outside_of_a_workspace_that_is_said_once() {
     for words in [&["tools", "search", "x"][..], &["work", "brief"]] {
         let run = site.brigade.run(words);
         let said = format!("{}{}", run.stdout_text(), run.stderr_text());
-        assert_eq!(said.matches("help: brigade tools init").count(), 1, "{run}");
+        assert_eq!(said.matches("help: brigade setup\nhelp: brigade tools init\n").count(), 1, "{run}");
         assert!(!said.contains("(brigade "), "{run}");
     }
 }
@@ -324,7 +324,7 @@ fn without_a_workspace_nothing_is_shown() {
         run.assert_code(0);
         assert_eq!(run.stdout_text(), "", "{run}");
         let said = run.stderr_text();
-        assert!(said.starts_with("note: no workspace at ") && said.lines().count() == 2, "{run}");
+        assert!(said.starts_with("note: no workspace at ") && said.lines().count() == 3, "{run}");
         // The document is the same as in v0.30.
         let document = site.brigade.run(words.iter().copied().chain(["--json"]));
         document.assert_code(0);

@@ -135,12 +135,13 @@ impl<'c> Position<'c> {
         let mut found = Vec::new();
         let mut prefix = String::new();
         if let Some(option) = self.option {
+            prefix = before_last(option, typed).to_owned();
             found = self.values(option, dynamic);
         } else if self.has_options
             && typed.starts_with("--")
             && let (Some(option), Some(value)) = self.option_of(typed)
         {
-            prefix = typed[..typed.len() - value.len()].to_owned();
+            prefix = typed[..typed.len() - value.len()].to_owned() + before_last(option, value);
             found = self.values(option, dynamic);
         } else if self.has_options && typed.starts_with('-') {
             let options = self.command.get_arguments().filter(|arg| !arg.is_hide_set());
@@ -189,6 +190,12 @@ impl<'c> Position<'c> {
     }
 }
 
+/// Returns the part of a list of values before the last one.
+fn before_last<'v>(option: &Arg, typed: &'v str) -> &'v str {
+    let after = |delimiter| typed.rfind(delimiter).map_or(0, |at| at + 1);
+    &typed[..option.get_value_delimiter().map_or(0, after)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,6 +238,11 @@ mod tests {
         check("brigade kitchen log calc ", &["Tasks"]);
         check("brigade service a ", &["Prds"]);
         check("brigade tools runtime stop ", &["Runtimes"]);
+        check("brigade setup --agents ", &["Programs"]);
+        check("brigade setup --servers git,S", &["git,Servers"]);
+        check("brigade setup --servers=git,S", &["--servers=git,Servers"]);
+        check("brigade add ", &["Servers"]);
+        check("brigade tools connect ", &["Programs"]);
         check("brigade nonsense ", &[]);
     }
 

@@ -18,11 +18,11 @@ use crate::session::Session;
 #[derive(Args, Debug)]
 pub(crate) struct SetupArgs {
     /// Agent programs to connect, such as claude,codex; all or none [default: all]
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(long, value_name = "PROGRAM,…", value_delimiter = ',')]
     agents: Option<Vec<String>>,
 
     /// Servers to put behind the gateway, such as git,time; all or none [default: all]
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(long, value_name = "SERVER,…", value_delimiter = ',')]
     servers: Option<Vec<String>>,
 
     #[command(flatten)]
@@ -163,11 +163,13 @@ fn add_all(
     let programs: Vec<&str> = found.programs.iter().map(|row| row.program.as_str()).collect();
     let programs =
         chosen("agent programs", &programs, &[], &programs, arguments.agents.as_deref(), asking, output)?;
-    let sources: Vec<&str> = found.servers.iter().map(|row| row.source.as_str()).collect();
-    let names: Vec<&str> = found.servers.iter().map(|row| row.name.as_str()).collect();
+    // The catalog alone has the others.
+    let of_programs = || found.servers.iter().filter(|row| !row.programs.is_empty());
+    let sources: Vec<&str> = of_programs().map(|row| row.source.as_str()).collect();
+    let names: Vec<&str> = of_programs().map(|row| row.name.as_str()).collect();
     let is_usual =
         |row: &&brigade::report::SetupServer| row.state == SetupState::Known || row.detail.is_none();
-    let usual: Vec<&str> = found.servers.iter().filter(is_usual).map(|row| row.source.as_str()).collect();
+    let usual: Vec<&str> = of_programs().filter(is_usual).map(|row| row.source.as_str()).collect();
     let option = arguments.servers.as_deref();
     let servers = chosen("servers", &sources, &names, &usual, option, asking, output)?;
     let is_new = |name: &String| {

@@ -44,17 +44,21 @@ pub(crate) fn show_found(report: &SetupReport, page: &mut Page) {
         ("state", Fit::Cut),
     ]);
     for (number, row) in (1..).zip(&report.servers) {
-        let state = match (row.state, &row.detail) {
-            (SetupState::Known, _) => "behind the gateway",
-            (_, Some(detail)) => detail.as_str(),
-            (_, None) => "",
+        let is_known = row.state == SetupState::Known;
+        let tone = |tone: Tone| if is_known { Tone::Faint } else { tone };
+        let state = match (is_known, &row.detail) {
+            (true, _) => "already governed",
+            (false, Some(detail)) => detail.as_str(),
+            (false, None) => "",
         };
+        // A server that only the catalog has cannot be chosen.
+        let number = if row.programs.is_empty() { String::new() } else { number.to_string() };
         table.row([
-            Text::new(Tone::Faint, &format!("{number}")),
-            Text::new(Tone::Strong, &row.name),
-            Text::from(row.programs.join(", ")),
-            Text::from(&row.runs),
-            Text::from(state),
+            Text::new(Tone::Faint, &number),
+            Text::new(tone(Tone::Strong), &row.name),
+            Text::new(tone(Tone::Plain), &row.programs.join(", ")),
+            Text::new(tone(Tone::Plain), &row.runs),
+            Text::new(tone(Tone::Plain), state),
         ]);
     }
     page.data.table(table);

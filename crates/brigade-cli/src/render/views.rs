@@ -28,7 +28,7 @@ mod trust;
 mod work;
 
 pub(super) use calls::{show_call, show_skipped, show_stored_blockers};
-pub(crate) use kitchen::{Escalations, next_of_approval, show_status, task_lines, waiting_line};
+pub(crate) use kitchen::{Escalations, next_of_approval, show_status, show_task, task_lines, waiting_line};
 pub(crate) use mcp::imported_line;
 pub(super) use projections::show_diff;
 pub(super) use runtimes::numbers;

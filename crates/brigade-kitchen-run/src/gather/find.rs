@@ -200,14 +200,6 @@ impl Kitchen<'_> {
         }
     }
 
-    /// Returns whether any PRD has a task with this id.
-    pub fn has_task(&self, task: &str) -> bool {
-        let read = |candidate: Candidate| self.prd_at(&candidate.path, PrdOrigin::Named, Lints::NONE).ok();
-        let candidates = self.candidates().unwrap_or_default();
-        let mut prds = candidates.into_iter().filter_map(read);
-        prds.any(|found| found.reading.prd.tasks.iter().any(|known| known.id.as_str() == task))
-    }
-
     /// Resolves a typed path of an output file. A relative path starts in `directory`.
     ///
     /// # Errors

@@ -232,6 +232,9 @@ pub struct TaskRow {
     /// Its wave, from 1. A wave depends only on the waves before it.
     #[serde(default)]
     pub wave: usize,
+    /// The tasks that it depends on.
+    #[serde(default)]
+    pub depends_on: Vec<TaskId>,
     /// Whether it is done.
     pub completed: bool,
     /// Whether it runs or waits.
@@ -472,6 +475,7 @@ fn task_row(view: &View<'_>, task: &Task, wave: usize, is_unreachable: bool) -> 
         title: task.title.clone(),
         complexity: task.complexity,
         wave,
+        depends_on: task.depends_on.clone(),
         completed,
         is_current: status == TaskStatus::Running
             || status == TaskStatus::Waiting && (view.running || is_held || decision.is_some()),

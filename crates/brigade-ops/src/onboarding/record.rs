@@ -288,7 +288,7 @@ impl SetupUndo {
         let context = &self.onboarding.context;
         let _lock = Setup::new(context).lock_catalog()?;
         if let Some(path) = StagedFs::new(context.fs.clone()).write(&self.changes)? {
-            return Err(changed_since_shown(&path));
+            return Err(changed_since_shown(path.as_str()));
         }
         let mut left = Vec::new();
         for (entry, program) in self.record.entries.iter().zip(&mut self.report.programs) {

@@ -21,8 +21,8 @@ use crate::clients::{Clients, ConnectRequest, ConnectStep};
 use crate::discovery::sync;
 use crate::error::{Error, ErrorKind};
 use crate::report::{
-    ConnectReport, EnableReport, EnabledTool, ImportMcpReport, SetupChange, SetupLevel, SetupReport,
-    SetupRule, SetupServer, SetupState,
+    ConnectReport, EnableReport, EnabledTool, ImportMcpReport, SetupChange, SetupLevel, SetupProgram,
+    SetupReport, SetupRule, SetupServer, SetupState,
 };
 use crate::setup::init::{init_tools, write_starter};
 use crate::setup::{Ignore, OnExisting, Setup};
@@ -383,6 +383,29 @@ impl StagedSetup {
         Ok(())
     }
 
+    /// Fails if the file of a program, as it is now, would not change as it was shown.
+    fn check_programs(&self) -> Result<(), Error> {
+        let now = Arc::new(StagedFs::new(self.onboarding.context.fs.clone()));
+        if let Some(path) = StagedFs::new(now.clone()).write(&self.changes)? {
+            return Err(changed_since_shown(path.as_str()));
+        }
+        let context = Arc::new(self.onboarding.context.over(now));
+        let connected = self.report.programs.iter().filter(|row| row.state != SetupState::Failed);
+        for program in connected {
+            let shown = self.connect(&context, &program.program, ConnectStep::Show)?;
+            self.check_shown(program, &shown)?;
+        }
+        Ok(())
+    }
+
+    /// Fails if this change of a program's file is not the one that was shown.
+    fn check_shown(&self, program: &SetupProgram, now: &ConnectReport) -> Result<(), Error> {
+        match connected(&mut program.clone(), now) {
+            Some(change) if !self.report.changes.contains(&change) => Err(changed_since_shown(&change.path)),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the report as a proposal only.
     pub fn propose(mut self) -> SetupReport {
         self.report.dry_run = true;
@@ -396,6 +419,7 @@ impl StagedSetup {
     pub fn write(mut self) -> Result<SetupReport, Error> {
         let real = self.onboarding.context.clone();
         let _lock = Setup::new(&real).lock_catalog()?;
+        self.check_programs()?;
         // The record comes first, so that whatever a crash leaves can be taken back.
         let known = SetupRecord::read(&real);
         let mut record = known.clone();
@@ -406,7 +430,7 @@ impl StagedSetup {
             known.clone().store(&real)?;
         }
         if let Some(path) = changed? {
-            return Err(changed_since_shown(&path));
+            return Err(changed_since_shown(path.as_str()));
         }
         let is_added = |name: &str| {
             self.report.servers.iter().any(|server| server.name == name && server.state == SetupState::New)
@@ -417,6 +441,7 @@ impl StagedSetup {
         let mut programs = std::mem::take(&mut self.report.programs);
         for program in programs.iter_mut().filter(|program| program.state != SetupState::Failed) {
             let written = self.connect(&real, &program.program, ConnectStep::Show).and_then(|shown| {
+                self.check_shown(program, &shown)?;
                 record.add_entry(&shown);
                 record.store(&real)?;
                 self.connect(&real, &program.program, ConnectStep::Write)
@@ -440,7 +465,7 @@ impl StagedSetup {
 }
 
 /// Returns the error of a write that came after another one.
-pub(super) fn changed_since_shown(path: &RelPath) -> Error {
+pub(super) fn changed_since_shown(path: &str) -> Error {
     let message = format!("`{path}` changed after it was shown, so nothing was written");
     let error = Error::new(ErrorKind::Refused, message).coded(ErrorCode::ChangedMeanwhile);
     error.hint("run the command again")

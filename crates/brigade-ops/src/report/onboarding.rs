@@ -63,7 +63,7 @@ pub struct SetupReport {
     pub undo: bool,
     /// The agent programs, in the order of their table.
     pub programs: Vec<SetupProgram>,
-    /// The MCP servers, by name.
+    /// The MCP servers of agent programs, by name, then those that only the catalog has.
     pub servers: Vec<SetupServer>,
     /// Other tools that are added, by id.
     pub tools: Vec<EnabledTool>,
@@ -123,7 +123,7 @@ pub struct SetupServer {
     /// Whether it downloads its package when it is started to list its tools, such as `npx -y NAME`.
     #[serde(default)]
     pub downloads: bool,
-    /// The programs that define it.
+    /// The programs that define it; none if only the catalog has it.
     pub programs: Vec<String>,
     /// The files that define it.
     pub paths: Vec<String>,

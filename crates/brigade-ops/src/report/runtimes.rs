@@ -150,8 +150,26 @@ pub struct RuntimeReport {
     pub diagnosis: Option<Diagnosis>,
     /// The runtime; `null` when no runtime has this id.
     pub runtime: Box<RuntimeStatus>,
+    /// The tools of its MCP server in the catalog, by id; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ServerTool>,
     /// Why no runtime was found, with suggestions.
     pub(crate) error: RefusalMember<Option<String>>,
+}
+
+/// A tool of an MCP server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ServerTool {
+    /// Its id.
+    pub tool_id: String,
+    /// Whether it is enabled.
+    pub enabled: bool,
+    /// Its effects.
+    pub effects: Vec<String>,
+    /// What it does, in the words of its server.
+    pub description: Option<String>,
 }
 
 impl Report for RuntimeReport {

@@ -91,9 +91,9 @@ impl Daily {
     /// Lists what ran, oldest first. Reads little more than it lists.
     ///
     /// # Errors
-    /// Fails if the tool does not exist, and on file errors.
+    /// Returns file errors.
     pub fn history(&self, filter: &HistoryFilter) -> Result<HistoryReport, Error> {
-        Ok(history(&self.context, filter)?)
+        history(&self.context, filter)
     }
 
     /// Describes the runs of a list as the history does, with short ids of runs.

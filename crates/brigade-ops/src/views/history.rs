@@ -1,14 +1,17 @@
 //! What ran: agent, tool, arguments, who or which rule approved, result.
 
-use brigade_call::{Receipt, RunStatus, RunSummary};
+use brigade_call::{Caller, Receipt, RunStatus, RunSummary};
 use brigade_core::text::short;
-use brigade_core::{Report as _, Timestamp};
+use brigade_core::{ErrorKind, Report as _, Timestamp};
 use brigade_policy::{CallKind, Failure};
 use brigade_queue::{FoundReceipt, View};
 use brigade_workspace::{WorkspaceContext, load};
 
 use super::statistics::Statistics;
 use super::{approver, arguments_line, who};
+use crate::calls::note_on_tool;
+use crate::clients::agents::agent_config;
+use crate::error::Error;
 use crate::report::{HistoryReport, HistoryRow, RunListReport};
 
 /// How many receipts are read at a time: first a few, then more.
@@ -61,8 +64,57 @@ pub(crate) fn is_good(status: &RunStatus) -> bool {
     matches!(status, RunStatus::Completed | RunStatus::Resumed | RunStatus::Waiting)
 }
 
+/// Lists what ran, oldest first. If nothing fits, notes which names of the filter are unknown.
+pub fn history(context: &WorkspaceContext, filter: &HistoryFilter) -> Result<HistoryReport, Error> {
+    let mut report = search(context, filter)?;
+    if report.runs.is_empty() && report.statistics.as_ref().is_none_or(|statistics| statistics.runs == 0) {
+        report.notes.extend(unknown_names(context, filter)?);
+    }
+    Ok(report)
+}
+
+/// Notes names of a filter that neither the configuration nor any run has.
+fn unknown_names(context: &WorkspaceContext, filter: &HistoryFilter) -> Result<Vec<String>, Error> {
+    let any = HistoryFilter {
+        since: None,
+        until: None,
+        agent: None,
+        tool: None,
+        failed: false,
+        limit: 1,
+        statistics: false,
+    };
+    let ran = |filter: HistoryFilter| Ok::<bool, Error>(!search(context, &filter)?.runs.is_empty());
+    let mut notes = Vec::new();
+    if let Some(tool) = &filter.tool
+        && let Some(note) = note_on_tool(context, tool)?
+        && !ran(HistoryFilter { tool: Some(tool.clone()), ..any.clone() })?
+    {
+        notes.push(note);
+    }
+    if let Some(agent) = &filter.agent
+        && let Some(note) = note_on_agent(context, agent)
+        && !ran(HistoryFilter { agent: Some(agent.clone()), ..any })?
+    {
+        notes.push(note);
+    }
+    Ok(notes)
+}
+
+/// Returns a note if the gateway has no agent with this name. Without a readable gateway.toml, none is known.
+fn note_on_agent(context: &WorkspaceContext, name: &str) -> Option<String> {
+    let config = agent_config(context).ok()?.gateway;
+    let names: Vec<&str> = config.agents.iter().map(|agent| agent.name.as_str()).collect();
+    if names.contains(&name) || name == Caller::CommandLine.for_people() {
+        return None;
+    }
+    let message = format!("no agent has the name `{}`", load::shown_id(name));
+    let failure = Failure::new(ErrorKind::NotFound, message);
+    Some(failure.near(name, names.into_iter()).with_hints(&context.speller()))
+}
+
 /// Lists what ran, oldest first. Reads the newest receipts first, and stops at the limit or the first day.
-pub fn history(context: &WorkspaceContext, filter: &HistoryFilter) -> Result<HistoryReport, Failure> {
+pub(crate) fn search(context: &WorkspaceContext, filter: &HistoryFilter) -> Result<HistoryReport, Failure> {
     let tool = filter.tool.as_ref().map(|tool| load::id_of(context, tool)).transpose()?;
     let filter = &HistoryFilter { tool, ..filter.clone() };
     let view = context.queue().read()?;

@@ -22,7 +22,7 @@ use crate::doctor::site::Site;
 use crate::doctor::{Parts, Survey};
 use crate::inbox::InboxStore;
 use crate::report::{BriefReport, HistoryRow, WaitingRow};
-use crate::views::history::{HistoryFilter, history};
+use crate::views::history::{HistoryFilter, search};
 use crate::work::inbox_counts;
 
 /// The maximum number of failed runs.
@@ -159,7 +159,7 @@ fn recent_failures(context: &WorkspaceContext) -> Result<Vec<HistoryRow>, Failur
         limit: MAX_FAILURES,
         statistics: false,
     };
-    Ok(history(context, &filter)?.runs)
+    Ok(search(context, &filter)?.runs)
 }
 
 fn oldest_pending(context: &WorkspaceContext) -> Result<Option<Call>, Failure> {

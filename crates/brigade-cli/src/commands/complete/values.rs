@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use brigade::core::json::to_json;
 use brigade::core::{Json, short_repeats};
 use brigade::kitchen::DecisionFilter;
+use brigade::report::SetupLevel;
 use brigade::{CallFilter, CallStatus, RunFilter, Workspace};
 
 use super::Candidate;
@@ -36,6 +37,10 @@ pub(super) enum Kind {
     Waiting,
     InboxRows,
     Codes,
+    /// Agent programs on this machine that can be connected.
+    Programs,
+    /// Servers in the files of agent programs.
+    Servers,
 }
 
 /// Returns the kinds of an argument: by its name, and for names such as `ID` by its command.
@@ -59,6 +64,8 @@ pub(super) fn kinds(path: &[&str], name: &str) -> Vec<Kind> {
             vec![Kind::Calls, Kind::Runs, Kind::Tools, Kind::Agents, Kind::Runtimes, Kind::Prds, Kind::Tasks]
         }
         "RUNTIME" | "SERVER" => vec![Kind::Runtimes],
+        "CLIENT" | "PROGRAM,…" => vec![Kind::Programs],
+        "SERVER,…" | "SERVER|FILE|URL" => vec![Kind::Servers],
         "HARNESS" => vec![Kind::Harnesses],
         "PRD" | "PRDS" => match command {
             // The task may also be typed alone.
@@ -118,11 +125,23 @@ fn of_workspace(kind: Kind, workspace: &Workspace) -> Option<Vec<Candidate>> {
         Kind::Tools => rows(&workspace.catalog().lines().ok()?),
         Kind::Agents => rows(&workspace.agents().list().ok()?),
         Kind::Profiles => rows(&workspace.agents().profiles().ok()?),
-        Kind::Runtimes => rows(&workspace.runtimes().list().ok()?),
+        Kind::Runtimes => rows(&workspace.runtimes().list().ok()?.summary.runtimes),
         Kind::Harnesses => rows(&workspace.projections().harnesses().ok()?),
         Kind::Decisions => rows(&workspace.kitchen().decisions(None, DecisionFilter::Waiting).ok()?),
         Kind::InboxRows => rows(&workspace.inbox().list(&Default::default()).ok()?),
         Kind::Codes => Vec::new(),
+        Kind::Programs => {
+            let found = workspace.onboarding(SetupLevel::Project).look().ok()?.programs;
+            found.into_iter().map(|row| Candidate::new(row.program, row.title)).collect()
+        }
+        Kind::Servers => {
+            let found = workspace.onboarding(SetupLevel::Project).look().ok()?.servers;
+            let of_programs = found.into_iter().filter(|row| !row.programs.is_empty());
+            let mut servers: Vec<Candidate> =
+                of_programs.map(|row| Candidate::new(row.name, row.runs)).collect();
+            servers.dedup_by(|one, other| one.word == other.word);
+            servers
+        }
     };
     Some(report)
 }

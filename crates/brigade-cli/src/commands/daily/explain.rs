@@ -134,15 +134,31 @@ pub(crate) fn run(arguments: &ExplainArgs, output: &Output<'_, '_>) -> Result<Co
     let code = arguments.code.trim();
     explanation(code, output).ok_or_else(|| {
         let error = Error::new(ErrorKind::NotFound, format!("no code is `{}`", escape_terminal(code)));
-        match closest(code, all_codes().map(|(_, code, _)| code)) {
+        match near_code(code) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint("docs/reference has lists of all"),
         }
     })
 }
 
-/// Explains a code. `None` if there is no such code.
+/// Returns the code that was probably meant: the one without the first word, or the most similar one, or the only one
+/// that has another first word.
+fn near_code(typed: &str) -> Option<&'static str> {
+    let codes = || all_codes().map(|(_, code, _)| code);
+    let typed = typed.to_ascii_lowercase();
+    let (_, rest) = typed.split_once(['_', '-']).unwrap_or(("", &typed));
+    let with_other_word = || {
+        let ends = |code: &&str| code.strip_suffix(rest).is_some_and(|first| first.ends_with('_'));
+        let mut found: Vec<&str> = codes().filter(ends).collect();
+        found.dedup();
+        if let [only] = found.as_slice() { Some(*only) } else { None }
+    };
+    codes().find(|code| *code == rest).or_else(|| closest(&typed, codes())).or_else(with_other_word)
+}
+
+/// Explains a code, whatever its case. `None` if there is no such code.
 pub(super) fn explanation(typed: &str, output: &Output<'_, '_>) -> Option<CodeReport> {
+    let typed = &*typed.to_ascii_lowercase();
     let code = typed.strip_prefix("exit-").unwrap_or(typed);
     let issue = IssueType::all().iter().find(|issue| issue.code() == code);
     let meanings = all_codes().filter(|(_, known, _)| *known == code).map(|(kind, _, meaning)| {
@@ -211,6 +227,23 @@ impl View for CodeReport {
         if let Some(example) = &self.example {
             page.data.line(Text::new(Tone::Faint, "example:"));
             example.lines().for_each(|line| page.data.indented(2, Text::new(Tone::Accent, line)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::near_code;
+
+    #[test]
+    fn a_code_with_another_first_word_is_suggested() {
+        for (typed, expect) in [
+            ("tool_not_found", Some("not_found")),
+            ("TOOL_POLICY_INVALID", Some("policy_invalid")),
+            ("tool_disabledd", Some("tool_disabled")),
+            ("nonsense", None),
+        ] {
+            assert_eq!(near_code(typed), expect, "{typed}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use brigade::core::Timestamp;
-use brigade::{Error, ErrorKind, Exit, HistoryFilter, Workspace};
+use brigade::{Error, Exit, HistoryFilter, Workspace};
 use clap::Args;
 
 use super::moment;
@@ -69,12 +69,8 @@ const FOLLOWED_ROWS: usize = 200;
 impl LogArgs {
     fn filter(&self, session: &Session<'_>, now: Timestamp) -> Result<HistoryFilter, Error> {
         let offset = session.surroundings.local_offset_minutes;
-        let time = |option: &str, text: &Option<String>| match text {
-            None => Ok(None),
-            Some(text) => moment::read(text, now, offset).map(Some).ok_or_else(|| {
-                let message = format!("{option} needs a time");
-                Error::new(ErrorKind::Usage, message).hint("yesterday, today, 2h, 3d, 14:30, 2026-01-31")
-            }),
+        let time = |option: &str, text: &Option<String>| {
+            text.as_ref().map(|text| moment::of_option(option, text, now, offset)).transpose()
         };
         let since = time("--since", &self.since)?;
         let usual = if since.is_some() { DEFAULT_ROWS_OF_PERIOD } else { DEFAULT_ROWS };

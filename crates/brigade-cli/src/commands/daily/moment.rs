@@ -1,12 +1,32 @@
 //! Times as people type them: `yesterday`, `2h`, `2026-01-31`, `14:30`.
 
-use brigade::core::Timestamp;
+use brigade::core::{Timestamp, closest};
+use brigade::{Error, ErrorKind};
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
+/// The words for times.
+const WORDS: [&str; 3] = ["now", "today", "yesterday"];
+
+/// Reads a time of an option. An error says which times there are.
+pub(super) fn of_option(
+    option: &str,
+    text: &str,
+    now: Timestamp,
+    offset_minutes: i32,
+) -> Result<Timestamp, Error> {
+    read(text, now, offset_minutes).ok_or_else(|| {
+        let error = Error::new(ErrorKind::Usage, format!("{option} needs a time"));
+        let near = closest(text.trim(), WORDS).map(|near| format!("did you mean `{near}`?"));
+        near.into_iter()
+            .fold(error, Error::hint)
+            .hint("times are yesterday, today, 2h, 3d, 14:30, 2026-01-31")
+    })
+}
+
 /// Reads a time. Days and times of day are local; `offset_minutes` is how far local time is ahead of UTC.
-pub(super) fn read(text: &str, now: Timestamp, offset_minutes: i32) -> Option<Timestamp> {
+fn read(text: &str, now: Timestamp, offset_minutes: i32) -> Option<Timestamp> {
     let offset = i64::from(offset_minutes) * 60 * SECOND;
     let local_now = now.unix_micros() + offset;
     let today = local_now.div_euclid(DAY) * DAY;
@@ -71,5 +91,14 @@ mod tests {
         for text in ["", "soon", "2x", "h", "25:00", "2026-13-01", "é"] {
             assert_eq!(read(text, Timestamp::from_unix_micros(0), 0), None, "{text}");
         }
+    }
+    #[test]
+    fn a_word_like_a_time_is_suggested() {
+        let hints = |text: &str| -> Vec<String> {
+            let error = of_option("--since", text, Timestamp::from_unix_micros(0), 0).unwrap_err();
+            error.hints().iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(hints("yesteday")[0], "did you mean `yesterday`?");
+        assert_eq!(hints("soon"), ["times are yesterday, today, 2h, 3d, 14:30, 2026-01-31"]);
     }
 }

@@ -1,5 +1,7 @@
 //! `brigade show`
 
+use std::path::PathBuf;
+
 use brigade::core::text::escape_terminal;
 use brigade::core::{IdPrefix, NextStep};
 use brigade::daily::NamedThing;
@@ -9,7 +11,7 @@ use clap::Args;
 use super::explain;
 use crate::commands::kitchen::log::{self as kitchen_log, LogArgs};
 use crate::output::Output;
-use crate::render::{Escalations, show_status};
+use crate::render::{Escalations, show_status, show_task};
 use crate::session::Session;
 
 /// Show anything: a call, run, tool, agent, server, checkpoint, PRD, task or issue
@@ -37,8 +39,9 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs, output: &mut Outp
         if let Some(explained) = explain::explanation(what, output) {
             return output.finish(Ok(explained));
         }
-        if workspace.kitchen().has_task(what) {
-            return kitchen_log::run(session, &LogArgs::newest(None, what.to_owned()), output);
+        let prds = workspace.kitchen().names().unwrap_or_default();
+        if prds.iter().flat_map(|prd| &prd.tasks).any(|(task, _)| task.as_str() == what) {
+            return show_kitchen_task(session, &workspace, None, what, output);
         }
     }
     match only_one(what, found) {
@@ -74,11 +77,38 @@ fn show(
             Err(error) => output.fail(&error),
         },
         NamedThing::Task(path, task) => {
-            let log = LogArgs::newest(Some(workspace.root().join(path)), task.clone());
-            kitchen_log::run(session, &log, output)
+            show_kitchen_task(session, workspace, Some(workspace.root().join(path)), task, output)
         }
         other => output.text(&format!("{}\n", other.describe())),
     }
+}
+
+/// Shows a task, and what its newest attempt printed if there is one.
+fn show_kitchen_task(
+    session: &Session<'_>,
+    workspace: &Workspace,
+    prd: Option<PathBuf>,
+    task: &str,
+    output: &mut Output<'_, '_>,
+) -> Exit {
+    let report = match workspace.kitchen().task(prd.as_deref(), task) {
+        Ok(report) => report,
+        Err(error) => return output.fail(&error),
+    };
+    let was_tried = report.tasks.iter().any(|row| 0 < row.attempts);
+    let log = LogArgs::newest(prd, task.to_owned());
+    match output.is_json() {
+        true if was_tried => return kitchen_log::run(session, &log, output),
+        true => return output.document(&report, Exit::Done),
+        false => {}
+    }
+    let mut page = output.new_page();
+    report.tasks.iter().for_each(|row| show_task(&report, row, &mut page));
+    if was_tried {
+        page.data.gap();
+    }
+    let exit = output.page(&page, Exit::Done);
+    if was_tried { exit.max(kitchen_log::run(session, &log, output)) } else { exit }
 }
 
 fn is_number(what: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Goes through everything that waits, one question each.
 
-use brigade::core::IdPrefix;
 use brigade::core::text::shows_nothing;
+use brigade::core::{Hint, IdPrefix, NextStep};
 use brigade::daily::{CallDecision, ChosenCall, ShownThing, WaitingGroup, WorkAnswer};
 use brigade::report::{PendingRow, WaitingItem, WaitingKind};
 use brigade::{CallStatus, Error, Exit, Workspace};
@@ -55,7 +55,7 @@ pub(super) fn run(workspace: &Workspace, manner: Manner, output: &mut Output<'_,
         return output.text("nothing waits\n");
     }
     let (count, exit, all_of) = (Count::default(), Exit::Done, Vec::new());
-    let mut walk = Walk { workspace, output, manner, count, exit, all_of };
+    let mut walk = Walk { workspace, output, manner, count, exit, all_of, next: Vec::new() };
     for (place, group) in groups.iter().enumerate() {
         let row = &group.row;
         if walk.all_of.contains(&row.subject) && is_call(row) {
@@ -72,9 +72,11 @@ pub(super) fn run(workspace: &Workspace, manner: Manner, output: &mut Output<'_,
     let said = [(approved, "approved"), (rejected, "rejected"), (held, "held"), (answered, "answered")];
     let said: Vec<String> =
         said.iter().filter(|(count, _)| 0 < *count).map(|(count, word)| format!("{count} {word}")).collect();
-    let exit = walk.exit;
+    let (exit, next) = (walk.exit, walk.next);
     output.note(&if said.is_empty() { "nothing was decided".to_owned() } else { said.join(", ") });
-    exit
+    let mut page = output.new_page();
+    next.iter().for_each(|(_, next)| page.next(&next.to_string()));
+    output.page(&page, exit)
 }
 
 fn groups(workspace: &Workspace, manner: Manner) -> Result<Vec<WaitingGroup>, Error> {
@@ -99,6 +101,8 @@ struct Walk<'a, 'o, 's> {
     exit: Exit,
     /// The tools whose remaining calls are approved.
     all_of: Vec<String>,
+    /// What continues the work of those who were answered, the last one of each.
+    next: Vec<(String, Hint)>,
 }
 
 impl Walk<'_, '_, '_> {
@@ -246,8 +250,13 @@ impl Walk<'_, '_, '_> {
                 None => WorkAnswer { text: Some(answer), ..WorkAnswer::default() },
             };
             match self.workspace.work().answer(&IdPrefix::new(id), &given) {
-                Ok(_) => {
+                Ok(report) => {
                     self.count.answered += 1;
+                    self.next.retain(|(who, _)| *who != row.who);
+                    // The walk itself shows what else waits.
+                    if report.next_command.step() != Some(&NextStep::ShowBrief) {
+                        self.next.push((row.who.clone(), report.next_command));
+                    }
                     return Step::Next;
                 }
                 Err(error) => {

@@ -57,6 +57,9 @@ pub(crate) fn run(session: &Session<'_>, arguments: &DoctorArgs, output: &mut Ou
         (Ok(workspace), true) => workspace.daily().done_switching().map(|()| workspace),
         (workspace, _) => workspace,
     };
+    if arguments.done_switching && workspace.is_ok() {
+        output.note("ended the notes on what behaves differently in brigade-cli 0.30.0");
+    }
     if arguments.fix {
         return output.finish(workspace.and_then(|workspace| workspace.doctor().fix(arguments.dry_run)));
     }

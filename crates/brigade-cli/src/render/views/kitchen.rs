@@ -13,7 +13,7 @@ use brigade::kitchen::{
 };
 use brigade::policy::{ErrorLine, Fault};
 
-pub(crate) use status::{Escalations, show_status, task_lines, waiting_line};
+pub(crate) use status::{Escalations, show_status, show_task, task_lines, waiting_line};
 
 use super::catalog::config_errors;
 use crate::render::View;

@@ -12,6 +12,7 @@ use brigade::report::{
 
 use super::catalog::config_errors;
 use super::doctor::show_issues;
+use crate::render::happened::first_line;
 use crate::render::next::with_named_option;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -115,6 +116,24 @@ impl View for RuntimeReport {
         sheet.field_if("metadata", Some(&runtime.metadata_path));
         sheet.field_if("output", runtime.stdout_log_path.as_deref());
         sheet.field_if("errors", runtime.stderr_log_path.as_deref());
+        if !self.tools.is_empty() {
+            page.data.gap();
+            let mut table = Table::new([
+                ("tool", Fit::Whole),
+                ("on", Fit::Whole),
+                ("effects", Fit::Whole),
+                ("description", Fit::Cut),
+            ]);
+            for tool in &self.tools {
+                table.row([
+                    Text::new(Tone::Strong, &tool.tool_id),
+                    words::yes_no(tool.enabled),
+                    Text::from(tool.effects.join(", ")),
+                    Text::from(first_line(tool.description.as_deref().unwrap_or_default())),
+                ]);
+            }
+            page.data.table(table);
+        }
         show_issues(&runtime.issues, page);
         let id = runtime.id.clone();
         page.next_step(&match runtime.running {

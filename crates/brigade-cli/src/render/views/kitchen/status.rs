@@ -1,5 +1,6 @@
 //! The state of the tasks of a PRD, and their cost.
 
+use brigade::core::NextStep;
 use brigade::kitchen::{
     AnsweredBy, DecisionKind, DecisionRow, KitchenCostReport, Marker, Outcome, StatusReport, TaskRow,
     TaskStatus, duration, pluralize,
@@ -79,10 +80,32 @@ pub(crate) fn show_status(report: &StatusReport, escalations: Escalations, page:
         page.note(&format!("needs attention: {reason}"));
     }
     if let Some(row) = report.decisions.first() {
-        page.next_step(&brigade::core::NextStep::AnswerDecision(row.id.to_string()));
+        page.next_step(&NextStep::AnswerDecision(row.id.to_string()));
     } else if let Some(fingerprint) = report.fingerprint.filter(|_| !report.approved) {
-        page.next_step(&brigade::core::NextStep::ApprovePrdAs { path: report.prd_path.clone(), fingerprint });
+        page.next_step(&NextStep::ApprovePrdAs { path: report.prd_path.clone(), fingerprint });
     }
+}
+
+/// Shows one task of a PRD.
+pub(crate) fn show_task(report: &StatusReport, task: &TaskRow, page: &mut Page) {
+    let name = format!("{}/{}", report.prefix, task.id);
+    page.data.field("task", Text::new(Tone::Strong, &name).then(Tone::Plain, &format!("  {}", task.title)));
+    page.data.field("prd", Text::new(Tone::Accent, &report.prd_path));
+    page.data.field("state", marker(task).then(task_tone(task), &format!(" {}", task_state(task))));
+    let needs = task.depends_on.iter().map(|id| format!("{}/{id}", report.prefix));
+    page.data.field_if("needs", Some(needs.collect::<Vec<_>>().join(", ")));
+    page.data.field("tier", format!("{} ({})", task.tier, task.route_reason));
+    page.data.field("wave", task.wave.to_string());
+    page.data.field("attempts", task.attempts.to_string());
+    page.data.field_if("cost", Some(dollars(task.cost_usd)));
+    page.data.field_if("time", task.elapsed.map(duration));
+    page.data.field_if("commit", task.commit.as_deref());
+    page.data.field_if("worktree", task.worktree.as_deref());
+    page.data.field_if("last error", task.last_error.as_deref());
+    page.next_step(&match &task.decision {
+        Some(decision) => NextStep::AnswerDecision(decision.to_string()),
+        None => NextStep::KitchenStatus(report.prd_path.clone()),
+    });
 }
 
 fn state(report: &StatusReport) -> Text {
@@ -107,6 +130,18 @@ fn marker(task: &TaskRow) -> Text {
     Text::new(tone, task.marker.as_str()).then(Tone::Warning, escalated)
 }
 
+fn task_tone(task: &TaskRow) -> Tone {
+    match task.status {
+        TaskStatus::Failed | TaskStatus::Blocked => Tone::Bad,
+        TaskStatus::Skipped | TaskStatus::Unreachable | TaskStatus::Interrupted => Tone::Warning,
+        _ => Tone::Plain,
+    }
+}
+
+fn task_state(task: &TaskRow) -> String {
+    task.status.as_str().replace('_', " ")
+}
+
 fn tasks(report: &StatusReport) -> Table {
     let mut table = Table::new([
         ("", Fit::Whole),
@@ -121,15 +156,10 @@ fn tasks(report: &StatusReport) -> Table {
         ("last error", Fit::Cut),
     ]);
     for task in &report.tasks {
-        let tone = match task.status {
-            TaskStatus::Failed | TaskStatus::Blocked => Tone::Bad,
-            TaskStatus::Skipped | TaskStatus::Unreachable | TaskStatus::Interrupted => Tone::Warning,
-            _ => Tone::Plain,
-        };
         table.row([
             marker(task),
             Text::new(Tone::Strong, &format!("{}/{}", report.prefix, task.id)),
-            Text::new(tone, &task.status.as_str().replace('_', " ")),
+            Text::new(task_tone(task), &task_state(task)),
             task.tier.as_str().into(),
             task.wave.to_string().into(),
             task.attempts.to_string().into(),
@@ -169,7 +199,7 @@ pub(crate) fn task_lines(report: &StatusReport, room: usize) -> Vec<Text> {
     }
     let line = |at: &usize| {
         let task = &report.tasks[*at];
-        let text = format!("  {}, {}: {}", task.status.as_str().replace('_', " "), task.tier, task.title);
+        let text = format!("  {}, {}: {}", task_state(task), task.tier, task.title);
         marker(task).then(Tone::Strong, &format!(" {}/{}", report.prefix, task.id)).then(Tone::Plain, &text)
     };
     let mut lines: Vec<Text> = kept.iter().map(line).collect();
