@@ -138,7 +138,7 @@ impl Connection {
                     pause(RETRY_INTERVAL);
                 }
                 result => {
-                    let mut client = result?;
+                    let mut client = result.map_err(|error| error.of_server(&self.url))?;
                     client.batch_execute(&format!(
                         "SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {MAX_PAUSE_MILLIS}",
                         self.timeout.max(Duration::from_secs(1)).as_millis()
