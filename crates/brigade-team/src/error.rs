@@ -114,11 +114,9 @@ impl From<postgres::Error> for TeamError {
             state if state.starts_with("BR") => TeamError::Step { state: state.to_owned(), message },
             state if state.starts_with("28") => TeamError::Login(message),
             state if state.starts_with("08") || state.starts_with("57P") => TeamError::Unreachable(message),
-            _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
-                TeamError::Role(format!(
-                    "the roles of this login do not allow it, and the owner of the team gives roles: {message}"
-                ))
-            }
+            _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => TeamError::Role(format!(
+                "the roles of this login do not allow it, and the owner of the team gives roles: {message}"
+            )),
             _ if *code == SqlState::LOCK_NOT_AVAILABLE => TeamError::Locked,
             _ if *code == SqlState::INVALID_CATALOG_NAME => TeamError::Unreachable(message),
             _ => TeamError::Database(message),

@@ -307,8 +307,11 @@ impl Snapshot for TeamSnapshot {
             CallQuery::Similar(call) => {
                 // Calls of v0.30 are kept by their tool.
                 let condition = r"c.request IS NOT NULL AND c.request = ANY (string_to_array($2, E'\n'))";
-                let requests =
-                    format!("{}\ntool {}", call.call_fingerprint.as_deref().unwrap_or_default(), call.tool_id);
+                let requests = format!(
+                    "{}\ntool {}",
+                    call.call_fingerprint.as_deref().unwrap_or_default(),
+                    call.tool_id
+                );
                 self.each(condition, &requests, Order::Queued, &mut found)?;
             }
             CallQuery::LastApproved(tool) => {
@@ -320,7 +323,11 @@ impl Snapshot for TeamSnapshot {
                     if by.is_some_and(ApprovedBy::is_person) {
                         found(stored)?;
                     }
-                    if looked_at < MAX_LAST_APPROVED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                    if looked_at < MAX_LAST_APPROVED {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
                 })?;
             }
         }

@@ -37,9 +37,9 @@ impl Counts {
     fn right_digest(&self) -> Fingerprint {
         let counts = self.by_status.iter().map(|(status, count)| format!("{status} {count}"));
         Fingerprint::builder("brigade.ledger-counts.v1")
-            .list("entry", &[self.start, self.end, self.sequence].map(|number| number.to_string()))
+            .list("entry", [self.start, self.end, self.sequence].map(|number| number.to_string()))
             .text("hash", self.hash.map(Fingerprint::to_hex).as_deref())
-            .list("counts", &counts.collect::<Vec<_>>())
+            .list("counts", counts)
             .finish()
     }
 
@@ -156,7 +156,8 @@ mod tests {
         append(&ledger, 1, "failed");
         check(&ledger, &[("completed", 255), ("failed", 3)]);
         // Counts that are not true show that nothing before them is read.
-        let edited: Counts = from_json(&Json::parse_bytes(edited.as_bytes(), Dialect::Strict).unwrap()).unwrap();
+        let edited: Counts =
+            from_json(&Json::parse_bytes(edited.as_bytes(), Dialect::Strict).unwrap()).unwrap();
         let edited = Counts { digest: Some(edited.right_digest()), ..edited };
         let edited = compact_text(&edited).unwrap();
         fs.write_atomic(&ledger.counts_path(), edited.as_bytes(), FileMode::Private).unwrap();

@@ -213,11 +213,14 @@ fn ids_and_names_are_checked_by_the_database() {
     enqueue(&world.queue("all"), "call-a", "a", 1).unwrap();
     let mut client = world.psql(&world.login("all"));
     let queue = |workspace: &str, id: &str, tool: &str| {
-        let record = format!(r#"{{"id": "{id}", "status": "pending", "tool_id": "{tool}", "contract": {{}}}}"#);
+        let record =
+            format!(r#"{{"id": "{id}", "status": "pending", "tool_id": "{tool}", "contract": {{}}}}"#);
         format!("SELECT hostile.queue_call('{workspace}', E'{id}', 1, E'{record}')")
     };
     let receipt = |host: &str, run: &str| {
-        format!("SELECT hostile.record_receipt('shop', E'{host}', E'{run}', 'none', 'failed', '1', 'x', false)")
+        format!(
+            "SELECT hostile.record_receipt('shop', E'{host}', E'{run}', 'none', 'failed', '1', 'x', false)"
+        )
     };
     let offer = |host: &str| {
         format!("SELECT hostile.offer_calls('shop', E'{host}', '{{call-a}}', '{{1}}', '{{false}}', '{{x}}')")
