@@ -315,11 +315,23 @@ pub(crate) fn record_abandoned(
     transaction.lock_queue()?;
     for found in abandoned(transaction.snapshot(), host)? {
         // A shared store lets others write after each step. They record the same runs.
-        transaction.lock_queue()?;
-        let stored = transaction.snapshot().call(&found.call.id)?;
-        let Some(stored) = stored.filter(|stored| is_abandoned(stored, host)) else { continue };
-        match record_one(transaction, host, stored, now) {
-            Err(QueueError::Changed { id }) => tracing::debug!(call = %id, "another writer recorded the run"),
+        let mut record = || {
+            transaction.lock_queue()?;
+            let stored = transaction.snapshot().call(&found.call.id)?;
+            match stored.filter(|stored| is_abandoned(stored, host)) {
+                Some(stored) => record_one(transaction, host, stored, now),
+                None => Ok(()),
+            }
+        };
+        let recorded = match record() {
+            // The receipt of the other writer ends the call.
+            Err(QueueError::RunTaken(_)) => record(),
+            recorded => recorded,
+        };
+        match recorded {
+            Err(error @ (QueueError::Changed { .. } | QueueError::NotThisRun { .. })) => {
+                tracing::debug!(call = %found.call.id, %error, "another writer recorded the run");
+            }
             recorded => recorded?,
         }
     }

@@ -98,7 +98,7 @@ impl Connection {
             }
         };
         if tables == Tables::Current && session.checked.is_none_or(|at| VERSION_INTERVAL <= at.elapsed()) {
-            self.check_tables(&mut session.client)?;
+            self.check_tables(&mut session)?;
             session.checked = Some(Instant::now());
         }
         Ok(Lease { session: Some(session), in_transaction: false, of: self.clone() })
@@ -138,7 +138,7 @@ impl Connection {
                     pause(RETRY_INTERVAL);
                 }
                 result => {
-                    let mut client = result?;
+                    let mut client = result.map_err(|error| error.of_server(&self.url))?;
                     client.batch_execute(&format!(
                         "SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {MAX_PAUSE_MILLIS}",
                         self.timeout.max(Duration::from_secs(1)).as_millis()
@@ -149,10 +149,11 @@ impl Connection {
         }
     }
 
-    fn check_tables(&self, client: &mut Client) -> Result<(), TeamError> {
+    fn check_tables(&self, session: &mut Session) -> Result<(), TeamError> {
         let known = i32::try_from(MIGRATIONS.len()).expect("there are few");
-        let found: Option<i32> = match client
-            .query_one(&self.schema.sql("SELECT max(number) FROM @schema@.migrations"), &[])
+        let found: Option<i32> = match session
+            .statement(&self.schema.sql("SELECT max(number) FROM @schema@.migrations"))
+            .and_then(|statement| session.client.query_one(&statement, &[]))
             .map_err(|error| (error.code().map(|code| code.code().to_owned()), TeamError::from(error)))
         {
             Ok(row) => row.try_get(0)?,
@@ -185,6 +186,18 @@ struct Session {
     checked: Option<Instant>,
 }
 
+impl Session {
+    /// Prepares a statement on first use: later ones are one round trip.
+    fn statement(&mut self, sql: &str) -> Result<Statement, postgres::Error> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(sql)?;
+        self.statements.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+}
+
 /// A connection in use.
 pub(crate) struct Lease {
     session: Option<Session>,
@@ -196,18 +209,11 @@ impl Lease {
     /// Runs a query of this schema.
     pub(crate) fn rows(&mut self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, TeamError> {
         let sql = self.of.schema.sql(sql);
-        let Session { client, statements, .. } = self.session.as_mut().expect(HELD);
-        let statement = match statements.get(&sql) {
-            Some(statement) => statement.clone(),
-            None => {
-                let statement = client.prepare(&sql)?;
-                statements.insert(sql.clone(), statement.clone());
-                statement
-            }
-        };
-        Ok(client.query(&statement, values).inspect_err(|_| {
+        let session = self.session.as_mut().expect(HELD);
+        let statement = session.statement(&sql)?;
+        Ok(session.client.query(&statement, values).inspect_err(|_| {
             // The tables may have changed since it was prepared.
-            statements.remove(&sql);
+            session.statements.remove(&sql);
         })?)
     }
 

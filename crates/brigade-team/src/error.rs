@@ -8,6 +8,8 @@ use brigade_queue::QueueError;
 use postgres::error::SqlState;
 use thiserror::Error;
 
+use crate::url::TeamUrl;
+
 /// Why a team cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -112,9 +114,9 @@ impl From<postgres::Error> for TeamError {
             state if state.starts_with("BR") => TeamError::Step { state: state.to_owned(), message },
             state if state.starts_with("28") => TeamError::Login(message),
             state if state.starts_with("08") || state.starts_with("57P") => TeamError::Unreachable(message),
-            _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
-                TeamError::Role(format!("the roles of this login do not allow it: {message}"))
-            }
+            _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => TeamError::Role(format!(
+                "the roles of this login do not allow it, and the owner of the team gives roles: {message}"
+            )),
             _ if *code == SqlState::LOCK_NOT_AVAILABLE => TeamError::Locked,
             _ if *code == SqlState::INVALID_CATALOG_NAME => TeamError::Unreachable(message),
             _ => TeamError::Database(message),
@@ -208,6 +210,14 @@ impl From<TeamError> for QueueError {
 }
 
 impl TeamError {
+    /// Names the server that does not answer.
+    pub(crate) fn of_server(self, url: &TeamUrl) -> TeamError {
+        match self {
+            TeamError::Unreachable(why) => TeamError::Unreachable(format!("{}: {why}", url.without_user())),
+            error => error,
+        }
+    }
+
     /// Returns the error of the queue for a step of a call.
     pub(crate) fn of_step(self, call: &CallId, run: Option<&RunId>) -> QueueError {
         let TeamError::Step { state, .. } = &self else { return self.into() };

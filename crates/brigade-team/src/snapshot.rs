@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use brigade_call::{Approvals, Binding, CallStatus, Checkpoint, HostOffer};
+use brigade_call::{Approvals, ApprovedBy, Binding, CallStatus, Checkpoint, HostOffer};
 use brigade_core::{CallId, Dialect, Json, Timestamp};
 use brigade_queue::{
     CallQuery, Chain, CheckpointList, Checkpoints, Detail, ExaminedReceipt, ExaminedRun, FoundReceipt,
@@ -26,6 +26,9 @@ pub(crate) const PAGE: i64 = 256;
 
 /// How many calls are read first.
 const FIRST_PAGE: i64 = 16;
+
+/// The most approved calls of a tool among which the one is looked for that a person approved last.
+const MAX_LAST_APPROVED: usize = 64;
 
 /// The columns of a call. The database's clock decides whether a claim has expired.
 const COLUMNS: &str = "c.record, c.sequence, c.revision, c.approved_revision, \
@@ -72,6 +75,18 @@ impl TeamSnapshot {
         order: Order,
         found: &mut dyn FnMut(StoredCall) -> ControlFlow<()>,
     ) -> Result<(), TeamError> {
+        self.each_since(i64::MIN, condition, value, order, found)
+    }
+
+    /// Like [`TeamSnapshot::each`], for calls that were created then or later.
+    fn each_since(
+        &self,
+        since: i64,
+        condition: &str,
+        value: &str,
+        order: Order,
+        found: &mut dyn FnMut(StoredCall) -> ControlFlow<()>,
+    ) -> Result<(), TeamError> {
         let (after, sorted) = match order {
             Order::Queued => ("$3 < c.sequence AND $4 <= c.created", "c.sequence"),
             Order::Newest => ("c.sequence < $3 AND $4 <= c.created", "c.sequence DESC"),
@@ -83,7 +98,7 @@ impl TeamSnapshot {
         );
         // Often the first call is enough.
         let mut page = FIRST_PAGE;
-        let mut last = (if order == Order::Newest { i64::MAX } else { -1 }, i64::MIN);
+        let mut last = (if order == Order::Newest { i64::MAX } else { -1 }, since);
         loop {
             let rows = self.rows(&sql, &[&self.core.workspace, &value, &last.0, &last.1, &page])?;
             for stored in self.calls_of(&rows)? {
@@ -93,7 +108,7 @@ impl TeamSnapshot {
             }
             let Some(row) = rows.last().filter(|_| rows.len() == page as usize) else { return Ok(()) };
             page = PAGE.min(page * 4);
-            last = (row.try_get(1)?, if order == Order::Oldest { row.try_get(6)? } else { i64::MIN });
+            last = (row.try_get(1)?, if order == Order::Oldest { row.try_get(6)? } else { since });
         }
     }
 
@@ -290,19 +305,29 @@ impl Snapshot for TeamSnapshot {
                 self.each(condition, "", Order::Oldest, &mut found)?;
             }
             CallQuery::Similar(call) => {
-                let condition = "c.tool_id = $2 AND c.status IN ('pending', 'approved', 'rejected')";
-                self.each(condition, &call.tool_id, Order::Queued, &mut found)?;
+                // Calls of v0.30 are kept by their tool.
+                let condition = r"c.request IS NOT NULL AND c.request = ANY (string_to_array($2, E'\n'))";
+                let requests = format!(
+                    "{}\ntool {}",
+                    call.call_fingerprint.as_deref().unwrap_or_default(),
+                    call.tool_id
+                );
+                self.each(condition, &requests, Order::Queued, &mut found)?;
             }
             CallQuery::LastApproved(tool) => {
                 let condition = "c.tool_id = $2 AND c.approved_revision IS NOT NULL";
-                self.each(condition, tool, Order::Newest, &mut |stored| match stored
-                    .call
-                    .approval
-                    .as_ref()
-                    .is_some_and(|approval| approval.by.is_person())
-                {
-                    true => found(stored),
-                    false => ControlFlow::Continue(()),
+                let mut looked_at = 0;
+                self.each(condition, tool, Order::Newest, &mut |stored| {
+                    looked_at += 1;
+                    let by = stored.call.approval.as_ref().map(|approval| &approval.by);
+                    if by.is_some_and(ApprovedBy::is_person) {
+                        found(stored)?;
+                    }
+                    if looked_at < MAX_LAST_APPROVED {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
                 })?;
             }
         }
@@ -389,11 +414,16 @@ impl Snapshot for TeamSnapshot {
 
     fn recent(&self, since: i64, question: &mut dyn FnMut(&mut RecentCalls)) -> Result<(), QueueError> {
         let mut recent = RecentCalls::since(since);
-        let condition = "(c.status IN ('pending', 'held') OR $2::text::bigint <= c.created)";
-        self.each(condition, &since.to_string(), Order::Queued, &mut |stored| {
-            recent.note_stored(&stored);
-            ControlFlow::Continue(())
-        })?;
+        // Each status is one range of an index. In the order of the lifecycle, so that no call is missed meanwhile.
+        for status in CallStatus::ALL {
+            let waits = matches!(status, CallStatus::Pending | CallStatus::Held);
+            let condition = format!("c.status = '{status}' AND $2 = ''");
+            let since = if waits { i64::MIN } else { since };
+            self.each_since(since, &condition, "", Order::Oldest, &mut |stored| {
+                recent.note_stored(&stored);
+                ControlFlow::Continue(())
+            })?;
+        }
         question(&mut recent);
         Ok(())
     }

@@ -167,18 +167,22 @@ impl Bench<'_> {
         let few =
             [self.checkout("few", "asker")?, self.checkout("few", "judge")?, self.checkout("few", "box-1")?];
         let sql = "INSERT INTO brigade.calls (workspace, id, sequence, revision, status, tool_id, family, effects, created,
-                queued_by, approved_revision, run_id, claimed_by, host, fence, record)
-            SELECT c.workspace, n.id, 1 + n.number, c.revision, c.status, c.tool_id, c.family, c.effects, c.created + n.number,
-                c.queued_by, c.approved_revision, 'run-' || n.name, c.claimed_by, c.host, c.fence,
-                replace(replace(c.record, c.id, n.id), c.run_id, 'run-' || n.name)
-            FROM brigade.calls c, (SELECT number, lpad(to_hex(number), 16, '0') AS name,
-                'call-' || lpad(to_hex(number), 16, '0') AS id FROM generate_series(1, $1::bigint) AS number) n
-            WHERE c.workspace = $2";
+                queued_by, approved_revision, run_id, claimed_by, host, fence, record, request)
+            SELECT c.workspace, n.id, 2 + n.number, c.revision, c.status, c.tool_id, c.family, c.effects, c.created + n.number,
+                c.queued_by, c.approved_revision, c.run_id || '-' || n.number, c.claimed_by, c.host, c.fence,
+                coalesce(replace(replace(c.record, c.id, n.id), c.run_id, c.run_id || '-' || n.number),
+                    replace(c.record, c.id, n.id)),
+                CASE WHEN c.request IS NOT NULL THEN encode(sha256(n.id::bytea), 'hex') END
+            FROM (SELECT number, 'call-' || lpad(to_hex(number), 16, '0') AS id
+                FROM generate_series(1, $1::bigint) AS number) n
+            JOIN brigade.calls c ON c.workspace = $2 AND c.sequence = 1 + n.number % 2";
         let mut client = self.client()?;
         for ([asker, judge, host], name, calls) in [(&full, "full", calls), (&few, "few", FEW)] {
             let first = queue(asker, 0)?;
             judge.run(&["tools", "call", "approve", &first], "")?.expect("approve")?;
             host.run(&["team", "runner", "--once"], "")?.expect("team runner")?;
+            let second = queue(asker, TURNS + 1)?;
+            judge.run(&["tools", "call", "reject", &second, "--reason", "no"], "")?.expect("reject")?;
             client.execute(sql, &[&i64::from(calls), &name]).map_err(broken)?;
         }
         client.batch_execute("ANALYZE brigade.calls").map_err(broken)?;
@@ -207,7 +211,7 @@ impl Bench<'_> {
         {
             let (full, few) = (median(full), median(few));
             let ratio = full / few;
-            let what = format!("{what} after {calls} finished calls, beside {FEW}");
+            let what = format!("{what} after {calls} finished and rejected calls, beside {FEW}");
             row(&what, &format!("{ratio:.2} × ({full:.0} ms)"), "1.2", ratio <= 1.2);
         }
         Ok(())

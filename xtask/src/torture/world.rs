@@ -34,6 +34,9 @@ permissions = ["read-files"]
 effects = ["local-read"]
 approval_mode = "on-request"
 timeout = 30
+
+[tool.argument_template]
+pace = "{pace}"
 "#;
 
 /// Notes the run outside of the queue, and takes the time that the arguments want.

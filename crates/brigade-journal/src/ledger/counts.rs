@@ -1,7 +1,8 @@
 //! Counts of the entries of a ledger by status.
 //!
 //! They are kept in a cache beside the ledger, so that counting reads only the entries after it. The cache names the
-//! last entry that it counts, and is not used if that entry is not where it was.
+//! last entry that it counts, and has a digest. It is not used if that entry is not where it was, or the digest is
+//! wrong: then all entries are counted.
 
 use std::collections::BTreeMap;
 
@@ -28,13 +29,27 @@ struct Counts {
     sequence: u64,
     hash: Option<Fingerprint>,
     by_status: BTreeMap<String, u64>,
+    /// Over everything else.
+    digest: Option<Fingerprint>,
 }
 
 impl Counts {
+    fn right_digest(&self) -> Fingerprint {
+        let counts = self.by_status.iter().map(|(status, count)| format!("{status} {count}"));
+        Fingerprint::builder("brigade.ledger-counts.v1")
+            .list("entry", [self.start, self.end, self.sequence].map(|number| number.to_string()))
+            .text("hash", self.hash.map(Fingerprint::to_hex).as_deref())
+            .list("counts", counts)
+            .finish()
+    }
+
     /// Returns whether the last counted entry is where it was.
     fn fit(&self, file: &dyn ReadFile) -> Result<bool, FsError> {
         let length = self.end.checked_sub(self.start).filter(|length| *length <= MAX_CACHE_BYTES);
         let Some(length) = length.and_then(|length| usize::try_from(length).ok()) else { return Ok(false) };
+        if self.digest != Some(self.right_digest()) {
+            return Ok(false);
+        }
         let line = file.read_range(self.start, length)?;
         let Some(entry) = line.strip_suffix(b"\n").and_then(LedgerEntry::from_line) else { return Ok(false) };
         Ok(entry.sequence == self.sequence && Some(entry.hash) == self.hash)
@@ -86,9 +101,9 @@ impl Ledger<'_> {
         if before / CACHE_INTERVAL == now / CACHE_INTERVAL {
             return;
         }
-        if let Ok(Some(counts)) = self.count()
-            && let Ok(text) = compact_text(&counts)
-        {
+        let Ok(Some(mut counts)) = self.count() else { return };
+        counts.digest = Some(counts.right_digest());
+        if let Ok(text) = compact_text(&counts) {
             // Without it, counting reads more.
             let _ = self.file.fs.write_atomic(&self.counts_path(), text.as_bytes(), FileMode::Private);
         }
@@ -135,11 +150,17 @@ mod tests {
         assert!(!fs.exists(&ledger.counts_path()).unwrap());
         append(&ledger, 2, "failed");
         check(&ledger, &[("completed", 255), ("failed", 2)]);
-        // Counts that are not true show that nothing before them is read.
         let text = String::from_utf8(fs.read(&ledger.counts_path(), MAX_CACHE_BYTES).unwrap()).unwrap();
-        let other = text.replace("255", "3");
-        fs.write_atomic(&ledger.counts_path(), other.as_bytes(), FileMode::Private).unwrap();
+        let edited = text.replace("255", "3");
+        fs.write_atomic(&ledger.counts_path(), edited.as_bytes(), FileMode::Private).unwrap();
         append(&ledger, 1, "failed");
+        check(&ledger, &[("completed", 255), ("failed", 3)]);
+        // Counts that are not true show that nothing before them is read.
+        let edited: Counts =
+            from_json(&Json::parse_bytes(edited.as_bytes(), Dialect::Strict).unwrap()).unwrap();
+        let edited = Counts { digest: Some(edited.right_digest()), ..edited };
+        let edited = compact_text(&edited).unwrap();
+        fs.write_atomic(&ledger.counts_path(), edited.as_bytes(), FileMode::Private).unwrap();
         check(&ledger, &[("completed", 3), ("failed", 3)]);
     }
 

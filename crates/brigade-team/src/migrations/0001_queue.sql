@@ -2,7 +2,20 @@
 --
 -- Members read the tables, row by row of their workspaces. Only the owner writes them: each step is a function that
 -- runs as the owner, takes the member from `session_user`, and checks role, workspace, status and revision. Refusals
--- have SQLSTATEs such as BR001, which `error.rs` explains.
+-- have SQLSTATEs such as BR001, which `error.rs` explains. A member may call a function with `psql`, so the tables check
+-- what others read.
+
+-- Returns whether a text can be the id of a call, run or checkpoint, which is a file name.
+CREATE FUNCTION @schema@.is_id(id text) RETURNS boolean
+LANGUAGE sql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT id ~ '^[A-Za-z0-9_][A-Za-z0-9._:-]{0,199}$'
+$$;
+
+-- Returns whether a text can be a name that people read: it has no control characters.
+CREATE FUNCTION @schema@.is_name(name text) RETURNS boolean
+LANGUAGE sql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT length(name) BETWEEN 1 AND 1000 AND name !~ '[\u0001-\u001f\u007f-\u009f]'
+$$;
 
 CREATE TABLE @schema@.team (
     is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
@@ -31,9 +44,9 @@ CREATE TABLE @schema@.rules (
 );
 
 CREATE TABLE @schema@.hosts (
-    workspace text COLLATE "C" NOT NULL,
+    workspace text COLLATE "C" NOT NULL CHECK (@schema@.is_name(workspace)),
     -- The member, `@`, and the name that the host gives itself.
-    name text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL CHECK (@schema@.is_name(name)),
     sequence bigint NOT NULL DEFAULT 0,
     link text NOT NULL DEFAULT '',
     last_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -46,12 +59,12 @@ CREATE TABLE @schema@.hosts (
 );
 
 CREATE TABLE @schema@.calls (
-    workspace text COLLATE "C" NOT NULL,
-    id text COLLATE "C" NOT NULL,
+    workspace text COLLATE "C" NOT NULL CHECK (@schema@.is_name(workspace)),
+    id text COLLATE "C" NOT NULL CHECK (@schema@.is_id(id)),
     sequence bigint NOT NULL,
     revision bigint NOT NULL,
     status text COLLATE "C" NOT NULL,
-    tool_id text COLLATE "C" NOT NULL,
+    tool_id text COLLATE "C" NOT NULL CHECK (@schema@.is_name(tool_id)),
     family text NOT NULL,
     effects text[] NOT NULL,
     -- Microseconds since 1970.
@@ -59,7 +72,7 @@ CREATE TABLE @schema@.calls (
     queued_by text COLLATE "C" NOT NULL,
     -- The revision that the approvals are of.
     approved_revision bigint,
-    run_id text COLLATE "C",
+    run_id text COLLATE "C" CHECK (@schema@.is_id(run_id)),
     claimed_by text COLLATE "C",
     -- What the process that claims made up, so that it finds the claim whose answer was lost.
     attempt text,
@@ -69,11 +82,14 @@ CREATE TABLE @schema@.calls (
     has_checkpoints boolean NOT NULL DEFAULT false,
     -- The record, as Brigade wrote it.
     record text NOT NULL,
+    -- What the call asks for, as long as another one that asks for the same is its duplicate.
+    request text COLLATE "C",
     PRIMARY KEY (workspace, id),
     UNIQUE (workspace, sequence)
 );
 CREATE INDEX calls_by_age ON @schema@.calls (workspace, status, created, sequence);
-CREATE INDEX calls_of_tool ON @schema@.calls (workspace, tool_id, status, sequence);
+CREATE INDEX calls_by_status ON @schema@.calls (workspace, status, sequence);
+CREATE INDEX calls_of_request ON @schema@.calls (workspace, request, sequence) WHERE request IS NOT NULL;
 CREATE INDEX calls_once_approved ON @schema@.calls (workspace, tool_id, sequence) WHERE approved_revision IS NOT NULL;
 CREATE INDEX calls_with_checkpoints ON @schema@.calls (workspace, sequence) WHERE has_checkpoints;
 
@@ -95,7 +111,7 @@ CREATE TABLE @schema@.approvals (
 
 CREATE TABLE @schema@.checkpoints (
     workspace text COLLATE "C" NOT NULL,
-    id text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL CHECK (@schema@.is_id(id)),
     run_id text COLLATE "C" NOT NULL,
     added_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     document text NOT NULL,
@@ -108,9 +124,9 @@ CREATE TABLE @schema@.receipts (
     host text COLLATE "C" NOT NULL,
     -- The place in the chain of the host, from 1.
     sequence bigint NOT NULL,
-    run_id text COLLATE "C" NOT NULL,
-    call_id text COLLATE "C" NOT NULL,
-    status text COLLATE "C" NOT NULL,
+    run_id text COLLATE "C" NOT NULL CHECK (@schema@.is_id(run_id)),
+    call_id text COLLATE "C" NOT NULL CHECK (@schema@.is_id(call_id)),
+    status text COLLATE "C" NOT NULL CHECK (@schema@.is_name(status)),
     sort_key text COLLATE "C" NOT NULL,
     sha256 text NOT NULL,
     -- The sha256 over the previous link and this entry.
@@ -131,7 +147,7 @@ CREATE INDEX receipts_newest ON @schema@.receipts (workspace, sort_key, run_id) 
 CREATE TABLE @schema@.offers (
     workspace text COLLATE "C" NOT NULL,
     call_id text COLLATE "C" NOT NULL,
-    host text COLLATE "C" NOT NULL,
+    host text COLLATE "C" NOT NULL CHECK (@schema@.is_name(host)),
     revision bigint NOT NULL,
     offered_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     is_passed_over boolean NOT NULL,
@@ -142,8 +158,8 @@ CREATE TABLE @schema@.offers (
 
 -- The server that the claims of a workspace are on. On another one nothing is claimed, because it may have lost some.
 CREATE TABLE @schema@.servers (
-    workspace text COLLATE "C" PRIMARY KEY,
-    name text NOT NULL,
+    workspace text COLLATE "C" PRIMARY KEY CHECK (@schema@.is_name(workspace)),
+    name text NOT NULL CHECK (name ~ '^[0-9]{1,20}/([0-9]{1,10}|replica)$'),
     -- Those that it has replaced.
     earlier text[] NOT NULL DEFAULT '{}'
 );
@@ -269,6 +285,17 @@ BEGIN
     RETURN found_call;
 END $$;
 
+-- Returns what a call asks for, as long as it can have a duplicate. Fingerprints of v0.30 are shorter, and are not
+-- compared: then it is the tool.
+CREATE FUNCTION @schema@.request_of(document json) RETURNS text
+LANGUAGE sql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE
+        WHEN NOT document ->> 'status' IN ('pending', 'held', 'approved', 'rejected')
+            OR (document -> 'withdrawn')::text = 'true' OR document ->> 'run_id' IS NOT NULL THEN NULL
+        WHEN document ->> 'call_fingerprint' ~ '^[0-9a-f]{64}$' THEN document ->> 'call_fingerprint'
+        ELSE 'tool ' || (document ->> 'tool_id') END
+$$;
+
 -- Writes the next revision of a call. What was asked for never changes.
 CREATE FUNCTION @schema@.write_call(old @schema@.calls, new_record text, allowed text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -288,7 +315,7 @@ BEGIN
         END IF;
     END LOOP;
     UPDATE @schema@.calls SET revision = old.revision + 1, status = now_is ->> 'status', record = new_record,
-        has_checkpoints = (now_is -> 'checkpoints') IS NOT NULL
+        has_checkpoints = (now_is -> 'checkpoints') IS NOT NULL, request = @schema@.request_of(now_is)
     WHERE workspace = old.workspace AND id = old.id;
     IF NOT now_is ->> 'status' = ANY (ARRAY['pending', 'held', 'approved']) THEN
         DELETE FROM @schema@.offers WHERE workspace = old.workspace AND call_id = old.id;
@@ -315,11 +342,11 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('@schema@/' || ws, 0));
     SELECT coalesce(max(sequence), 0) + 1 INTO place FROM @schema@.calls WHERE workspace = ws;
     INSERT INTO @schema@.calls
-        (workspace, id, sequence, revision, status, tool_id, family, effects, created, queued_by, record)
+        (workspace, id, sequence, revision, status, tool_id, family, effects, created, queued_by, record, request)
     VALUES (ws, call, place, 1, 'pending', document ->> 'tool_id', coalesce(document ->> 'family', ''),
         ARRAY(SELECT json_array_elements_text(document -> 'contract' -> 'effects')
             WHERE json_typeof(document -> 'contract' -> 'effects') = 'array'),
-        created_micros, who, new_record)
+        created_micros, who, new_record, @schema@.request_of(document))
     ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'BR002', MESSAGE = 'the call exists already';

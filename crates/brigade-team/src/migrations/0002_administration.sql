@@ -89,14 +89,14 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('@schema@/' || ws, 0));
     SELECT coalesce(max(sequence), 0) + 1 INTO place FROM @schema@.calls WHERE workspace = ws;
     INSERT INTO @schema@.calls (workspace, id, sequence, revision, status, tool_id, family, effects, created, queued_by,
-        run_id, has_checkpoints, record)
+        run_id, has_checkpoints, record, request)
     VALUES (ws, call, place, greatest((document ->> 'revision')::bigint, 1), ending, document ->> 'tool_id',
         coalesce(document ->> 'family', ''), ARRAY(SELECT json_array_elements_text(document -> 'contract' -> 'effects')
             WHERE json_typeof(document -> 'contract' -> 'effects') = 'array'),
         created_micros, who,
         (SELECT run_id FROM @schema@.receipts WHERE workspace = ws AND run_id = run AND call_id = call
             AND NOT is_late AND NOT is_aside AND ending NOT IN ('pending', 'held')),
-        (document -> 'checkpoints') IS NOT NULL, new_record)
+        (document -> 'checkpoints') IS NOT NULL, new_record, @schema@.request_of(document))
     ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'BR002', MESSAGE = 'the call exists already';

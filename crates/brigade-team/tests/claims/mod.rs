@@ -1,8 +1,10 @@
 //! Claims, leases and reports.
 
-use brigade_call::CallStatus;
+use std::sync::Arc;
+
+use brigade_call::{CallStatus, Claim, Runner};
 use brigade_core::{ErrorCode, OperationError as _};
-use brigade_queue::{Durability, NewReceipt, OnRunTaken, QueueError, Store as _};
+use brigade_queue::{Durability, Host, NewReceipt, OnRunTaken, Queue, QueueError, Store as _};
 use brigade_team::{Role, Schema};
 
 use crate::suite::common::{approve, at, call_id, claim, enqueue, finish, receipt, run_id, start, stored};
@@ -153,6 +155,42 @@ fn several_writers_record_expired_claims() {
     let view = queue.read().unwrap();
     assert_eq!(view.call_counts().unwrap().get("interrupted"), Some(&20));
     assert_eq!(view.receipts(99).unwrap().receipts.len(), 20);
+}
+
+/// Does something after a writer has looked for the receipt of a run.
+struct SlowHost<F>(F);
+
+impl<F: Fn() + Send + Sync> Host for SlowHost<F> {
+    fn is_alive(&self, _: &Runner) -> bool {
+        false
+    }
+
+    fn end_strays(&self, _: &Claim) {}
+
+    fn has_log(&self, _: &str) -> bool {
+        (self.0)();
+        false
+    }
+}
+
+#[test]
+fn a_receipt_that_came_meanwhile_ends_its_call() {
+    let Some(world) = World::new("meanwhile", &[("all", ALL), ("other", ALL)]) else { return };
+    let queue = world.queue("all");
+    enqueue(&queue, "call-a", "a", 1).unwrap();
+    approve(&queue, "call-a", 2).unwrap();
+    start(&queue, "call-a", "run-a", 3).unwrap();
+    world.as_owner("UPDATE @schema@.calls SET lease_until = clock_timestamp()");
+    let (other, report) = (world.store("other", "shop"), receipt("call-a", "run-a", "interrupted", 4, &[]));
+    let report_it = move || {
+        let mut transaction = other.begin(at(4), Durability::AtOnce).unwrap();
+        transaction.record(NewReceipt::Unstored(&report, OnRunTaken::Refuse)).unwrap();
+    };
+    let slow = Queue::new(Arc::new(world.store("all", "shop")), Arc::new(SlowHost(report_it)));
+    drop(slow.lock(at(9)).unwrap());
+    let view = queue.read().unwrap();
+    assert_eq!(stored(&view, "call-a").call.status, CallStatus::Interrupted);
+    assert_eq!(view.receipts(9).unwrap().receipts.len(), 1);
 }
 
 #[test]

@@ -65,12 +65,15 @@ const FUNCTIONS: [(Role, &[&str]); 4] = [
 const READ_ONLY: [&str; 3] = ["needed_approvals", "readable_workspaces", "server_name"];
 
 /// The functions that only other functions call.
-const INNER: [&str; 8] = [
+const INNER: [&str; 11] = [
     "add_count",
     "call_at",
     "count_calls",
     "count_runs",
     "endings",
+    "is_id",
+    "is_name",
+    "request_of",
     "require_importer",
     "require_role",
     "write_call",
@@ -199,5 +202,48 @@ fn other_workspaces_are_invisible() {
     for table in tables.iter().map(|row| row.get::<_, &str>(0)) {
         let sql = format!("SELECT FROM workspaces.{table} WHERE workspace = 'bank'");
         assert!(client.query(&sql, &[]).unwrap().is_empty(), "{table}");
+    }
+}
+
+/// What a member writes with `psql` is what others read.
+#[test]
+fn ids_and_names_are_checked_by_the_database() {
+    let all: &[Role] = &[Role::Queuer, Role::Reviewer, Role::Runner];
+    let Some(world) = World::new("hostile", &[("all", all)]) else { return };
+    enqueue(&world.queue("all"), "call-a", "a", 1).unwrap();
+    let mut client = world.psql(&world.login("all"));
+    let queue = |workspace: &str, id: &str, tool: &str| {
+        let record =
+            format!(r#"{{"id": "{id}", "status": "pending", "tool_id": "{tool}", "contract": {{}}}}"#);
+        format!("SELECT hostile.queue_call('{workspace}', E'{id}', 1, E'{record}')")
+    };
+    let receipt = |host: &str, run: &str| {
+        format!(
+            "SELECT hostile.record_receipt('shop', E'{host}', E'{run}', 'none', 'failed', '1', 'x', false)"
+        )
+    };
+    let offer = |host: &str| {
+        format!("SELECT hostile.offer_calls('shop', E'{host}', '{{call-a}}', '{{1}}', '{{false}}', '{{x}}')")
+    };
+    let report = |seen: &str| format!("SELECT hostile.report_host('shop', 'box', 'ready', E'{seen}', false)");
+    for (sql, is_taken) in [
+        (queue("shop", "call-b", "deploy"), true),
+        (queue("shop", "../call", "deploy"), false),
+        (queue("shop", "--yes", "deploy"), false),
+        (queue("shop", "call-c; rm", "deploy"), false),
+        (queue("shop", &"c".repeat(201), "deploy"), false),
+        (queue("shop", "call-d", r"de\\u001b[2Jploy"), false),
+        (queue("shop", "call-e", ""), false),
+        (queue("", "call-f", "deploy"), false),
+        (receipt("box", "run-a"), true),
+        (receipt("box", "run/../a"), false),
+        (receipt(r"box\u001b[2J", "run-b"), false),
+        (receipt(r"box\u009b2J", "run-c"), false),
+        (offer("box"), true),
+        (offer(r"box\nother"), false),
+        (report(r"new server\n"), false),
+    ] {
+        let code = client.query(&sql, &[]).err().and_then(|error| error.code().cloned());
+        assert_eq!(code, (!is_taken).then_some(SqlState::CHECK_VIOLATION), "{sql}");
     }
 }

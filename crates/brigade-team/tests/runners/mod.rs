@@ -257,8 +257,8 @@ fn a_replaced_server_waits_for_all_claims() {
     );
     assert!(early.is_err(), "a stolen runner credential interrupts nothing");
     // The server is one that was promoted before it knew of the run of call-c.
-    world.as_owner("UPDATE @schema@.servers SET name = 'other/1'");
-    world.as_owner("UPDATE @schema@.hosts SET server = 'other/1'");
+    world.as_owner("UPDATE @schema@.servers SET name = '1/1'");
+    world.as_owner("UPDATE @schema@.hosts SET server = '1/1'");
     let error = start(&queue_on(runner(&world, "box-1")), "call-a", "run-a", 3).unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::TeamFailover), "{error}");
     let forgotten = stored(&queue.read().unwrap(), "call-c").call.next_run_id();
@@ -283,7 +283,7 @@ fn a_replaced_server_waits_for_all_claims() {
     assert_eq!(runner(&world, "box-2").report_host("ready", &|_| false), Ok(ServerState::Same));
     start(&queue_on(runner(&world, "box-1")), "call-a", "run-a", 6).unwrap();
     // An older server is back: only this host has seen the newer one.
-    seen.write("newer/9");
+    seen.write("9/9");
     let error = start(&queue_on(box_1.clone()), "call-b", "run-b", 7).unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::TeamFailover), "{error}");
     assert!(matches!(box_1.report_host("ready", &|_| false), Ok(ServerState::Replaced(_))));
