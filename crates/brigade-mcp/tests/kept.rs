@@ -131,7 +131,7 @@ impl RunningServer {
         let until = Instant::now() + Duration::from_secs(30);
         while self.noted(line) == 0 {
             assert!(Instant::now() < until, "no `{line}`");
-            std::thread::yield_now();
+            std::thread::park_timeout(Duration::from_millis(1));
         }
     }
 
@@ -343,7 +343,7 @@ fn an_ambiguous_question_reaches_no_client() {
                 break reply;
             }
             assert!(Instant::now() < until, "the only call is asked");
-            std::thread::yield_now();
+            std::thread::park_timeout(Duration::from_millis(1));
         };
         let terms = RequestTerms { cancel: Some(cancel.clone()), ..of(&other) };
         let server = &kept.server;

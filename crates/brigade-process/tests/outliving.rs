@@ -44,7 +44,7 @@ fn until(what: impl Fn() -> bool) {
     let start = Instant::now();
     while !what() {
         assert!(start.elapsed() < Duration::from_secs(20));
-        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(1));
     }
 }
 
@@ -54,7 +54,7 @@ fn wait_for_count(mark: &str, wanted: impl Fn(usize) -> bool) {
     let start = Instant::now();
     while !wanted(living(mark).len()) {
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", living(mark));
-        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(1));
     }
 }
 
@@ -165,13 +165,13 @@ fn a_detached_tree_lives_until_it_is_ended() {
         let start = Instant::now();
         while std::fs::read_to_string(folder.path().join("log")).unwrap() != "ready\n" {
             assert!(start.elapsed() < Duration::from_secs(20));
-            std::thread::yield_now();
+            std::thread::park_timeout(Duration::from_millis(1));
         }
         if marked {
             let start = Instant::now();
             while identity.is_alive() {
                 assert!(start.elapsed() < Duration::from_secs(20));
-                std::thread::yield_now();
+                std::thread::park_timeout(Duration::from_millis(1));
             }
             assert_eq!(living(&trial.mark).len(), 1);
             // Without the mark the daemon cannot be attributed to the tree.

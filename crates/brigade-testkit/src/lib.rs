@@ -5,6 +5,7 @@
 //! * [`normalize`] replaces what differs from run to run, so that output can be compared; [`assert_snapshot`] compares
 //!   it with a file.
 //! * [`Postgres`] is a server of this test program, where PostgreSQL is installed.
+//! * [`run_trials`] runs independent trials, several at a time.
 //! * [`TickingClock`] returns a different, predictable time with each reading.
 //!
 //! A helper panics if it fails. This crate does not depend on Brigade, and is only a dev-dependency.
@@ -26,6 +27,7 @@ mod filter;
 mod postgres;
 mod runner;
 mod snapshot;
+mod trials;
 mod workspace;
 
 pub use clock::TickingClock;
@@ -33,4 +35,5 @@ pub use filter::normalize;
 pub use postgres::Postgres;
 pub use runner::{Brigade, DEFAULT_TIMEOUT, Run, brigade_binary};
 pub use snapshot::assert_snapshot;
+pub use trials::run_trials;
 pub use workspace::{TempWorkspace, fixtures};

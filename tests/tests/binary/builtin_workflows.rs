@@ -395,7 +395,7 @@ fn kill_between_transition_writes_is_recovered() {
         };
         let started = std::time::Instant::now();
         while grown() < round * 6_000 && !is_over() && started.elapsed().as_secs() < 30 {
-            std::thread::yield_now();
+            std::thread::park_timeout(std::time::Duration::from_micros(200));
         }
         drop(client);
         let mut client = Client::connect(&site, "local");

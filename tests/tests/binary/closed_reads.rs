@@ -121,10 +121,10 @@ fn patterns_that_lead_elsewhere_block_the_call() {
 
 #[test]
 fn patterns_with_too_many_matches_block_the_call() {
-    let plan = |lines: &str, fill: &dyn Fn(&Site)| {
-        let site = site("sh bin/tool.sh", lines);
-        site.workspace.write("bin/tool.sh", "true\n");
-        fill(&site);
+    let site = site("sh bin/tool.sh", "");
+    site.workspace.write("bin/tool.sh", "true\n");
+    let plan = |lines: &str| {
+        site.workspace.write(".brigade/tools.toml", Site::entry("tool", "sh bin/tool.sh", lines));
         let plan = site.tools(["call", "plan", "tool", "--json"]);
         let details = plan.json()["blocker_details"].as_array().unwrap().clone();
         let of_pattern = |blocker: &Value| {
@@ -136,26 +136,22 @@ fn patterns_with_too_many_matches_block_the_call() {
         assert_eq!(plan.code(), Some(i32::from(!details.is_empty())), "{plan}");
         found
     };
-    let many = |site: &Site| {
-        fs::create_dir_all(site.workspace.join("lib")).unwrap();
-        (0..=10_000).for_each(|n| fs::write(site.workspace.join(format!("lib/{n}.py")), "").unwrap());
-    };
-    let large = |site: &Site| {
-        site.workspace.write("lib/large.bin", "");
-        let file = fs::File::options().write(true).open(site.workspace.join("lib/large.bin")).unwrap();
-        file.set_len((256 << 20) + 1).unwrap();
-    };
+    site.workspace.write("big/large.bin", "");
+    let file = fs::File::options().write(true).open(site.workspace.join("big/large.bin")).unwrap();
+    file.set_len((256 << 20) + 1).unwrap();
+    fs::create_dir_all(site.workspace.join("lib")).unwrap();
+    (0..=10_000).for_each(|n| fs::write(site.workspace.join(format!("lib/{n}.py")), "").unwrap());
     for (field, pattern) in [("code", "lib/**"), ("data", "lib/*.py")] {
-        let found = plan(&format!("{field} = [\"nothing/*\", {pattern:?}]"), &many);
+        let found = plan(&format!("{field} = [\"nothing/*\", {pattern:?}]"));
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].0, format!("{field}[2]"));
         assert!(found[0].1.contains("10001 files"), "{found:?}");
     }
-    let found = plan("code = [\"lib/*\"]", &large);
+    let found = plan("code = [\"big/*\"]");
     assert!(found.len() == 1 && found[0].1.contains("256 MiB"), "{found:?}");
     // The maximum number of files, and a directory as one pattern.
-    assert_eq!(plan("data = [\"lib/**\"]", &many), []);
-    assert_eq!(plan("code = [\"lib/1*.py\"]", &many), []);
+    assert_eq!(plan("data = [\"lib/**\"]"), []);
+    assert_eq!(plan("code = [\"lib/1*.py\"]"), []);
 }
 
 #[test]

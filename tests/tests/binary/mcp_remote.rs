@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use brigade_testkit::fixtures;
+use brigade_testkit::{fixtures, run_trials};
 use brigade_tests::{PATH, Site};
 use serde_json::{Value, json};
 
@@ -161,23 +161,26 @@ fn tls_is_checked_with_the_trusted_roots() {
 fn a_misbehaving_server_is_a_clear_error() {
     let other = Server::start(&[]);
     let redirect = format!("redirect={}/mcp", other.origin);
-    for (fault, expect) in [
+    let refused = [
         (redirect.as_str(), "the server redirects to"),
         ("token=another", "check the value that its label is bound to"),
         ("slow", "in time"),
-    ] {
+    ];
+    run_trials(refused, |(fault, expect)| {
         let server = Server::start(&[fault]);
         let site = site(&server, &BEARER.replace("headers", "transport = \"http\"\nheaders"));
         site.workspace.replace(RUNTIMES, "timeout = 20", "timeout = 3");
         site.json(["import", "mcp", "far"]).refused(expect);
-    }
+        true
+    });
     assert_eq!(other.heard("POST /mcp initialize"), 0);
-    for (fault, kind, expect) in [
+    let failed = [
         ("plain", "connection_failed", "it answers with `text/plain`"),
         ("long", "connection_failed", "is longer than is read"),
         ("endless", "timed_out", ""),
         ("forget", "", "said hello"),
-    ] {
+    ];
+    run_trials(failed, |(fault, kind, expect)| {
         let server = Server::start(&[fault]);
         let site = site(&server, "");
         import(&site);
@@ -187,7 +190,8 @@ fn a_misbehaving_server_is_a_clear_error() {
         let text = receipt["mcp_response_text"].as_str().unwrap_or_default();
         let found = receipt["mcp_error_kind"].as_str().unwrap_or_default();
         assert!(found == kind && text.contains(expect), "{fault}: {receipt:#}");
-    }
+        true
+    });
     // The policy names exact origins.
     let site = site(&other, "");
     site.workspace.replace(RUNTIMES, "http://127.0.0.1", "http://localhost");

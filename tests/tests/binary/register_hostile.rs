@@ -80,7 +80,7 @@ fn killed_registration_can_be_repeated() {
         // The files are complete, whenever the command is killed.
         let end = Instant::now() + Duration::from_millis(delay * 2);
         while Instant::now() < end && child.try_wait().unwrap().is_none() {
-            std::thread::yield_now();
+            std::thread::park_timeout(Duration::from_millis(1));
         }
         let _ = child.kill();
         child.wait().unwrap();

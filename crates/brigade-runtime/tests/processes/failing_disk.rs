@@ -9,6 +9,7 @@ use brigade_fs::{
     DirEntry, DiskFs, Fs, FsError, FsErrorKind, Location, Lock, Metadata, ReadFile, RelPath, WriteFile,
 };
 use brigade_runtime::{Checks, StartOutcome, Supervisor};
+use brigade_testkit::run_trials;
 
 use crate::workspace::{LONG_TIMEOUT, Workspace, options};
 
@@ -109,8 +110,8 @@ fn living(workspace: &Workspace) -> usize {
 
 #[test]
 fn no_unrecorded_process_survives_a_failed_step() {
-    let mut failures = 0;
-    for steps in 0.. {
+    let failures = AtomicUsize::new(0);
+    run_trials(0.., |steps| {
         let mut workspace = Workspace::one("sleep 300", "timeout = 0.01");
         let home = workspace.path("home");
         workspace.host.environment.retain(|(name, _)| name != "HOME");
@@ -124,7 +125,7 @@ fn no_unrecorded_process_survives_a_failed_step() {
         match &started {
             Ok(StartOutcome::Started { .. }) => assert!(facts.managed),
             Ok(other) => panic!("{other:?}"),
-            Err(_) => failures += 1,
+            Err(_) => _ = failures.fetch_add(1, Ordering::SeqCst),
         }
         // Whatever the failed start has left, the next start succeeds, and so does a stop.
         let again = workspace.start();
@@ -135,9 +136,8 @@ fn no_unrecorded_process_survives_a_failed_step() {
         let stopped = supervisor.stop(&workspace.runtimes[0], LONG_TIMEOUT);
         assert!(workspace.stop().is_stopped(), "after {stopped:?}");
         assert_eq!((living(&workspace), workspace.facts(Checks::Skip).stale_pid()), (0, false));
-        if started.is_ok() && 0 < left {
-            break;
-        }
-    }
+        started.is_err() || left == 0
+    });
+    let failures = failures.into_inner();
     assert!(8 < failures, "{failures}");
 }

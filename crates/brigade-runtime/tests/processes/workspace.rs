@@ -138,7 +138,7 @@ pub fn until(what: impl Fn() -> bool) {
     let start = Instant::now();
     while !what() {
         assert!(start.elapsed() < LONG_TIMEOUT, "it never came true");
-        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(1));
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
+use brigade_testkit::run_trials;
+
 use super::*;
 
 /// Lists everything in a worktree except its git directory: path, kind, mode and content.
@@ -109,7 +111,7 @@ const CASES: &[Case] = &[
 
 #[test]
 fn a_worktree_that_is_taken_over_is_what_a_new_one_is() {
-    for (case, is_taken, spoil) in CASES {
+    run_trials(CASES, |(case, is_taken, spoil)| {
         let bench = Bench::new();
         let place = bench.open();
         let (at, _, _) = task(&place, "first", |folder| write(&folder.join("one.txt"), "1\n"));
@@ -153,7 +155,8 @@ fn a_worktree_that_is_taken_over_is_what_a_new_one_is() {
         let left: Vec<_> =
             left.map(|entry| entry.unwrap().file_name()).filter(|name| name != "kept").collect();
         assert!(left.is_empty(), "{case}: {left:?}");
-    }
+        true
+    });
 }
 
 #[test]

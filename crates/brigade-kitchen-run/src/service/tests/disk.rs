@@ -1,6 +1,7 @@
 //! A disk that is full or loses power from any step of a service on. Files written before still exist.
 
 use brigade_fs::{Fault, FaultyFs};
+use brigade_testkit::run_trials;
 
 use super::*;
 
@@ -26,11 +27,11 @@ fn serve_over(world: &World, fault: Fault) -> (Result<ServiceReport, ServeError>
 }
 
 /// Lets the disk fail at many steps. Checks that nothing is lost, and that finished work is not repeated.
-fn check(fault: impl Fn(usize) -> Fault) {
+fn check(fault: impl Fn(usize) -> Fault + Sync) {
     let (served, steps) = serve_over(&world(), Fault::None);
     assert_eq!(served.unwrap().outcome, Outcome::Complete);
     assert!(40 < steps, "{steps}");
-    for step in (0..steps).step_by(STRIDE) {
+    run_trials((0..steps).step_by(STRIDE), |step| {
         let world = world();
         let fault = fault(step);
         let (served, _) = serve_over(&world, fault);
@@ -63,7 +64,8 @@ fn check(fault: impl Fn(usize) -> Fault) {
         for line in read("events.jsonl").lines() {
             assert!(brigade_core::Json::parse(line).is_ok(), "{fault:?}: {line}");
         }
-    }
+        true
+    });
 }
 
 #[test]

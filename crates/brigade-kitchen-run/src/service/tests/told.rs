@@ -74,11 +74,11 @@ fn a_running_service_updates_files_for_an_answer() {
         let service = scope.spawn(|| world.serve());
         let waits = || world.life().waiting().next().is_some() && world.starts("work", "b") == 1;
         while !waits() {
-            std::thread::yield_now();
+            std::thread::park_timeout(Duration::from_millis(1));
         }
         answer(&world, "retry");
         while !events(&world).contains(&"decision_received".to_owned()) {
-            std::thread::yield_now();
+            std::thread::park_timeout(Duration::from_millis(1));
         }
         fs::write(world.folder.join("notes/go"), "").unwrap();
         assert_eq!(service.join().unwrap().outcome, Outcome::Complete);
