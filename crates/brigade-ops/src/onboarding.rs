@@ -237,3 +237,6 @@ fn choose<'r, T>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
