@@ -168,3 +168,13 @@ fn the_id_of_a_server_has_a_slash() {
     let error = pins(&bench).show("servers/nothing").unwrap_err();
     assert!(matches!(error.code(), ErrorCode::PinMissing | ErrorCode::NotFound), "{:?}", error.code());
 }
+
+#[test]
+fn only_damaged_pins_fail_a_list_that_asks_no_server() {
+    let bench = site();
+    offer(&bench, "Finds more");
+    let mut report = list(&bench);
+    assert_eq!(report.exit(), brigade_core::Exit::Done, "a remembered difference is only shown");
+    report.errors.push(BrokenPin { pin_path: "x".to_owned(), error: "y".to_owned() });
+    assert_eq!(report.exit(), brigade_core::Exit::Refused);
+}

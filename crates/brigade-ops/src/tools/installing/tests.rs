@@ -264,3 +264,62 @@ fn the_program_of_a_command_is_the_last_part_of_its_path() {
         assert_eq!(program_name(path), name);
     }
 }
+
+/// A host that runs no call.
+struct NoRunner;
+
+impl crate::Runner for NoRunner {
+    fn attempt(&self, ready: crate::ReadyCall) -> Result<crate::Attempt, crate::Error> {
+        panic!("{} would run", ready.call.id());
+    }
+}
+
+fn operations(bench: &Bench) -> crate::Calls {
+    crate::Calls::new(bench.shared(), std::sync::Arc::new(NoRunner))
+}
+
+#[test]
+fn a_rejected_installation_is_not_queued_again() {
+    let bench = site(ONE);
+    done(&bench, &named("yq"));
+    let id = calls(&bench)[0].id.clone();
+    operations(&bench).reject(&id, "no").unwrap();
+    let mut report = done(&bench, &named("yq"));
+    assert_eq!((report.queued_count, report.blocked_count), (0, 1));
+    let detail = report.blocked.remove(0).blocker_details.remove(0);
+    assert!(detail.message.contains(id.as_str()), "{detail:?}");
+    assert!(detail.hint.is_some_and(|hint| hint.contains(id.as_str())));
+    assert_eq!(calls(&bench).len(), 1);
+}
+
+#[test]
+fn an_approval_binds_the_entry_the_command_and_the_installer() {
+    /// A change of the workspace.
+    type Edit = fn(&Bench);
+    let edits: [(&str, Edit); 5] = [
+        ("changed_contract", |bench| bench.replace(CATALOG, "family = ", "enabled = false\nfamily = ")),
+        ("changed_program", |bench| bench.program("bin/fetcher", "#!/bin/sh\ntrue\n")),
+        ("changed_contract", |bench| bench.replace(CATALOG, "test -x", "test -f")),
+        ("changed_contract", |bench| bench.replace(CATALOG, "\"vendor/yq\"\n", "\"vendor/zq\"\n")),
+        ("install_command_gone", |bench| bench.replace(CATALOG, "\"fetcher vendor/yq\", ", "")),
+    ];
+    for (code, edit) in edits {
+        let bench = site(ONE);
+        done(&bench, &named("yq"));
+        let id = calls(&bench)[0].id.clone();
+        operations(&bench).approve(&id).unwrap();
+        edit(&bench);
+        let error = operations(&bench).run(crate::RunTarget::Call(id)).unwrap_err();
+        let codes: Vec<&str> = error.blockers().iter().map(|blocker| blocker.code.as_ref()).collect();
+        assert!(codes.contains(&code), "{code}: {codes:?} {error}");
+    }
+}
+
+#[test]
+fn a_plan_of_a_missing_tool_suggests_its_installation() {
+    let bench = site(ONE);
+    let plan = operations(&bench).plan(crate::Request::new("yq")).unwrap();
+    let json = brigade_core::json::to_json(&plan).unwrap().to_compact();
+    assert!(json.contains("program_not_found") && json.contains("install"), "{json}");
+    assert!(calls(&bench).is_empty());
+}

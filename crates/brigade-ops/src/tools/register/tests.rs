@@ -1,5 +1,6 @@
 mod files;
 mod references;
+mod user;
 
 use brigade_catalog::ApprovalMode;
 use brigade_workspace::CATALOG;
@@ -80,4 +81,17 @@ fn a_registration_that_is_refused_is_an_error_with_every_reason() {
     check(unknown, ErrorKind::Refused, ErrorCode::RefUnknown);
     // The command line names a file that is not there.
     check(RegisterSource::File("gone.toml".into()), ErrorKind::Usage, ErrorCode::FileUnreadable);
+}
+
+#[test]
+fn an_error_has_a_place_if_it_names_a_file() {
+    let error = refusal(ErrorCode::IdTaken, "x.id".to_owned(), "taken");
+    assert_eq!(error.place(), None);
+    let of_file = RegisterErrorRow { file: Some("a.toml".to_owned()), ..error };
+    assert_eq!(of_file.place().unwrap().to_string(), "a.toml");
+    let of_line = RegisterErrorRow { line: Some(3), ..of_file };
+    assert_eq!(of_line.place().unwrap().to_string(), "a.toml:3:1");
+    let blocker = Blocker::from(&RegisterErrorRow { column: Some(5), ..of_line });
+    assert_eq!(blocker.place.unwrap().to_string(), "a.toml:3:5");
+    assert_eq!((blocker.code.as_ref(), blocker.field.as_deref()), ("id_taken", Some("x.id")));
 }
