@@ -22,13 +22,6 @@ fn done(workspace: &TempWorkspace, words: &[&str]) -> Value {
     run.json()
 }
 
-/// Returns every file except the lock, which names its last holder.
-fn files(workspace: &TempWorkspace) -> std::collections::BTreeMap<String, Vec<u8>> {
-    let mut files = workspace.files("");
-    files.remove(".brigade/tools/catalog.lock");
-    files
-}
-
 /// Returns a workspace with four built-in tools, a comment, and an unknown key.
 fn workspace() -> TempWorkspace {
     let workspace = TempWorkspace::empty();

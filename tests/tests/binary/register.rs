@@ -6,7 +6,7 @@
 use std::fs;
 
 use brigade_tests::Site;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const KEPT: &str =
     "# mine\n[[tool]]\nid = \"own\" # the first\nname = \"Own\"\nfamily = \"script\"\ncommand = \"sh\"\n";

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 
 use brigade_tests::Site;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// A value that does not look like a secret.
 const PLAIN: &str = "hunter2";
@@ -21,10 +21,6 @@ fn errors(document: &Value) -> Vec<(String, String, Option<String>)> {
     let rows = document["errors"].as_array().unwrap().iter();
     rows.map(|row| (text(&row["code"]).unwrap(), text(&row["field"]).unwrap_or_default(), text(&row["ref"])))
         .collect()
-}
-
-fn error(code: &str, field: &str, reference: &str) -> (String, String, Option<String>) {
-    (code.to_owned(), field.to_owned(), Some(reference.to_owned()))
 }
 
 /// Issue 15: no value of `env` is shown, whether it looks like a secret or not.

@@ -72,17 +72,6 @@ fn a_tool_of_the_user_is_called_in_any_workspace() {
 }
 
 #[test]
-fn an_approval_binds_the_level() {
-    let site = site(&entry("mine", ""));
-    let call = site.approved("mine", "{}");
-    // The same entry, with the same schema, in the project.
-    site.workspace.write("schemas/any.json", "{\"type\": \"object\"}");
-    site.add_to_catalog(&format!("\n{}", entry("mine", "")));
-    assert_eq!(site.json(["show", "mine"]).expect(0)["tool"]["level"], "project");
-    site.run_call(&call).refused("contract");
-}
-
-#[test]
 fn unsafe_user_file_stops_nothing() {
     let site = site(&entry("mine", ""));
     let file = user(&site).join("tools.toml");
@@ -127,41 +116,6 @@ fn unsafe_user_file_stops_nothing() {
     site.json(["call", "plan", "mine"]).refused("invalid_entry");
     assert!(site.json(["doctor"]).expect(0)["issues"].to_string().contains("tools.toml"));
     site.json(["call", "plan", "tool"]).expect(0);
-}
-
-#[test]
-fn paths_of_an_entry_of_the_user_stay_below_its_file() {
-    let site = site(&entry("mine", "").replace("schemas/any.json", "../any.json"));
-    fs::write(site.workspace.home().join(".config/any.json"), "{\"type\": \"object\"}").unwrap();
-    site.json(["call", "plan", "mine"]).refused("input_schema_path");
-}
-
-#[test]
-fn the_policy_limits_levels_sources_and_capabilities() {
-    let site = site(&entry("mine", "capabilities = [\"send_mail\"]\nsource = { kind = \"cli\" }"));
-    let call = site.approved("mine", "{}");
-    let policy = site.workspace.read_text(".brigade/tools/policy.toml");
-    let refused = |line: &str, code: &str| {
-        site.workspace.write(".brigade/tools/policy.toml", format!("{line}\n{policy}"));
-        let plan = site.json(["call", "plan", "mine"]).refused(code);
-        let details = plan["blocker_details"].as_array().unwrap();
-        let detail =
-            details.iter().find(|detail| detail["code"] == code).unwrap_or_else(|| panic!("{plan:#}"));
-        assert_eq!((&detail["file"], &detail["line"]), (&json!(".brigade/tools/policy.toml"), &json!(1)));
-        assert!(detail["hint"].is_string());
-    };
-    refused("allowed_levels = [\"project\"]", "policy_level");
-    site.json(["call", "plan", "tool"]).expect(0);
-    assert_eq!(site.json(["find", "--capability", "send mail"]).expect(0)["matches"][0]["callable"], false);
-    refused("allowed_levels = []", "policy_level");
-    refused("allowed_sources = [\"script\", \"mcp\"]", "policy_source");
-    refused("denied_capabilities = [\"Send-Mail\"]", "policy_capability");
-    refused("allowed_levels = [\"nonsense\"]", "policy_invalid");
-    refused("allowed_sources = [\"nonsense\"]", "policy_invalid");
-    site.workspace.write(".brigade/tools/policy.toml", format!("allowed_levels = [\"project\"]\n{policy}"));
-    site.run_call(&call).refused("policy");
-    site.workspace.write(".brigade/tools/policy.toml", &policy);
-    site.run_call(&call).expect(0);
 }
 
 #[test]
