@@ -113,33 +113,18 @@ impl Bench {
 
     /// Copies a directory of the disk, such as one of the fixtures.
     #[track_caller]
-    #[allow(clippy::disallowed_methods, reason = "fixtures are on the disk")]
     pub(crate) fn copy(&self, from: &Path, to: &str) {
-        for entry in std::fs::read_dir(from).unwrap() {
-            let entry = entry.unwrap();
-            let name = entry.file_name().into_string().unwrap();
-            let target = if to.is_empty() { name } else { format!("{to}/{name}") };
-            match entry.file_type().unwrap().is_dir() {
-                true => self.copy(&entry.path(), &target),
-                false => self.write(&target, &std::fs::read_to_string(entry.path()).unwrap()),
-            }
+        let disk = DiskFs::open(from).unwrap();
+        for path in paths(&disk) {
+            let bytes = disk.read(&path.parse().unwrap(), LIMIT).unwrap();
+            let target = if to.is_empty() { path } else { format!("{to}/{path}") };
+            self.write(&target, &String::from_utf8(bytes).unwrap());
         }
     }
 
     /// Returns the paths of all files, sorted.
     pub(crate) fn paths(&self) -> Vec<String> {
-        let (mut paths, mut folders) = (Vec::new(), vec![RelPath::root()]);
-        while let Some(folder) = folders.pop() {
-            for entry in self.context.fs.list_dir(&folder).unwrap() {
-                let path = folder.join(&entry.name).unwrap();
-                match entry.kind {
-                    FileKind::Directory => folders.push(path),
-                    _ => paths.push(path.to_string()),
-                }
-            }
-        }
-        paths.sort();
-        paths
+        paths(&*self.context.fs)
     }
 
     /// Checks that only these files contain a text.
@@ -150,4 +135,20 @@ impl Bench {
             assert!(!String::from_utf8_lossy(&bytes).contains(text), "{path} holds {text}");
         }
     }
+}
+
+/// Returns the paths of all files, sorted.
+fn paths(fs: &dyn Fs) -> Vec<String> {
+    let (mut paths, mut folders) = (Vec::new(), vec![RelPath::root()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs.list_dir(&folder).unwrap() {
+            let path = folder.join(&entry.name).unwrap();
+            match entry.kind {
+                FileKind::Directory => folders.push(path),
+                _ => paths.push(path.to_string()),
+            }
+        }
+    }
+    paths.sort();
+    paths
 }

@@ -297,52 +297,6 @@ fn sync_writes_what_changed_and_nothing_else() {
     assert!(help(&["sync", "plan", "--help"]).contains("brigade tools sync"));
 }
 
-#[test]
-fn doctor_reports_the_cache_and_reads_no_files() {
-    let site = Site::empty();
-    site.workspace.write(
-        ".brigade/tools.toml",
-        "[[tool]]\nid = 'files'\nname = 'Files'\nfamily = 'mcp'\ncommand = 'npx -y server-files /data'\n",
-    );
-    site.workspace.write(".brigade/tools/gateway.toml", "[[agent]]\nname = 'local'\n");
-    let cursor = home(&site, ".cursor/mcp.json");
-    write(
-        &cursor,
-        "{\"mcpServers\": {\n\"data\": {\"command\": \"/usr/bin/npx\", \"args\": [\"-y\", \"server-files\", \"/data\"]},\n\
-         \"other\": {\"command\": \"other\", \"env\": {\"API_KEY\": \"hunter2EXAMPLE\"}}}}",
-    );
-    write(
-        &home(&site, ".codeium/windsurf/mcp_config.json"),
-        r#"{"mcpServers": {"other": {"command": "another"}}}"#,
-    );
-    let kinds = |site: &Site| -> Vec<String> {
-        let doctor = site.json(["doctor"]).expect(0);
-        let new = ["definitions_differ", "client_literal_secret", "client_bypasses_gateway"];
-        let kinds =
-            list(&doctor, "issues").iter().map(|issue| issue["issue_type"].as_str().unwrap().to_owned());
-        assert!(!doctor.to_string().contains("hunter2EXAMPLE"));
-        kinds.filter(|kind| new.contains(&kind.as_str())).collect()
-    };
-    assert_eq!(kinds(&site), [] as [&str; 0]);
-    sync(&site, "");
-    let found = kinds(&site);
-    assert!(
-        found.contains(&"definitions_differ".to_owned())
-            && found.contains(&"client_literal_secret".to_owned())
-    );
-    // It bypasses the gateway only if the gateway is connected.
-    assert_eq!(found.len(), 2);
-    site.workspace.write(
-        ".cursor/mcp.json",
-        r#"{"mcpServers": {"brigade": {"command": "brigade", "args": ["serve", "--stdio", "--as", "local"]}}}"#,
-    );
-    sync(&site, "");
-    fs::remove_file(&cursor).unwrap();
-    assert_eq!(kinds(&site).iter().filter(|kind| *kind == "client_bypasses_gateway").count(), 1);
-    site.workspace.write(CACHE, "{");
-    assert_eq!(kinds(&site), [] as [&str; 0]);
-}
-
 /// Issue 15: an entry with such a name was skipped silently.
 #[cfg(target_os = "linux")]
 #[test]

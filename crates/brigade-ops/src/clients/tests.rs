@@ -512,6 +512,25 @@ fn remembered_files_tell_of_differences_and_secrets() {
 }
 
 #[test]
+fn a_remembered_client_goes_past_the_gateway_only_if_it_is_connected() {
+    let bench = site();
+    let tool =
+        "[[tool]]\nid = 'files'\nname = 'Files'\nfamily = 'mcp'\ncommand = 'npx -y server-files /data'\n";
+    bench.write(CATALOG, tool);
+    let server = r#"{"command": "/usr/bin/npx", "args": ["-y", "server-files", "/data"]}"#;
+    bench.write("home/.cursor/mcp.json", &format!("{{\"mcpServers\": {{\"data\": {server}}}}}"));
+    crate::sync(&bench.context, false).unwrap();
+    assert_eq!(states(&bench), []);
+    let own = r#"{"command": "brigade", "args": ["serve", "--stdio", "--as", "local"]}"#;
+    bench.write(".cursor/mcp.json", &format!("{{\"mcpServers\": {{\"brigade\": {own}}}}}"));
+    crate::sync(&bench.context, false).unwrap();
+    // Nothing but the cache is read.
+    bench.remove("home/.cursor/mcp.json");
+    let ClientProblem::Bypass { server, tool_id, found_at } = problem(&bench) else { panic!("a bypass") };
+    assert_eq!((server.as_str(), tool_id.as_str(), found_at.is_some()), ("data", "files", true));
+}
+
+#[test]
 fn hooks_of_v030_are_told() {
     let bench = site();
     let hooks = r#"{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "brigade work presence-hook"}]}]}}"#;

@@ -482,7 +482,7 @@ fn a_value_that_is_bound_later_is_masked_in_the_cache() {
 }
 
 #[test]
-fn a_registered_source_that_changed_is_told_and_not_followed() {
+fn a_registered_source_that_changed_is_reported_and_not_followed() {
     let bench = site(r#"{"voice": {"command": "sing", "args": ["-q"], "env": {"VOICE": "${SOUND}"}}}"#);
     let register = |replace: bool| {
         let request = crate::RegisterRequest {
@@ -504,7 +504,7 @@ fn a_registered_source_that_changed_is_told_and_not_followed() {
         CURSOR,
         "{\"mcpServers\": {\n\"voice\": {\"command\": \"sing\", \"args\": [\"--loud\"], \"env\": {\"VOICE\": \"${SOUND}\", \"PITCH\": \"a\"}, \"description\": \"Sings\"}}}",
     );
-    // It is told again until a person registers it again.
+    // It is reported again until a person registers it again.
     for _ in 0..2 {
         let [issue] = &told(IssueType::RegisteredSourceChanged)[..] else { panic!("one issue") };
         assert_eq!((issue.line, issue.entry_id.as_deref()), (Some(2), Some("mcp:voice")));
