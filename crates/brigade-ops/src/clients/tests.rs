@@ -531,7 +531,7 @@ fn a_remembered_client_goes_past_the_gateway_only_if_it_is_connected() {
 }
 
 #[test]
-fn hooks_of_v030_are_told() {
+fn hooks_of_v030_are_reported() {
     let bench = site();
     let hooks = r#"{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "brigade work presence-hook"}]}]}}"#;
     bench.write(".claude/settings.json", hooks);

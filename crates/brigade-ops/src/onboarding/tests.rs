@@ -91,7 +91,7 @@ fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_policy_without_a_complete_sandbox_is_told() {
+fn a_policy_without_a_complete_sandbox_is_reported() {
     for (policy, is_confined) in [
         (None, true),
         (Some("[sandbox]\nmode = \"enforce\"\n"), true),
@@ -172,7 +172,7 @@ fn a_file_that_changed_after_it_was_shown_stops_the_setup() {
 }
 
 #[test]
-fn a_server_that_cannot_be_started_is_told_and_left_out() {
+fn a_server_that_cannot_be_started_is_reported_and_left_out() {
     let bench = site();
     let mut heard = Vec::new();
     let setup = onboarding(&bench).begin(&choice(&[], &["off"]), &mut |name| heard.push(name.to_owned()));

@@ -56,7 +56,7 @@ fn the_reason_of_a_closeout_has_no_secret() {
 }
 
 #[test]
-fn an_unreadable_closeout_is_told_and_quiets_nothing() {
+fn an_unreadable_closeout_is_reported_and_quiets_nothing() {
     let bench = site();
     let report = closeout(&bench.context, None, Verdict::Reviewed).unwrap();
     bench.write(report.path.strip_prefix("/memory/").unwrap(), "{");

@@ -271,7 +271,7 @@ fn a_tool_is_callable_if_no_call_of_it_is_refused_before_its_arguments() {
         messages.sort_unstable();
         let before = messages.len();
         messages.dedup();
-        assert_eq!(messages.len(), before, "each reason is told once: {row:?}");
+        assert_eq!(messages.len(), before, "each reason is given once: {row:?}");
     }
 }
 
@@ -405,7 +405,7 @@ fn remembered_entries_are_listed_by_their_level() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_used_is_told_and_suggests_nothing() {
+fn a_cache_that_cannot_be_used_is_reported_and_suggests_nothing() {
     for (text, what, then) in [
         ("{", "it is damaged", "the next sync replaces it"),
         ("{\"schema\":\"brigade.discovered.v9\"}", "a newer version", "delete the file"),
@@ -464,7 +464,7 @@ fn an_alias_of_two_tools_leads_nowhere() {
 }
 
 #[test]
-fn a_catalog_of_a_newer_version_is_read_and_told() {
+fn a_catalog_of_a_newer_version_is_read_and_reported() {
     let bench = site();
     bench.write(CATALOG, &format!("schema = 99\n{TOOLS}"));
     let is_told = |notes: &[String]| notes.iter().any(|note| note.contains("needs a newer version"));

@@ -111,7 +111,7 @@ fn an_entry_of_the_same_id_keeps_its_place() {
 }
 
 #[test]
-fn an_unsupported_part_of_a_schema_is_told() {
+fn an_unsupported_part_of_a_schema_is_reported() {
     for (schema, is_sound) in
         [(r#"{"type": "object"}"#, true), (r#"{"type": "nonsense"}"#, false), ("not JSON", false)]
     {

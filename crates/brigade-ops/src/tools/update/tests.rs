@@ -65,7 +65,7 @@ fn a_server_without_imported_tools_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_server_that_cannot_be_asked_is_told_and_changes_nothing() {
+fn a_server_that_cannot_be_asked_is_reported_and_changes_nothing() {
     let bench = site();
     let report = update_tools(&bench.context, &request(None), &mut |_| panic!("nothing to ask")).unwrap();
     let [server] = report.servers.as_slice() else { panic!("{report:?}") };
