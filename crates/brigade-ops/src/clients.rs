@@ -449,3 +449,6 @@ impl Task<'_> {
 fn unsupported(message: String) -> Failure {
     Failure::new(ErrorKind::Refused, message).coded(ErrorCode::ClientUnsupported)
 }
+
+#[cfg(test)]
+mod tests;

@@ -273,3 +273,6 @@ fn conflict(conflict: edit::Conflict) -> DefaultConflict {
         detail: "the catalog has another tool of this id; rename it, or replace it by force".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

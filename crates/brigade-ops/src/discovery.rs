@@ -262,3 +262,6 @@ fn unknown_harness(name: &str) -> Failure {
         None => error.hint(format!("known are {}", harness_labels().collect::<Vec<_>>().join(", "))),
     }
 }
+
+#[cfg(test)]
+mod tests;

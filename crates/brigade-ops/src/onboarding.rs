@@ -256,3 +256,6 @@ fn choose<'r, T>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -284,3 +284,6 @@ fn evidence(catalog: &CatalogReport, projections: &ProjectionPlanReport) -> Stri
         .finish()
         .to_hex()
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,3 +67,6 @@ fn error_line(broken: &BrokenCloseout) -> ErrorLine {
 fn issues_now(context: &WorkspaceContext) -> Result<Vec<Issue>, Failure> {
     Ok(projection_issues(context.host(), &*gather::config(context)?))
 }
+
+#[cfg(test)]
+mod tests;

@@ -251,3 +251,6 @@ fn pin_report(context: &WorkspaceContext, record: &PinRecord) -> PinReport {
         candidates: RefusalMember::default(),
     }
 }
+
+#[cfg(test)]
+mod tests;

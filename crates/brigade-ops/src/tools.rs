@@ -16,3 +16,6 @@ pub(crate) mod registries;
 pub(crate) mod rulings;
 pub(crate) mod sarif;
 pub(crate) mod update;
+
+#[cfg(test)]
+mod tests;

@@ -279,3 +279,6 @@ fn thing(context: &WorkspaceContext, config: &Config, target: TrustTarget, parts
     };
     Thing { target, parts, row }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,15 +37,6 @@ const FILES: &[(&str, &str, &str)] = &[
     ("zed", "user", "~/.config/zed/settings.json"),
 ];
 
-fn container(client: &str) -> &'static str {
-    match client {
-        "opencode" => "mcp",
-        "vscode" => "servers",
-        "zed" => "context_servers",
-        _ => "mcpServers",
-    }
-}
-
 /// Puts the binary on `PATH`, as an installation does.
 fn installed(site: Site) -> Site {
     let programs = site.beside("programs");
@@ -111,127 +102,51 @@ fn issues(site: &Site) -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// Returns unusual files that programs and people write, for one container key.
-fn traps(client: &str) -> Vec<Vec<u8>> {
-    if client == "codex" {
-        return [
-            "",
-            "model = \"x\" # mine",
-            "\u{feff}# top\r\nmodel = \"x\"\r\n",
-            "[mcp_servers.\"a b/c.d\"]\ncommand = \"npx -y x\"\nargs = [\n  \"y\", # z\n]\n\n[mcp_servers.e.env]\nA = 1\n",
-            "[mcp_servers]\nx = { command = \"y\", url = 'z' }\n\n\n",
-            "mcp_servers = { x = { command = \"y\" } }\n",
-        ]
-        .map(|text| text.as_bytes().to_vec())
-        .into();
-    }
-    let key = container(client);
-    [
-        String::new(),
-        "{}".to_owned(),
-        "{\r\n\t\"other\": true\r\n}\r\n".to_owned(),
-        format!("\u{feff}{{\n    \"{key}\": {{\n    }}\n}}"),
-        format!("{{\"{key}\":{{\"a\":{{\"command\":\"npx -y x\"}},\"b\":null}}}}"),
-        format!(
-            "// top\n{{\n  \"{key}\": {{\n    \"a/b. c\\u0001\": {{\"command\": \"x\", \"args\": \"y\", \"env\": {{\"N\": 1, \"B\": true}}}}, \
-             // one\n    /* two */ \"both\": {{\"type\": \"x\", \"command\": \"c\", \"url\": \"http://u//\"}},\n    \"empty\": \"\",\n  }},\n  \
-             \"twice\": 1, \"twice\": 2, // outside of the servers\n}} // end"
-        ),
-    ]
-    .map(String::into_bytes)
-    .into()
-}
-
+/// Files of the user in the directory of settings, which `XDG_CONFIG_HOME` moves. Others are restored as these are.
 #[test]
 fn disconnecting_restores_the_files_of_every_client() {
-    for (client, scope, file) in FILES {
-        for transport in ["stdio", "http"] {
-            let words = format!("{client} --scope {scope} --transport {transport} --as ci-1");
-            if (*client, transport) == ("zed", "http") {
-                assert_eq!(refused(&site(), &words, 1).0, "client_unsupported");
-                continue;
-            }
-            let site = site();
-            let path = path(&site, file);
-            for original in traps(client) {
-                let what = format!("{words}: {}", String::from_utf8_lossy(&original));
-                write(&path, &original);
-                fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("the mode can be set");
-                let shown = connect(&site, &words);
-                assert_eq!(
-                    (&shown["status"], &shown["scope"]),
-                    (&json!("would-write"), &json!(scope)),
-                    "{what}"
-                );
-                assert_eq!(shown["path"], json!(path.display().to_string()));
-                assert_eq!(read(&path), original, "{what}");
-                assert_eq!(connect(&site, &format!("{words} --write"))["status"], "written", "{what}");
-                let written = read(&path);
-                assert_eq!(connect(&site, &format!("{words} --write"))["status"], "unchanged", "{what}");
-                assert_eq!((read(&path), mode(&path)), (written, 0o640), "{what}");
-                assert_eq!(issues(&site), [], "{what}");
-                let removed = connect(&site, &format!("{words} --remove"));
-                assert_eq!(
-                    (&removed["status"], &removed["entry"]),
-                    (&json!("removed"), &shown["entry"]),
-                    "{what}"
-                );
-                assert_eq!(
-                    String::from_utf8_lossy(&read(&path)),
-                    String::from_utf8_lossy(&original),
-                    "{what}"
-                );
-                assert_eq!(connect(&site, &format!("{words} --remove"))["status"], "absent", "{what}");
-            }
-            // A missing file is created with its directories, and removed with them again.
-            let above = if *scope == "user" { site.workspace.home() } else { site.workspace.path() };
-            let first = Path::new(file.trim_start_matches("~/")).components().next().expect("a name");
-            let first = above.join(first);
-            if first == path {
-                fs::remove_file(&path).expect("it is there");
-            } else {
-                fs::remove_dir_all(&first).expect("it is there");
-            }
+    for (client, file, key) in [
+        ("opencode", "~/.config/opencode/opencode.json", "mcp"),
+        ("zed", "~/.config/zed/settings.json", "context_servers"),
+    ] {
+        let site = site();
+        let path = path(&site, file);
+        let words = format!("{client} --scope user --as ci-1");
+        let original = format!("// top\n{{\n  \"{key}\": {{\n    \"empty\": \"\",\n  }},\n}} // end");
+        for original in ["{}".to_owned(), original] {
+            write(&path, &original);
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("the mode can be set");
+            let shown = connect(&site, &words);
+            assert_eq!((&shown["status"], &shown["scope"]), (&json!("would-write"), &json!("user")));
+            assert_eq!(shown["path"], json!(path.display().to_string()));
             assert_eq!(connect(&site, &format!("{words} --write"))["status"], "written");
-            assert_eq!(mode(&path), if *scope == "user" { 0o600 } else { 0o644 });
-            assert_eq!(mode(&site.workspace.join(CONNECTED)), 0o600);
-            connect(&site, &format!("{words} --remove"));
-            assert!(!path.exists(), "{words}");
-            assert!(!first.exists() || first.ends_with(".config"), "{words}: {}", first.display());
+            assert_eq!(connect(&site, &format!("{words} --write"))["status"], "unchanged");
+            assert_eq!(mode(&path), 0o640);
+            assert_eq!(issues(&site), []);
+            let removed = connect(&site, &format!("{words} --remove"));
+            assert_eq!((&removed["status"], &removed["entry"]), (&json!("removed"), &shown["entry"]));
+            assert_eq!(String::from_utf8_lossy(&read(&path)), original);
+            assert_eq!(connect(&site, &format!("{words} --remove"))["status"], "absent");
         }
+        // A missing file is created with its directories, and removed with them again.
+        let folder = path.parent().expect("a folder");
+        fs::remove_dir_all(folder).expect("it is there");
+        connect(&site, &format!("{words} --write"));
+        assert_eq!((mode(&path), mode(&site.workspace.join(CONNECTED))), (0o600, 0o600));
+        connect(&site, &format!("{words} --remove"));
+        assert!(!folder.exists(), "{words}");
     }
 }
 
 #[test]
-fn the_entry_is_spelt_as_the_client_reads_it() {
+fn the_generic_entry_is_written_to_standard_output_alone() {
     let site = site();
     let target = fs::canonicalize(site.workspace.path()).expect("it is there").display().to_string();
-    let program = "brigade";
     let args = json!(["serve", "--stdio", "--as", "local", "--target", target]);
-    let entry = |words: &str| connect(&site, words)["entry"].clone();
-    assert_eq!(entry("cursor --scope user"), json!({"command": program, "args": args}));
-    // Files of the workspace are shared, so they name no directory of this machine. Issue 45.
-    let shared = json!(["serve", "--stdio", "--as", "local"]);
-    assert_eq!(entry("claude"), json!({"type": "stdio", "command": program, "args": shared}));
-    let mut words = shared.as_array().expect("a list").clone();
-    words.extend([json!("--target"), json!("${workspaceFolder}")]);
-    assert_eq!(entry("cursor"), json!({"command": program, "args": words}));
-    let mut command = shared.as_array().expect("a list").clone();
-    command.insert(0, json!(program));
-    assert_eq!(entry("opencode"), json!({"type": "local", "command": command}));
-    let url = "http://127.0.0.1:8766/mcp";
-    assert_eq!(
-        entry("codex --transport http --as my-agent"),
-        json!({"url": url, "bearer_token_env_var": "BRIGADE_TOKEN_MY_AGENT"})
-    );
-    assert_eq!(
-        entry("vscode --transport http"),
-        json!({"type": "http", "url": url, "headers": {"Authorization": "Bearer ${env:BRIGADE_TOKEN_LOCAL}"}})
-    );
+    assert_eq!(connect(&site, "cursor --scope user")["entry"], json!({"command": "brigade", "args": args}));
     let generic = connect(&site, "json");
-    assert_eq!((&generic["path"], &generic["scope"]), (&Value::Null, &Value::Null));
     let text: Value = serde_json::from_str(generic["text"].as_str().expect("a text")).expect("JSON");
-    assert_eq!(text, json!({"mcpServers": {"brigade": {"command": program, "args": args}}}));
+    assert_eq!(text, json!({"mcpServers": {"brigade": {"command": "brigade", "args": args}}}));
     let shown = site.tools(["connect", "json"]);
     assert_eq!(serde_json::from_slice::<Value>(&shown.stdout).expect("only JSON"), text);
     assert_eq!(refused(&site, "json --write", 2).0, "client_unsupported");
@@ -265,88 +180,12 @@ fn the_program_is_named_only_where_path_leads_to_it() {
 }
 
 #[test]
-fn files_that_cannot_be_edited_stay_unchanged() {
-    let site = site();
-    let check = |client: &str, file: &str, bytes: &[u8], code: &str, message: &str| {
-        let path = path(&site, file);
-        write(&path, bytes);
-        for step in ["", " --write", " --remove"] {
-            let (found, error) = refused(&site, &format!("{client}{step}"), 1);
-            assert_eq!((found.as_str(), error.as_str()), (code, message), "{client}{step}");
-        }
-        assert_eq!(read(&path), bytes);
-        fs::remove_file(&path).expect("it is there");
-    };
-    let invalid = "client_file_invalid";
-    check(
-        "cursor",
-        ".cursor/mcp.json",
-        b"\xff\xfe{\0}\0",
-        invalid,
-        ".cursor/mcp.json: the file is UTF-16; save it as UTF-8",
-    );
-    check("cursor", ".cursor/mcp.json", b"{\n  \"a\" 1}", invalid, ".cursor/mcp.json:2:7: expected `:`");
-    check(
-        "claude",
-        ".mcp.json",
-        b"{\"mcpServers\": []}",
-        invalid,
-        ".mcp.json:1:16: `mcpServers` is not an object",
-    );
-    let twice = b"{\"mcpServers\": {\"a\": {},\n\"a\": {}}}";
-    check(
-        "gemini",
-        ".gemini/settings.json",
-        twice,
-        invalid,
-        ".gemini/settings.json:2:1: the key appears twice in its object",
-    );
-    check(
-        "codex",
-        ".codex/config.toml",
-        b"a = 1\n[b\n",
-        invalid,
-        ".codex/config.toml:2:3: not valid TOML: `]` is missing",
-    );
-    let foreign = "Brigade did not write the existing entry `brigade`";
-    let other = b"{\"mcpServers\": {\n  \"brigade\": {\"command\": \"fire\"}}}";
-    check(
-        "cursor",
-        ".cursor/mcp.json",
-        other,
-        "client_entry_foreign",
-        &format!(".cursor/mcp.json:2:3: {foreign}"),
-    );
-    let other = b"[mcp_servers.brigade]\ncommand = 'fire'\n";
-    check(
-        "codex",
-        ".codex/config.toml",
-        other,
-        "client_entry_foreign",
-        &format!(".codex/config.toml:1:14: {foreign}"),
-    );
-    assert!(!site.workspace.exists(CONNECTED));
-}
-
-#[test]
 fn requests_that_mean_nothing_are_refused() {
     let site = site();
     assert_eq!(refused(&site, "curser", 1).0, "client_missing");
-    for name in ["a.b", "", "mee"] {
-        let run = site.tools(["connect", "cursor", "--as", name, "--write", "--json"]);
-        run.assert_code(1);
-        assert_eq!(run.json()["code"], "agent_missing", "{run}");
-    }
-    site.workspace.write(GATEWAY, "[[agent]\n");
-    assert_eq!(refused(&site, "cursor --write", 1).0, "gateway_config_invalid");
-    connect(&site, "cursor --as gone --remove");
     site.workspace.remove(GATEWAY);
     assert_eq!(refused(&site, "cursor --as me", 1).0, "agent_missing");
     assert_eq!(connect(&site, "cursor")["as"], "local");
-    assert_eq!(refused(&site, "zed --scope project --write", 1).0, "client_unsupported");
-    let shown = connect(&site, "zed --scope project");
-    assert_eq!((&shown["status"], &shown["next_command"]), (&json!("would-write"), &Value::Null));
-    assert_eq!(connect(&site, "zed")["scope"], "user");
     site.tools(["connect", "cursor", "--write", "--remove"]).assert_code(2);
     let nowhere = Site::empty();
     assert_eq!(refused(&nowhere, "cursor", 1).0, "workspace_missing");
@@ -471,28 +310,6 @@ fn doctor_tells_when_an_entry_is_stale() {
 }
 
 #[test]
-fn doctor_tells_when_a_client_goes_past_the_gateway() {
-    let site = installed(Site::script("true"));
-    site.add_to_catalog(&Site::entry(
-        "read",
-        "/opt/files-server --root .",
-        "family = \"mcp\"\nmcp_tool_name = \"read\"",
-    ));
-    let entry = r#"{"mcpServers": {
-  "files": {"command": "files-server", "args": ["--root", "."]},
-  "other": {"command": "files-server"}
-}}"#;
-    site.workspace.write(".cursor/mcp.json", entry);
-    assert_eq!(issues(&site), [], "only files with an entry of ours are read");
-    connect(&site, "cursor --write");
-    let found = issues(&site);
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].0, "client_bypasses_gateway");
-    assert_eq!(found[0].1, ".cursor/mcp.json: the entry `files` starts the server of `read`");
-    assert_eq!(found[0].2, "${EDITOR:-vi} +2 .cursor/mcp.json");
-}
-
-#[test]
 fn secrets_of_a_file_are_not_shown() {
     let site = site();
     let text = format!(
@@ -516,21 +333,6 @@ fn secrets_of_a_file_are_not_shown() {
         }
     }
     assert_eq!(site.workspace.read_text(".mcp.json"), text);
-}
-
-#[test]
-fn a_list_of_a_newer_version_is_not_rewritten() {
-    let site = site();
-    connect(&site, "cursor --write");
-    site.workspace.replace(CONNECTED, "brigade.connected.v1", "brigade.connected.v2");
-    let before = site.workspace.read(CONNECTED);
-    assert_eq!(refused(&site, "claude --write", 1).0, "newer_version");
-    assert!(!site.workspace.exists(".mcp.json"));
-    assert_eq!(connect(&site, "claude")["status"], "would-write");
-    assert_eq!(site.workspace.read(CONNECTED), before);
-    assert_eq!(issues(&site)[0].0, "client_entry_stale");
-    site.workspace.write(CONNECTED, "nonsense");
-    assert_eq!(refused(&site, "claude --write", 3).0, "record_invalid");
 }
 
 #[test]
@@ -560,15 +362,4 @@ fn a_program_of_a_run_connects_nothing() {
     let answer: Value = serde_json::from_slice(&site.log(&receipt, "stdout")).expect("one document");
     assert_eq!(answer["code"], "inside_a_run", "{answer}");
     assert!(!site.workspace.exists(".cursor"));
-}
-
-#[test]
-fn one_change_in_a_large_file_is_shown() {
-    let site = site();
-    let file = path(&site, "~/.claude.json");
-    let projects: Vec<String> = (0..60_000).map(|number| format!("    \"/p/{number}\": {{}}")).collect();
-    write(&file, format!("{{\n  \"projects\": {{\n{}\n  }}\n}}\n", projects.join(",\n")));
-    let shown = connect(&site, "claude --scope user");
-    let diff = shown["diff"].as_str().expect("a text");
-    assert!(diff.contains("@@ -60000,5 +60000,12 @@") && diff.contains("\n+    \"brigade\": {\n"), "{diff}");
 }

@@ -6,7 +6,6 @@
     reason = "tests make files, pipes and links in a home directory, and look at modes"
 )]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -44,7 +43,7 @@ fn everything() -> Site {
 }
 
 /// Copies a directory with everything in it.
-pub fn copy(from: &Path, to: &Path) {
+fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -55,32 +54,6 @@ pub fn copy(from: &Path, to: &Path) {
             fs::copy(entry.path(), target).unwrap();
         }
     }
-}
-
-/// Issue 15: without a known home directory, cached entries of the user's files are kept.
-#[test]
-fn user_entries_stay_when_the_home_is_unknown() {
-    let site = everything();
-    let before = site.json(["sync"]).expect(0);
-    let mut site = site.env("HOME", "");
-    for name in ["XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR"] {
-        site = site.env(name, "");
-    }
-    fs::remove_file(site.workspace.join(".mcp.json")).unwrap();
-    let document = site.json(["sync"]).expect(0);
-    let is_told = |issue: &Value| issue["message"].as_str().unwrap().contains("HOME is not set");
-    assert!(document["issues"].as_array().unwrap().iter().any(is_told), "{document:#}");
-    let scopes = |key: &str| document[key].as_array().unwrap().len();
-    assert!(before["entry_count"].as_u64().unwrap() <= document["entry_count"].as_u64().unwrap() + 5);
-    assert!(0 < scopes("removed") + scopes("changed"), "the file of the workspace is gone");
-    let cache: Value = serde_json::from_slice(&site.workspace.read(CACHE)).unwrap();
-    let of_user =
-        |entry: &Value| entry["origins"].as_array().unwrap().iter().any(|origin| origin["scope"] == "user");
-    let kept = cache["entries"].as_array().unwrap().iter().filter(|entry| of_user(entry)).count();
-    assert!(10 < kept, "{kept}");
-    let document = site.env("HOME", "rel/x").json(["sync"]).expect(0);
-    let is_told = |issue: &Value| issue["message"].as_str().unwrap().contains("HOME is not an absolute path");
-    assert!(document["issues"].as_array().unwrap().iter().any(is_told), "{document:#}");
 }
 
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) {
@@ -110,7 +83,7 @@ fn texts(document: &Value, key: &str) -> Vec<String> {
     list(document, key).iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
-pub fn ids(document: &Value) -> Vec<String> {
+fn ids(document: &Value) -> Vec<String> {
     list(document, "entries").iter().map(|entry| entry["id"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -140,125 +113,6 @@ fn status(document: &Value, harness: &str, end: &str) -> String {
 }
 
 #[test]
-fn every_harness_is_read_in_its_own_format() {
-    let site = everything();
-    let found = discover(&site, "");
-    let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
-    for harness in list(&found, "harnesses") {
-        for file in list(harness, "files").iter().filter(|file| file["source"] == "mcp") {
-            let key = [&harness["harness"], &file["scope"]].map(|text| text.as_str().unwrap().to_owned());
-            *counts.entry(key.into()).or_default() += file["entry_count"].as_u64().unwrap();
-        }
-    }
-    let expect = [
-        ("amp", "project", 1),
-        ("amp", "user", 2),
-        ("antigravity", "user", 1),
-        ("claude", "local", 1),
-        ("claude", "project", 1),
-        ("claude", "user", 2),
-        ("claude-desktop", "user", 2),
-        ("cline", "user", 2),
-        ("codex", "project", 1),
-        ("codex", "user", 2),
-        ("continue", "project", 2),
-        ("continue", "user", 2),
-        ("copilot", "project", 1),
-        ("copilot", "user", 2),
-        ("crush", "project", 1),
-        ("crush", "user", 2),
-        ("cursor", "project", 1),
-        ("cursor", "user", 2),
-        ("factory", "project", 1),
-        ("factory", "user", 2),
-        ("gemini", "project", 1),
-        ("gemini", "user", 3),
-        ("goose", "user", 2),
-        ("kiro", "user", 2),
-        ("opencode", "project", 2),
-        ("opencode", "user", 2),
-        ("qwen", "project", 2),
-        ("qwen", "user", 1),
-        ("roo", "project", 1),
-        ("vscode", "project", 1),
-        ("vscode", "user", 2),
-        ("windsurf", "project", 1),
-        ("windsurf", "user", 2),
-        ("zed", "project", 1),
-        ("zed", "user", 3),
-    ];
-    let expect = expect.map(|(harness, scope, count)| ((harness.to_owned(), scope.to_owned()), count));
-    counts.retain(|_, count| *count != 0);
-    assert_eq!(counts, BTreeMap::from(expect));
-    for harness in list(&found, "harnesses") {
-        assert_eq!(harness["found"], true, "{harness}");
-        for file in list(harness, "files") {
-            assert!(Path::new(file["path"].as_str().unwrap()).is_absolute(), "{file}");
-            assert!(
-                ["read", "absent", "not-evaluated"].contains(&file["status"].as_str().unwrap()),
-                "{file}"
-            );
-        }
-    }
-    assert_eq!(status(&found, "crush", "/crushrc"), "not-evaluated");
-}
-
-#[test]
-fn entries_say_what_the_files_say() {
-    let site = everything();
-    let found = discover(&site, "");
-    let context7 = entry(&found, "mcp:context7@codex/user");
-    assert_eq!(context7["command"], json!(["npx", "-y", "@upstash/context7-mcp"]));
-    assert_eq!(context7["env_labels"], json!(["MY_ENV_VAR", "LOCAL_TOKEN", "REMOTE_TOKEN"]));
-    assert_eq!((&context7["timeout"], &context7["tools_denied"]), (&json!(45.5), &json!(["slow"])));
-    let origin = &context7["origins"][0];
-    assert_eq!(
-        (&origin["ref"], &origin["key_path"], &origin["line"]),
-        (&json!("mcp:context7@codex/user"), &json!("mcp_servers.context7"), &json!(8))
-    );
-    let figma = entry(&found, "mcp:figma@codex/user");
-    assert_eq!((&figma["url_host"], &figma["enabled"]), (&json!("mcp.figma.com"), &json!(false)));
-    assert_eq!(figma["header_names"], json!(["X-Figma-Region", "X-Trace", "Authorization"]));
-    assert_eq!(figma["env_labels"], json!(["FIGMA_OAUTH_TOKEN", "TRACE_ID"]));
-    // One definition in two harnesses, although each writes the variable differently.
-    let github = entry(&found, "mcp:github@claude/user");
-    let refs: Vec<&Value> = list(github, "origins").iter().map(|origin| &origin["ref"]).collect();
-    assert_eq!(refs, ["mcp:github@claude/user", "mcp:github@cursor/user"]);
-    assert_eq!(github["unresolved"], json!(["${GITHUB_TOKEN}", "${env:GITHUB_TOKEN}"]));
-    let python = entry(&found, "mcp:pythonTools@gemini/user");
-    assert_eq!((&python["timeout"], &python["cwd"]), (&json!(15), &json!("./mcp-servers/python")));
-    assert_eq!(python["unresolved"], json!(["${EXTERNAL_API_KEY}", "$DB_CONNECTION_STRING"]));
-    assert_eq!(entry(&found, "mcp:streaming@gemini/user")["enabled"], false);
-    // Copilot lists disabled servers in another file.
-    let of_copilot = entry(&found, "mcp:context7@copilot/user");
-    assert_eq!(
-        (&of_copilot["enabled"], &of_copilot["origins"][0]["enabled"]),
-        (&json!(false), &json!(false))
-    );
-    assert_eq!(status(&found, "copilot", ".copilot/settings.json"), "read");
-    assert_eq!(entry(&found, "mcp:streaming@gemini/user")["timeout"], json!(0.5));
-    assert_eq!(entry(&found, "mcp:local-db")["literal_secrets"], json!(["env.DB_PASSWORD"]));
-    let pdf = entry(&found, "skill:pdf-tools");
-    assert_eq!(
-        (&pdf["family"], &pdf["tools_allowed"]),
-        (&json!("skill"), &json!(["Bash(pdftotext:*)", "Read"]))
-    );
-    assert_eq!(entry(&found, "skill:git:commit")["unresolved"], json!(["!{…}"]));
-    let native = entry(&found, "harness:claude.Bash");
-    assert_eq!((&native["source"], &native["family"]), (&json!("harness"), &json!("custom")));
-    assert!(!found.to_string().contains("not-ours"));
-    let keys: Vec<&String> = context7.as_object().unwrap().keys().collect();
-    for key in "id source family name description transport command cwd env_labels header_names url_host enabled timeout \
-                tools_allowed tools_denied unresolved unknown_keys literal_secrets fingerprint registered_as origins"
-        .split_whitespace()
-    {
-        assert!(keys.iter().any(|found| *found == key), "{key}");
-    }
-    assert_eq!(found["entry_count"], list(&found, "entries").len());
-    assert_eq!(found["issue_count"], list(&found, "issues").len());
-}
-
-#[test]
 fn no_value_is_shown_or_stored() {
     let site = everything();
     let written = sync(&site, "");
@@ -273,67 +127,9 @@ fn no_value_is_shown_or_stored() {
     }
     let differ = issues(&discover(&site, ""));
     assert!(differ.iter().any(|(code, ..)| code == "definitions_differ"), "{differ:?}");
-}
-
-#[test]
-fn filters_choose_what_is_read() {
-    let site = everything();
-    let cursor = discover(&site, "--harness cursor --harness zed --source mcp");
-    let labels: Vec<&Value> = list(&cursor, "harnesses").iter().map(|row| &row["harness"]).collect();
-    assert_eq!(labels, ["cursor", "zed"]);
-    assert_eq!(
-        ids(&cursor),
-        [
-            "mcp:figma",
-            "mcp:github",
-            "mcp:local-mcp-server",
-            "mcp:older",
-            "mcp:postgres",
-            "mcp:remote-mcp-server",
-            "mcp:zed-server"
-        ]
-    );
-    assert_eq!(
-        ids(&discover(&site, "--scope project --source mcp --harness claude")),
-        ["mcp:local-db", "mcp:tickets"]
-    );
-    assert_eq!(
-        ids(&discover(&site, "--scope user --source mcp --harness claude")),
-        ["mcp:filesystem", "mcp:github"]
-    );
-    assert_eq!(ids(&discover(&site, "--source skill --harness factory")), [] as [&str; 0]);
-    assert!(ids(&discover(&site, "--source harness")).iter().all(|id| id.starts_with("harness:")));
-    // One of several levels must match.
-    let both = ids(&discover(&site, "--scope project --scope user --source mcp --harness claude"));
-    assert_eq!(both, ["mcp:filesystem", "mcp:github", "mcp:local-db", "mcp:tickets"]);
-    let sources = ids(&discover(&site, "--source mcp --source harness --harness claude"));
-    assert!(["mcp:github", "harness:claude.Bash"].iter().all(|id| sources.contains(&(*id).to_owned())));
-    let unknown = site.tools(["discover", "--harness", "emacs", "--json"]);
-    unknown.assert_code(2);
-}
-
-#[test]
-fn an_unreadable_list_of_harnesses_is_not_all() {
-    let site = everything();
-    for wrong in ["harnesses = \"cursor\"", "harnesses = [\"cursor\", 5]"] {
-        site.workspace.write(".brigade/tools.toml", format!("[registry]\n{wrong}\n"));
-        for words in [&["sync"][..], &["discover"], &["register", "mcp:files"]] {
-            let refused = site.json(words).expect(1);
-            assert!(refused["error"].to_string().contains("registry.harnesses"), "{words:?} {refused:#}");
-        }
-        site.json(["discover", "--harness", "cursor"]).expect(0);
-    }
-    site.workspace.write(".brigade/tools.toml", "registry = 5\n");
-    site.json(["discover"]).expect(1);
-    // The user's list counts if the project has none.
-    let user = site.workspace.home().join(".config/brigade/tools.toml");
-    fs::create_dir_all(user.parent().unwrap()).unwrap();
-    fs::write(&user, "[registry]\nharnesses = 7\n").unwrap();
-    site.workspace.write(".brigade/tools.toml", "");
-    let refused = site.json(["discover"]).expect(1);
-    assert!(refused["error"].to_string().contains("brigade/tools.toml"), "{refused:#}");
-    site.workspace.write(".brigade/tools.toml", "[registry]\nharnesses = [\"cursor\"]\n");
-    site.json(["discover"]).expect(0);
+    let words = "--scope project --source mcp --harness claude";
+    assert_eq!(ids(&discover(&site, words)), ["mcp:local-db", "mcp:tickets"]);
+    site.tools(["discover", "--harness", "emacs"]).assert_code(2);
 }
 
 #[test]
@@ -468,24 +264,6 @@ fn a_skill_that_links_reach_counts_once() {
 }
 
 #[test]
-fn our_own_entry_is_listed_as_ours() {
-    let site = Site::empty();
-    site.workspace.write(".brigade/tools.toml", "");
-    site.workspace.write(".brigade/tools/gateway.toml", "[[agent]]\nname = 'local'\n");
-    for client in ["cursor", "codex", "vscode", "opencode"] {
-        site.json(["connect", client, "--write"]).expect(0);
-    }
-    let found = discover(&site, "--source mcp");
-    for entry in list(&found, "entries") {
-        assert_eq!((&entry["name"], &entry["registered_as"]), (&json!("brigade"), &json!("brigade")));
-    }
-    let origins: usize = list(&found, "entries").iter().map(|entry| list(entry, "origins").len()).sum();
-    // Two of the programs name the directory of the workspace, which is not reported as a difference.
-    assert_eq!((list(&found, "entries").len(), origins), (2, 4), "{found}");
-    assert_eq!(found["issue_count"], 0, "{found}");
-}
-
-#[test]
 fn sync_writes_what_changed_and_nothing_else() {
     let site = Site::empty();
     site.workspace.write(".brigade/tools.toml", "");
@@ -517,151 +295,6 @@ fn sync_writes_what_changed_and_nothing_else() {
     let help = |words: &[&str]| site.tools(words.iter().copied()).stdout_text();
     assert!(help(&["sync", "--help"]).contains("plan"));
     assert!(help(&["sync", "plan", "--help"]).contains("brigade tools sync"));
-}
-
-#[test]
-fn an_unknown_word_in_the_cache_drops_only_its_entry() {
-    let site = Site::empty();
-    site.workspace.write(".brigade/tools.toml", "");
-    let servers = r#"{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}"#;
-    write(&home(&site, ".cursor/mcp.json"), servers);
-    sync(&site, "");
-    let cache = site.workspace.read_text(CACHE);
-    let changed = cache.replacen("\"source\": \"mcp\"", "\"source\": \"plugin\"", 1);
-    assert_ne!(cache, changed);
-    site.workspace.write(CACHE, &changed);
-    let list = site.json(["list", "--level", "discovered"]).expect(0);
-    let ids: Vec<&str> =
-        list["discovered"].as_array().unwrap().iter().filter_map(|entry| entry["id"].as_str()).collect();
-    assert_eq!(ids, ["mcp:b"], "{list:#}");
-    assert!(list["notes"][0].as_str().unwrap().contains("1 of its records"), "{list:#}");
-    let doctor = site.json(["doctor"]).expect(0);
-    let is_it = |row: &&Value| row["issue_type"] == "discovered_cache_damaged";
-    let row = doctor["issues"].as_array().unwrap().iter().find(is_it).unwrap();
-    assert!(row["detail"].as_str().unwrap().contains("1 of its records"), "{row:#}");
-    let synced = sync(&site, "");
-    assert_eq!((&synced["written"], texts(&synced, "added")), (&json!(true), vec!["mcp:a".to_owned()]));
-    assert_eq!(issues(&synced)[0].0, "discovered_cache_damaged");
-    assert_eq!(issues(&sync(&site, "")), []);
-}
-
-#[test]
-fn a_damaged_cache_is_replaced_but_a_newer_one_kept() {
-    let site = Site::empty();
-    site.workspace.write(".brigade/tools.toml", "");
-    write(&home(&site, ".cursor/mcp.json"), r#"{"mcpServers": {"a": {"command": "a"}}}"#);
-    for damaged in ["", "{", "[]", "{\"schema\": \"brigade.discovered.v1\"}"] {
-        site.workspace.write(CACHE, damaged);
-        let told = sync(&site, "--dry-run");
-        assert_eq!(issues(&told)[0].0, "discovered_cache_damaged");
-        assert_eq!(site.workspace.read_text(CACHE), damaged);
-        // Every reader of the cache reports this.
-        let doctor = site.json(["doctor"]).expect(0);
-        let rows = doctor["issues"].as_array().unwrap();
-        let row = rows.iter().find(|row| row["issue_type"] == "discovered_cache_damaged").unwrap();
-        assert_eq!(row["fix"], "brigade tools sync", "{row:#}");
-        let list = site.json(["list", "--level", "discovered"]).expect(0);
-        assert!(list["notes"][0].as_str().unwrap().contains("it is damaged"), "{list:#}");
-        let synced = sync(&site, "");
-        assert_eq!(
-            (&synced["written"], issues(&synced)[0].0.as_str()),
-            (&json!(true), "discovered_cache_damaged")
-        );
-        assert_eq!(issues(&sync(&site, "")), []);
-    }
-    let newer = r#"{"schema": "brigade.discovered.v2"}"#;
-    site.workspace.write(CACHE, newer);
-    site.json(["sync"]).refused("newer version");
-    assert_eq!(site.workspace.read_text(CACHE), newer);
-    fs::remove_file(site.workspace.join(CACHE)).unwrap();
-    assert_eq!(sync(&site, "")["written"], true);
-}
-
-/// Issue 15: a skill with broken front matter stays one entry, and a second sync changes nothing.
-#[test]
-fn a_skill_that_becomes_unreadable_stays_one_entry() {
-    let site = Site::empty();
-    site.workspace.write(".brigade/tools.toml", "");
-    let broken = "---\nname: [\n---\nBody\n";
-    write(&home(&site, ".claude/skills/never/SKILL.md"), broken);
-    write(&home(&site, ".claude/skills/one/SKILL.md"), "---\nname: one\ndescription: First\n---\nBody\n");
-    let first = sync(&site, "");
-    assert!(texts(&first, "added").iter().any(|id| id == "skill:never"), "{first}");
-    write(&home(&site, ".claude/skills/one/SKILL.md"), broken);
-    let second = sync(&site, "");
-    assert_eq!(
-        (&second["added"], &second["changed"], &second["removed"]),
-        (&json!([]), &json!([]), &json!([]))
-    );
-    let kept = |document: &Value| {
-        let rows =
-            list(document, "issues").iter().filter(|issue| issue["message"].to_string().contains("is kept"));
-        rows.map(|issue| issue["path"].as_str().unwrap().contains("/one/")).collect::<Vec<_>>()
-    };
-    assert_eq!((kept(&first), kept(&second)), (vec![], vec![true]), "{second:#}");
-    assert_eq!(sync(&site, "")["written"], false);
-}
-
-#[test]
-fn doctor_reports_the_cache_and_reads_no_files() {
-    let site = Site::empty();
-    site.workspace.write(
-        ".brigade/tools.toml",
-        "[[tool]]\nid = 'files'\nname = 'Files'\nfamily = 'mcp'\ncommand = 'npx -y server-files /data'\n",
-    );
-    site.workspace.write(".brigade/tools/gateway.toml", "[[agent]]\nname = 'local'\n");
-    let cursor = home(&site, ".cursor/mcp.json");
-    write(
-        &cursor,
-        "{\"mcpServers\": {\n\"data\": {\"command\": \"/usr/bin/npx\", \"args\": [\"-y\", \"server-files\", \"/data\"]},\n\
-         \"other\": {\"command\": \"other\", \"env\": {\"API_KEY\": \"hunter2EXAMPLE\"}}}}",
-    );
-    write(
-        &home(&site, ".codeium/windsurf/mcp_config.json"),
-        r#"{"mcpServers": {"other": {"command": "another"}}}"#,
-    );
-    let kinds = |site: &Site| -> Vec<String> {
-        let doctor = site.json(["doctor"]).expect(0);
-        let new = ["definitions_differ", "client_literal_secret", "client_bypasses_gateway"];
-        let kinds =
-            list(&doctor, "issues").iter().map(|issue| issue["issue_type"].as_str().unwrap().to_owned());
-        assert!(!doctor.to_string().contains("hunter2EXAMPLE"));
-        kinds.filter(|kind| new.contains(&kind.as_str())).collect()
-    };
-    assert_eq!(kinds(&site), [] as [&str; 0]);
-    sync(&site, "");
-    let found = kinds(&site);
-    assert!(
-        found.contains(&"definitions_differ".to_owned())
-            && found.contains(&"client_literal_secret".to_owned())
-    );
-    // It bypasses the gateway only if the gateway is connected.
-    assert_eq!(found.len(), 2);
-    site.workspace.write(
-        ".cursor/mcp.json",
-        r#"{"mcpServers": {"brigade": {"command": "brigade", "args": ["serve", "--stdio", "--as", "local"]}}}"#,
-    );
-    sync(&site, "");
-    fs::remove_file(&cursor).unwrap();
-    assert_eq!(kinds(&site).iter().filter(|kind| *kind == "client_bypasses_gateway").count(), 1);
-    site.workspace.write(CACHE, "{");
-    assert_eq!(kinds(&site), [] as [&str; 0]);
-}
-
-#[test]
-fn the_catalog_selects_harnesses() {
-    let site = everything();
-    site.workspace.write(
-        ".brigade/tools.toml",
-        "[registry]\nharnesses = ['zed', 'cursor']\n[[tool]]\nid = 'pg'\nname = 'Postgres'\nfamily = 'mcp'\n\
-         [tool.source]\nref = 'mcp:postgres@cursor/user'\n",
-    );
-    let found = discover(&site, "--source mcp");
-    let labels: Vec<&Value> = list(&found, "harnesses").iter().map(|row| &row["harness"]).collect();
-    assert_eq!(labels, ["cursor", "zed"]);
-    assert_eq!(entry(&found, "mcp:postgres")["registered_as"], "pg");
-    assert_eq!(entry(&found, "mcp:github")["registered_as"], Value::Null);
-    assert_eq!(ids(&discover(&site, "--source mcp --harness factory")).len(), 3);
 }
 
 /// Issue 15: an entry with such a name was skipped silently.

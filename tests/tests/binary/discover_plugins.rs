@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-use crate::discover::{discover, entry, home, ids, list, write};
+use crate::discover::{discover, entry, home, list, write};
 
 fn skill(site: &Site, path: &str) {
     let name = path.rsplit('/').next().unwrap();
@@ -55,35 +55,6 @@ fn two_versions(site: &Site) -> String {
 }
 
 #[test]
-fn the_list_of_plugins_decides_what_is_installed() {
-    let site = Site::empty();
-    let cache = two_versions(&site);
-    let list_of = |records: Value| json!({"version": 2, "plugins": records}).to_string();
-    let index = home(&site, ".claude/plugins/installed_plugins.json");
-    assert_eq!(discover(&site, "--source mcp --source skill")["entry_count"], 0);
-    write(
-        &index,
-        list_of(json!({"cards@shop": [{"scope": "user", "installPath": format!("{cache}/1.0.0")}]})),
-    );
-    let found = discover(&site, "--harness claude --source mcp --source skill");
-    assert_eq!(ids(&found), ["mcp:cards", "skill:sort", "skill:triage"]);
-    assert_eq!(entry(&found, "mcp:cards")["command"], json!(["1.0.0"]));
-    let on = |is_on| [("mcp:cards", is_on, "cards@shop"), ("skill:triage", is_on, "cards@shop")];
-    check(&found, &on(true));
-    let settings = json!({"enabledPlugins": {"cards@shop": false}}).to_string();
-    write(&home(&site, ".claude/settings.json"), settings);
-    check(&discover(&site, ""), &on(false));
-    // The settings of the workspace are stronger.
-    site.workspace.write(".claude/settings.json", r#"{"enabledPlugins": {"cards@shop": true}}"#);
-    check(&discover(&site, ""), &on(true));
-    // Plugins of other workspaces are not shown.
-    let elsewhere =
-        json!([{"scope": "project", "projectPath": "/other", "installPath": format!("{cache}/1.0.0")}]);
-    write(&index, list_of(json!({"cards@shop": elsewhere})));
-    assert_eq!(discover(&site, "--source mcp --source skill")["entry_count"], 0);
-}
-
-#[test]
 fn a_broken_manifest_is_one_issue() {
     let site = Site::empty();
     let cache = two_versions(&site);
@@ -114,72 +85,4 @@ fn a_broken_manifest_is_one_issue() {
     let missing = "the directory of the plugin `gone@shop` is missing";
     assert_eq!(issues, [("client_file_invalid", "expected a value"), ("client_file_unreadable", missing)]);
     assert!(!found.to_string().contains("hunter2"), "{found}");
-}
-
-#[test]
-fn extensions_of_other_programs_are_read() {
-    let site = Site::empty();
-    for (version, depth) in [("0.9.0", "a"), ("0.10.0", "a/b/c")] {
-        let at = format!(".codex/plugins/cache/shop/board/{version}");
-        let manifest = json!({"name": "board", "mcpServers": "./servers.json"}).to_string();
-        write(&home(&site, &format!("{at}/.codex-plugin/plugin.json")), manifest);
-        write(&home(&site, &format!("{at}/servers.json")), server("board"));
-        skill(&site, &format!("{at}/skills/{depth}/deep"));
-    }
-    write(&home(&site, ".codex/config.toml"), "[plugins.\"board@shop\"]\nenabled = true\n");
-    let words = json!(["${extensionPath}${/}index.js"]);
-    for name in ["papers", "quiet"] {
-        let extension = json!({"name": name, "mcpServers": {name: {"command": "node", "args": words}}});
-        let at = format!(".gemini/extensions/{name}");
-        write(&home(&site, &format!("{at}/gemini-extension.json")), extension.to_string());
-        write(&home(&site, &format!("{at}/commands/{name}/go.toml")), "prompt = 'Go.'\n");
-    }
-    let rules = json!({"quiet": {"overrides": ["!/*"]}, "papers": {"overrides": ["!/*", "/*"]}});
-    write(&home(&site, ".gemini/extensions/extension-enablement.json"), rules.to_string());
-    let config =
-        json!({"command": "node", "args": ["${__dirname}/x.js"], "env": {"TOKEN": "${user_config.token}"}});
-    let manifest = json!({"name": "notes", "server": {"type": "node", "mcp_config": config}}).to_string();
-    write(&home(&site, ".config/Claude/Claude Extensions/org.notes/manifest.json"), manifest);
-    let settings = r#"{"isEnabled": false, "userConfig": {"token": "hunter2EXAMPLE"}}"#;
-    write(&home(&site, ".config/Claude/Claude Extensions Settings/org.notes.json"), settings);
-    let found = discover(&site, "");
-    let expect = [
-        ("mcp:board", true, "board@shop"),
-        ("skill:deep", true, "board@shop"),
-        ("mcp:papers", true, "papers"),
-        ("skill:papers:go", true, "papers"),
-        ("mcp:quiet", false, "quiet"),
-        ("mcp:notes", false, "notes"),
-    ];
-    check(&found, &expect);
-    let path = entry(&found, "skill:deep")["origins"][0]["path"].as_str().unwrap();
-    assert!(path.contains("/0.10.0/"), "the newest version: {path}");
-    let notes = entry(&found, "mcp:notes");
-    assert_eq!(notes["unresolved"], json!(["${__dirname}", "${user_config.token}"]));
-    assert_eq!(notes["literal_secrets"], json!([]));
-    assert!(!found.to_string().contains("hunter2"), "{found}");
-}
-
-#[test]
-fn skills_are_read_to_the_depth_of_the_program() {
-    let site = Site::empty();
-    skill(&site, ".agents/skills/team/shared");
-    skill(&site, ".claude/skills/team/hidden");
-    let found = discover(&site, "--source skill");
-    let programs: Vec<&Value> =
-        list(entry(&found, "skill:shared"), "origins").iter().map(|origin| &origin["harness"]).collect();
-    assert_eq!(programs, ["codex", "opencode", "crush"]);
-    assert!(ids(&discover(&site, "--harness claude --source skill")).is_empty());
-}
-
-#[test]
-fn an_installed_program_that_is_not_read_is_named() {
-    let site = Site::empty();
-    fs::create_dir_all(home(&site, ".junie")).unwrap();
-    let found = discover(&site, "");
-    let [issue] = list(&found, "issues") else { panic!("{found}") };
-    assert_eq!((&issue["code"], &issue["harness"]), (&json!("program_not_read"), &json!("junie")));
-    assert_eq!(issue["message"], "Junie is installed, but its files are not read");
-    let row = list(&found, "harnesses").iter().find(|row| row["harness"] == "junie").unwrap();
-    assert_eq!((&row["found"], &row["files"]), (&json!(true), &json!([])));
 }

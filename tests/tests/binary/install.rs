@@ -158,88 +158,11 @@ fn an_installer_without_effect_has_failed() {
     assert_eq!(receipt["install"]["after"], "missing");
 }
 
-/// Installs under a policy. Returns the only blocker.
-#[track_caller]
-fn refused(policy: Option<&str>) -> Value {
-    let site = site(ONE);
-    match policy {
-        Some(policy) => site.workspace.write(".brigade/tools/policy.toml", policy),
-        None => fs::remove_file(site.workspace.join(".brigade/tools/policy.toml")).unwrap(),
-    };
-    let document = site.json(["install", "yq"]).expect(1);
-    assert_eq!(
-        (&document["blocked"][0]["reason"], &document["queued_count"]),
-        (&json!("blocked"), &json!(0))
-    );
-    assert_eq!(document["blocked"][0]["blocker_details"].as_array().unwrap().len(), 1, "{document:#}");
-    assert_eq!(site.json(["call", "list"]).expect(0)["calls"], json!([]));
-    document["blocked"][0]["blocker_details"][0].clone()
-}
-
-#[test]
-fn only_a_policy_that_names_it_allows_an_installation() {
-    for (policy, line) in [
-        (None, 1),
-        (Some(""), 1),
-        (Some("max_timeout = 5\nallowed_effects = []\n"), 2),
-        (Some("allowed_effects = [\"local-write\", \"network\"]\n"), 1),
-    ] {
-        let blocker = refused(policy);
-        assert_eq!(blocker["code"], "policy_install_not_allowed", "{blocker:#}");
-        assert_eq!(blocker["line"], line, "{blocker:#}");
-        assert!(blocker["file"].as_str().unwrap().ends_with(".brigade/tools/policy.toml"));
-    }
-    let policy =
-        "allowed_effects = [\"install\", \"network\", \"local-write\"]\ndenied_effects = [\"install\"]\n";
-    assert_eq!(refused(Some(policy))["code"], "policy_denied_effect");
-    // The call can still be queued, but not approved.
-    let site = site(ONE);
-    site.workspace.write(".brigade/tools/policy.toml", "");
-    let id = call_of(&site.json(["install", "yq", "--include-blocked"]).expect(0));
-    site.json(["call", "approve", id.as_str()]).refused("nothing is installed unless");
-}
-
-#[test]
-fn the_policy_of_a_tool_applies_to_its_installation() {
-    for (rule, code) in [
-        ("allowed_levels = [\"user\"]", "policy_level"),
-        ("allowed_sources = [\"script\"]", "policy_source"),
-        ("denied_capabilities = [\"parse-yaml\"]", "policy_capability"),
-    ] {
-        let site = site(ONE);
-        let catalog = site.workspace.read_text(".brigade/tools.toml");
-        let catalog = catalog.replace("[tool.install]", "capabilities = [\"Parse YAML\"]\n[tool.install]");
-        site.workspace.write(".brigade/tools.toml", catalog);
-        site.workspace.write(".brigade/tools/policy.toml", format!("{rule}\n{POLICY}"));
-        let document = site.json(["install", "yq"]).expect(1);
-        assert_eq!(document["blocked"][0]["blocker_details"][0]["code"], code, "{document:#}");
-    }
-}
-
-#[test]
-fn an_installation_needs_a_command_and_an_installer() {
-    for (install, words, reason) in [
-        ("check = \"test -x vendor/yq\"", vec!["install", "yq"], "no_install_command"),
-        ("command = [\"nowhere-installer yq\"]", vec!["install", "yq"], "no_installer"),
-        (ONE, vec!["install", "yq", "--with", "pip"], "no_installer"),
-        (ONE, vec!["install", "yq", "--with", "nowhere-installer"], "no_installer"),
-        ("command = \"sh -c 'curl x | sh'\"", vec!["install", "yq"], "blocked"),
-        ("command = \"sudo -n fetcher vendor/yq\"", vec!["install", "yq"], "blocked"),
-    ] {
-        let site = site(install);
-        let document = site.json(words).expect(1);
-        assert_eq!(document["blocked"][0]["reason"], reason, "{document:#}");
-        assert!(!document["blocked"][0]["blockers"].as_array().unwrap().is_empty());
-    }
-    let site = site(ONE);
-    site.json(["install", "nope"]).expect(1);
-    assert_eq!(site.tools(["install"]).code(), Some(2));
-    assert_eq!(site.tools(["install", "yq", "--all-missing"]).code(), Some(2));
-}
-
 #[test]
 fn all_that_is_missing_is_queued_and_nothing_runs() {
     let site = site(ONE);
+    assert_eq!(site.tools(["install"]).code(), Some(2));
+    assert_eq!(site.tools(["install", "yq", "--all-missing"]).code(), Some(2));
     site.add_to_catalog(
         "[[tool]]\nid = \"here\"\nname = \"Here\"\nfamily = \"script\"\ncommand = \"sh\"\n\
          [tool.install]\ncommand = \"fetcher x\"\n\
@@ -256,57 +179,6 @@ fn all_that_is_missing_is_queued_and_nothing_runs() {
     // A disabled entry is only installed by name.
     let id = call_of(&site.json(["install", "off"]).expect(0));
     assert_eq!(run(&site, &id, 0)["install"]["after"], "available");
-}
-
-/// A change to the workspace.
-type Edit = fn(&Site);
-
-#[test]
-fn an_approval_binds_entry_command_and_installer() {
-    let edits: [(&str, Edit); 5] = [
-        ("changed_contract", |site| {
-            let catalog = site.workspace.read_text(".brigade/tools.toml");
-            let off = catalog.replace("family = ", "enabled = false\nfamily = ");
-            site.workspace.write(".brigade/tools.toml", off);
-        }),
-        ("changed_program", |site| {
-            fs::write(site.beside("bin").join("fetcher"), "#!/bin/sh\ntrue\n").unwrap();
-        }),
-        ("changed_contract", |site| {
-            let catalog = site.workspace.read_text(".brigade/tools.toml");
-            site.workspace.write(".brigade/tools.toml", catalog.replace("test -x", "test -f"));
-        }),
-        ("changed_contract", |site| {
-            let catalog = site.workspace.read_text(".brigade/tools.toml");
-            site.workspace
-                .write(".brigade/tools.toml", catalog.replace("\"vendor/yq\"\n", "\"vendor/zq\"\n"));
-        }),
-        ("install_command_gone", |site| {
-            let catalog = site.workspace.read_text(".brigade/tools.toml");
-            site.workspace.write(".brigade/tools.toml", catalog.replace("\"fetcher vendor/yq\", ", ""));
-        }),
-    ];
-    for (code, edit) in edits {
-        let site = site(ONE);
-        let id = call_of(&site.json(["install", "yq"]).expect(0));
-        site.json(["call", "approve", id.as_str()]).expect(0);
-        edit(&site);
-        let refused = site.json(["call", "run", id.as_str()]).expect(1);
-        assert!(refused["blocker_details"].to_string().contains(code), "{code}: {refused:#}");
-        assert!(!site.workspace.join("vendor").exists());
-    }
-}
-
-#[test]
-fn a_rejected_installation_is_not_queued_again() {
-    let site = site(ONE);
-    let id = call_of(&site.json(["install", "yq"]).expect(0));
-    site.json(["call", "reject", id.as_str(), "--reason", "no"]).expect(0);
-    let document = site.json(["install", "yq"]).expect(1);
-    assert_eq!((&document["queued_count"], &document["blocked_count"]), (&json!(0), &json!(1)));
-    let detail = &document["blocked"][0]["blocker_details"][0];
-    assert!(detail["message"].as_str().unwrap().contains(&id), "{document:#}");
-    assert!(detail["hint"].as_str().unwrap().contains(&format!("brigade show {id}")), "{document:#}");
 }
 
 #[test]
@@ -337,30 +209,6 @@ fn writing_elsewhere_needs_its_paths_in_the_policy() {
         assert_eq!(receipt["warnings"], told.unwrap_or_default(), "{receipt:#}");
         let _ = fs::remove_dir_all(elsewhere);
     }
-}
-
-#[test]
-fn a_plan_of_a_missing_tool_suggests_its_installation() {
-    let site = site(ONE);
-    let plan = site.json(["call", "plan", "yq"]).expect(1);
-    let details = plan["blocker_details"].as_array().unwrap();
-    let missing = details.iter().find(|blocker| blocker["code"] == "program_not_found").unwrap();
-    assert!(missing["hint"].as_str().unwrap().contains("tools install yq"), "{missing:#}");
-    // Calls that run a tool say so.
-    site.json(["call", "queue", "yq", "--include-blocked"]).expect(0);
-    assert_eq!(site.json(["call", "list"]).expect(0)["calls"][0]["kind"], "run");
-}
-
-#[test]
-fn a_broken_entry_is_the_reason_and_not_what_it_lacks() {
-    let site = site(ONE);
-    let broken = "[[tool]]\nid = \"z\"\neffects = [\"local-read\"\n";
-    site.workspace.write(".brigade/tools.toml", broken);
-    let row = site.json(["install", "z"]).expect(1)["blocked"][0].clone();
-    let why = &row["blocker_details"][0];
-    assert_eq!((&why["code"], &why["line"]), (&json!("invalid_entry"), &json!(3)), "{row:#}");
-    let checked = site.json(["check", "z"]).expect(1);
-    assert_eq!(checked["tools"][0]["reasons"][0]["code"], "invalid_entry", "{checked:#}");
 }
 
 /// Issue 15: an agent must not get more tools through a program that it may run, confined or not.

@@ -22,13 +22,6 @@ fn done(workspace: &TempWorkspace, words: &[&str]) -> Value {
     run.json()
 }
 
-/// Returns every file except the lock, which names its last holder.
-fn files(workspace: &TempWorkspace) -> std::collections::BTreeMap<String, Vec<u8>> {
-    let mut files = workspace.files("");
-    files.remove(".brigade/tools/catalog.lock");
-    files
-}
-
 /// Returns a workspace with four built-in tools, a comment, and an unknown key.
 fn workspace() -> TempWorkspace {
     let workspace = TempWorkspace::empty();
@@ -99,6 +92,11 @@ fn a_pack_is_built_listed_shown_and_archived() {
     assert_eq!(candidates, Some(2), "{ambiguous}");
     pack(&workspace, &["archive", "nope"]).assert_code(1);
 
+    let other = TempWorkspace::empty();
+    let folder_of_pack = workspace.join(&folder).display().to_string();
+    assert_eq!(done(&other, &["import", &folder_of_pack])["imported_count"], 4);
+    Brigade::new(&other).run(["tools", "show", "simplify"]).assert_code(0);
+
     let archived = done(&workspace, &["archive", id]);
     assert_eq!(archived["archive_path"], json!(workspace.join(format!(".brigade/tools/packs-archive/{id}"))));
     assert!(!workspace.exists(&folder));
@@ -106,42 +104,6 @@ fn a_pack_is_built_listed_shown_and_archived() {
     workspace.write(format!("{folder}/tool-pack.json"), "{}");
     pack(&workspace, &["archive", id]).assert_code(2);
     assert!(workspace.exists(format!(".brigade/tools/packs-archive/{id}/TOOL_PACK.md")));
-}
-
-#[test]
-fn a_second_import_of_a_pack_reports_conflicts() {
-    let (from, to) = (workspace(), TempWorkspace::empty());
-    let built = done(&from, &["build"]);
-    let folder = built["path"].as_str().expect("it has a path").to_owned();
-    let imported = done(&to, &["import", &folder]);
-    assert_eq!((&imported["valid"], &imported["imported_count"]), (&json!(true), &json!(4)));
-    assert_eq!(imported["copied_sources"].as_array().map(Vec::len), Some(4));
-    assert_eq!(to.read("tools/simplify.md"), from.read("tools/simplify.md"));
-    assert!(to.read_text(CATALOG).contains("owner = { team = \"x\" }"), "{}", to.read_text(CATALOG));
-    Brigade::new(&to).run(["tools", "show", "simplify"]).assert_code(0);
-
-    let before = files(&to);
-    let again = done(&to, &["import", &folder]);
-    assert_eq!((&again["imported_count"], &again["skipped_existing_count"]), (&json!(0), &json!(4)));
-    assert!(files(&to) == before, "{again}");
-
-    to.replace(CATALOG, "name = \"Simplify\"", "# a word\nname = \"Other\" # and one more");
-    to.write("tools/frontend.md", "mine\n");
-    let before = files(&to);
-    let refused = pack(&to, &["import", &folder]);
-    refused.assert_code(1);
-    let document = refused.json();
-    assert_eq!((&document["valid"], &document["imported"]), (&json!(false), &json!([])));
-    let about: Vec<_> =
-        document["conflicts"].as_array().into_iter().flatten().map(|c| &c["tool_id"]).collect();
-    assert_eq!(about, ["simplify", "frontend"]);
-    assert!(files(&to) == before, "{document}");
-
-    done(&to, &["import", &folder, "--force"]);
-    let catalog = to.read_text(CATALOG);
-    assert!(catalog.contains("# a word\nname = \"Simplify\" # and one more\n"), "{catalog}");
-    assert_eq!(to.read("tools/frontend.md"), from.read("tools/frontend.md"));
-    assert_eq!(done(&to, &["import", &folder])["skipped_existing_count"], 4);
 }
 
 #[test]
@@ -229,49 +191,4 @@ fn a_hostile_pack_writes_nothing() {
     });
     pack(&workspace, &["import", "nowhere"]).assert_code(2);
     assert_eq!(std::fs::read(&outside).expect("it is there"), b"of somebody else\n");
-}
-
-#[test]
-fn a_pack_of_v030_is_imported() {
-    let workspace = TempWorkspace::empty();
-    let entries = json!([{
-        "argument_template": {"name": "{name}"}, "command": "sh bin/x.sh", "effects": ["local-read"], "family": "script",
-        "id": "x", "name": "X", "owner": {"team": "y"}, "source_path": "tools/x.md", "timeout": 5,
-    }]);
-    let folder = write_pack(&workspace, &entries, &[("tools/x.md", "hello\n")]);
-    let imported = done(&workspace, &["import", &folder]);
-    assert_eq!(imported["pack_id"], "20261121-201648-tool-pack");
-    assert_eq!(imported["imported"][0]["command"], "sh bin/x.sh");
-    assert_eq!(workspace.read_text("tools/x.md"), "hello\n");
-    let catalog = workspace.read_text(CATALOG);
-    assert!(catalog.contains("timeout = 5\n") && catalog.contains("owner = { team = \"y\" }"), "{catalog}");
-
-    // Without entries in the manifest, the catalog in the pack counts.
-    let other = TempWorkspace::empty();
-    let folder = write_pack(&other, &json!([]), &[]);
-    other.write("pack/portable-tools.toml", &catalog);
-    assert_eq!(done(&other, &["import", &folder])["imported_count"], 1);
-    assert!(!other.exists("tools/x.md"));
-}
-
-/// Issue 13: invalid entries were a refusal in one file of a pack, and hid the pack in the other.
-#[test]
-fn invalid_entries_of_a_pack_are_conflicts() {
-    let workspace = TempWorkspace::empty();
-    workspace.write(CATALOG, "");
-    let directory = write_pack(&workspace, &json!([{"id": "bad"}]), &[]);
-    let refused = pack(&workspace, &["import", &directory]);
-    refused.assert_code(1);
-    assert_eq!(refused.json()["valid"], false);
-    let directory = write_pack(&workspace, &json!([]), &[]);
-    workspace.write("pack/portable-tools.toml", "[[tool]]\nid = \"bad\"\n");
-    let refused = pack(&workspace, &["import", &directory]);
-    refused.assert_code(1);
-    let document = refused.json();
-    assert_eq!((&document["valid"], &document["imported_count"]), (&json!(false), &json!(0)), "{document:#}");
-    assert!(document["conflicts"].to_string().contains("portable-tools.toml:1:1: bad: "), "{document:#}");
-    assert_eq!(workspace.read_text(CATALOG), "");
-    // A directory that is not a pack cannot be used.
-    workspace.write("pack/tool-pack.json", "{");
-    pack(&workspace, &["import", &directory]).assert_code(2);
 }

@@ -103,61 +103,6 @@ fn killed_registration_can_be_repeated() {
 }
 
 #[test]
-fn names_that_are_taken_are_refused_in_every_form() {
-    let site = site();
-    site.add_to_catalog("aliases = [\"mine\"]\n");
-    let before = catalog(&site);
-    for (name, text, code) in [
-        ("alias-of-alias.yaml", "id: x\naliases: [MINE]\nsource: {type: cli, command: jq}\n", "alias_taken"),
-        ("alias-of-id.yaml", "id: x\naliases: [own]\nsource: {type: cli, command: jq}\n", "alias_taken"),
-        (
-            "alias-twice.yaml",
-            "tools:\n- id: x\n  aliases: [z]\n  source: {type: cli, command: jq}\n- id: y\n  aliases: [Z]\n  source: {type: cli, command: jq}\n",
-            "alias_taken",
-        ),
-        ("id-of-alias.yaml", "id: mine\nsource: {type: cli, command: jq}\n", "alias_taken"),
-        (
-            "twice.yaml",
-            "tools:\n- id: x\n  source: {type: cli, command: jq}\n- id: x\n  source: {type: cli, command: jq}\n",
-            "id_taken",
-        ),
-        (
-            "twice.toml",
-            "[[tool]]\nid = 'x'\nname = 'x'\nfamily = 'skill'\n[[tool]]\nid = 'x'\nname = 'x'\nfamily = 'skill'\n",
-            "file_invalid",
-        ),
-    ] {
-        let file = source(&site, name, text);
-        let found = site.json(["register", &file]).expect(1);
-        assert!(codes(&found).contains(&code), "{name}: {found}");
-        assert_eq!(catalog(&site), before, "{name}");
-    }
-}
-
-#[test]
-fn entries_of_our_own_form_wait_for_a_review() {
-    let site = site();
-    let text = "[[tool]]\nid = 'jq'\nname = 'jq'\nfamily = 'script'\ncommand = 'jq'\nenabled = true\napproval_mode = 'never'\n\
-        effects = ['local-read']\npermissions = ['read']\n[tool.install]\ncommand = 'apt install jq'\n\n[[tool]]\nid = 'doc'\nname = 'Doc'\nfamily = 'skill'\n";
-    let file = source(&site, "tools.toml", text);
-    let document = site.json(["register", &file]).expect(0);
-    let notes: Vec<&str> =
-        document["notes"].as_array().unwrap().iter().map(|row| row["code"].as_str().unwrap()).collect();
-    assert_eq!(notes, ["enabled_ignored", "approval_mode_ignored"]);
-    let jq = site.json(["show", "jq"]).expect(0)["tool"].clone();
-    assert_eq!(
-        (&jq["enabled"], &jq["contract"]["approval_mode"]),
-        (&Value::from(false), &Value::from("always"))
-    );
-    assert_eq!(
-        (&jq["contract"]["effects"], &jq["contract"]["permissions"]),
-        (&serde_json::json!(["local-read"]), &serde_json::json!(["read"]))
-    );
-    assert_eq!(site.json(["show", "doc"]).expect(0)["tool"]["enabled"], true);
-    assert!(catalog(&site).starts_with(KEPT));
-}
-
-#[test]
 fn unwritable_files_stay_unchanged() {
     let site = site();
     let file = source(&site, "jq.yaml", cli("jq"));
@@ -234,61 +179,6 @@ fn files_of_strangers_are_refused_in_time() {
 }
 
 #[test]
-fn many_tools_are_registered_but_not_too_many() {
-    let site = site();
-    let many = |count: usize| {
-        let tools: String =
-            (0..count).map(|n| format!("- {{id: t{n}, source: {{type: cli, command: jq}}}}\n")).collect();
-        source(&site, "many.yaml", format!("tools:\n{tools}"))
-    };
-    let start = Instant::now();
-    let refused = site.json(["register", &many(10_000)]).expect(1);
-    assert_eq!(codes(&refused), ["too_many_tools"]);
-    assert_eq!(catalog(&site), KEPT);
-    assert_eq!(site.json(["register", &many(1_000)]).expect(0)["registered_count"], 1_000);
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
-    assert!(catalog(&site).starts_with(KEPT));
-}
-
-#[test]
-fn writable_user_file_is_not_trusted() {
-    let site = site();
-    let folder = site.workspace.home().join(".config/brigade");
-    let tool = source(&site, "jq.yaml", cli("jq"));
-    for name in ["tools.toml", "tools/runtimes.toml"] {
-        let file = folder.join(name);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        let stranger = "# of a stranger\n";
-        fs::write(&file, stranger).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
-        for more in [&[][..], &["--dry-run"]] {
-            let words = [&["register", &tool, "--level", "user"], more].concat();
-            let document = site.json(words).expect(1);
-            assert_eq!(codes(&document), ["user_catalog_unsafe"], "{name}");
-            assert_eq!(document["errors"][0]["file"], file.to_str().unwrap());
-        }
-        assert_eq!(fs::read_to_string(&file).unwrap(), stranger);
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    }
-    site.json(["register", &tool, "--level", "user"]).expect(0);
-}
-
-#[test]
-fn files_of_the_user_are_named_absolutely_in_errors() {
-    let site = site();
-    let folder = site.workspace.home().join(".config/brigade");
-    let tool = source(&site, "jq.yaml", cli("jq"));
-    for name in ["tools.toml", "tools/runtimes.toml"] {
-        let file = folder.join(name);
-        fs::create_dir_all(&file).unwrap();
-        let failed = site.json(["register", &tool, "--level", "user"]).expect(3);
-        let message = failed["error"].as_str().unwrap();
-        assert!(message.contains(&format!("`{}`", file.display())), "{message}");
-        fs::remove_dir(&file).unwrap();
-    }
-}
-
-#[test]
 fn the_next_registration_removes_leftovers() {
     let site = site();
     let ended = u32::MAX / 2;
@@ -303,23 +193,4 @@ fn the_next_registration_removes_leftovers() {
     site.json(["register", "mcp:one@claude/project"]).expect(0);
     assert!(left.iter().all(|path| !site.workspace.join(path).exists()));
     assert!(site.workspace.join(&other).exists());
-}
-
-#[test]
-fn a_name_that_is_taken_is_named_by_its_own_field() {
-    let site = site();
-    let two = "tools:\n- id: al2\n  aliases: [q]\n  source: {type: cli, command: jq}\n- id: q\n  source: {type: cli, command: jq}\n";
-    let fields = |text: &str| {
-        let file = source(&site, "two.yaml", text);
-        let found = site.json(["register", &file]).expect(1);
-        assert!(codes(&found).iter().all(|code| *code == "alias_taken"), "{found}");
-        let rows = found["errors"].as_array().unwrap().iter();
-        rows.map(|row| row["field"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    assert_eq!(fields(two), ["q.id"]);
-    let turned = two.replace("id: al2\n  aliases: [q]", "id: q").replace(
-        "- id: q\n  source: {type: cli, command: jq}\n- id: q\n",
-        "- id: q\n  source: {type: cli, command: jq}\n- id: al2\n  aliases: [q]\n",
-    );
-    assert_eq!(fields(&turned), ["al2.aliases"]);
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 
 use brigade_tests::Site;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// A value that does not look like a secret.
 const PLAIN: &str = "hunter2";
@@ -21,10 +21,6 @@ fn errors(document: &Value) -> Vec<(String, String, Option<String>)> {
     let rows = document["errors"].as_array().unwrap().iter();
     rows.map(|row| (text(&row["code"]).unwrap(), text(&row["field"]).unwrap_or_default(), text(&row["ref"])))
         .collect()
-}
-
-fn error(code: &str, field: &str, reference: &str) -> (String, String, Option<String>) {
-    (code.to_owned(), field.to_owned(), Some(reference.to_owned()))
 }
 
 /// Issue 15: no value of `env` is shown, whether it looks like a secret or not.
@@ -62,35 +58,6 @@ fn no_line_of_a_file_of_an_agent_program_is_shown() {
     site.assert_nowhere(PLAIN.as_bytes(), &[".mcp.json"]);
 }
 
-/// Issue 15: each error names its REF, and all errors are reported.
-#[test]
-fn errors_name_their_reference() {
-    let site = site(
-        r#"{"bad1":{"command":"serve","args":["--token","hunter2"]},"good":{"command":"npx"},"fs.read":{"command":"npx"},
-            "z":{"command":"npx","args":["Zq7tail0"],"env":{"ghp_abcdefghijklmnopqrstuvwxyz0123456789":""}},
-            "v":{"command":"npx","env":{"A_Zq7tail0":""}}}"#,
-    );
-    site.workspace.write(".brigade/tools/policy.toml", "env_bindings = { L = \"V\" }\n");
-    let site = site.env("V", "Zq7tail0");
-    let words = ["register", "mcp:bad1", "mcp:good", "mcp:fs.read", "mcp:z", "mcp:v", "--json"];
-    let document = site.json(words).expect(1);
-    let errors_found = errors(&document);
-    let of = |reference: &str| errors_found.iter().filter(|row| row.2.as_deref() == Some(reference)).count();
-    assert!(errors_found.contains(&error("secret_in_entry", "bad1.command[3]", "mcp:bad1")), "{document:#}");
-    assert!(errors_found.contains(&error("reserved_tool_id", "fs.read.id", "mcp:fs.read")), "{document:#}");
-    assert!(errors_found.contains(&error("secret_in_entry", "z.command", "mcp:z")), "{document:#}");
-    assert!(errors_found.contains(&error("secret_in_entry", "v.env_labels[1]", "mcp:v")), "{document:#}");
-    assert_eq!((of("mcp:good"), errors_found.iter().filter(|row| row.2.is_none()).count()), (0, 0));
-    // A refused definition has no additional note.
-    let notes = document["notes"].as_array().unwrap();
-    assert!(notes.is_empty(), "{document:#}");
-    site.json(["register", "mcp:good"]).expect(0);
-    let document = site.json(["register", "mcp:good", "mcp:fs.read"]).expect(1);
-    let expect =
-        [error("id_taken", "good.id", "mcp:good"), error("reserved_tool_id", "fs.read.id", "mcp:fs.read")];
-    assert_eq!(errors(&document), expect);
-}
-
 /// Issue 15: a missing file is an error on the command line, and hides no other errors.
 #[test]
 fn a_missing_file_is_reported_with_other_errors() {
@@ -102,25 +69,6 @@ fn a_missing_file_is_reported_with_other_errors() {
     run.assert_code(2);
     let said = run.stderr_text();
     assert!(said.contains("gone.toml") && said.contains("mpc:typo") && said.contains("fs.read"), "{run}");
-}
-
-/// Issue 15: a directory outside of the workspace is not registered, however it is spelled.
-#[test]
-fn a_directory_outside_is_not_registered() {
-    let site = site(
-        r#"{"a":{"command":"npx","cwd":"../x"},"b":{"command":"npx","cwd":"./tools/../../y"},
-            "c":{"command":"npx","cwd":"./tools/../z"},"d":{"command":"npx","args":["-p",8080]}}"#,
-    );
-    let document = site.json(["register", "mcp:a", "mcp:b", "mcp:c"]).expect(0);
-    let notes = document["notes"].as_array().unwrap().iter();
-    let notes: Vec<_> = notes.map(|note| (&note["code"], &note["field"])).collect();
-    let code = json!("cwd_not_kept");
-    assert_eq!(notes, [(&code, &json!("a.cwd")), (&code, &json!("b.cwd"))]);
-    let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
-    assert_eq!(runtimes.matches("cwd = ").count(), 1, "{runtimes}");
-    // A number may be an invalid word for the program.
-    let document = site.json(["register", "mcp:d"]).expect(1);
-    assert_eq!(errors(&document), [error("definition_unclear", "d.command", "mcp:d")]);
 }
 
 /// Issue 15: a rewritten record does not contain values that were bound meanwhile.

@@ -137,45 +137,6 @@ fn changed_or_missing_definition_is_only_reported() {
     assert_eq!(issues(&synced, "registered_source_changed"), [] as [&Value; 0]);
 }
 
-/// Issue 15: a difference was only named if the entry had a copy of the value.
-#[test]
-fn changes_are_named_without_a_copy_in_the_entry() {
-    let site = site();
-    let far = |rest: &str| format!("{{\"url\": \"https://far.example/mcp?key={VALUE}\"{rest}}}");
-    configure(&site, &far(r#", "headers": {"X-One": "a"}"#));
-    site.workspace.write(".claude/skills/sing/SKILL.md", "---\nname: sing\ndescription: Sings\n---\nOne.\n");
-    site.json(["register", "mcp:voice", "skill:sing"]).expect(0);
-    let kept = site.workspace.read_text(".brigade/tools/registered.json");
-    assert!(kept.contains("far.example") && !kept.contains(VALUE), "{kept}");
-    // A person may edit the entry during the review. Only changes of the source file are reported.
-    site.workspace.replace(".brigade/tools.toml", "description = \"Sings\"", "description = \"Reviewed\"");
-    let told = || {
-        let synced = site.json(["sync"]).expect(0);
-        let doctor = site.json(["doctor"]).expect(0);
-        let messages = |document: &Value, key: &str| {
-            let found = issues(document, "registered_source_changed");
-            found.iter().map(|issue| issue[key].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-        };
-        (messages(&synced, "message"), messages(&doctor, "detail"))
-    };
-    assert_eq!(told(), (Vec::new(), Vec::new()));
-    configure(&site, &far(r#", "headers": {"X-One": "b", "X-Two": "c"}, "timeout": 7"#));
-    site.workspace.write(".claude/skills/sing/SKILL.md", "---\nname: sing\ndescription: Sings\n---\nTwo.\n");
-    let (synced, doctor) = told();
-    let server = "header_names is `X-One, X-Two` and not `X-One`; ";
-    assert_eq!((synced.len(), doctor.len()), (2, 2), "{synced:?} {doctor:?}");
-    for messages in [&synced, &doctor] {
-        assert!(messages.iter().any(|message| message.contains(server)), "{messages:?}");
-        assert!(messages.iter().any(|message| message.contains("its text changed")), "{messages:?}");
-        assert!(!messages.iter().any(|message| message.contains("Reviewed")), "{messages:?}");
-    }
-    // Without the cache, or with a damaged one, the change is still reported.
-    site.workspace.write(".brigade/tools/registered.json", "{");
-    assert_eq!(told().0.len(), 2);
-    site.workspace.remove(".brigade/tools/registered.json");
-    assert_eq!(told().1.len(), 2);
-}
-
 #[test]
 fn runtime_gets_label_values_unshown() {
     let site = Site::script("true\n").env("HOST_VOICE", VALUE);

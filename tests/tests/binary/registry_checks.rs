@@ -169,25 +169,6 @@ fn a_check_reads_and_has_path_and_home_alone() {
 }
 
 #[test]
-fn risky_and_refused_checks_are_not_started() {
-    for (lines, policy, why) in [
-        ("version = \"1\"\nversion_command = \"sh -c 'echo 1'\"", "", "its commands as text"),
-        ("version = \"1\"\nversion_command = \"sudo myq --version\"", "", "sudo"),
-        (VERSION, "denied_effects = [\"local-read\"]\n", "local-read"),
-        (VERSION, "allowed_levels = [\"user\"]\n", "level `project`"),
-        (VERSION, "max_timeout = \"soon\"\n", "max_timeout"),
-    ] {
-        let site = site(&[("myq", "touch \"$HOME/started\"; echo 4.40")], lines);
-        site.workspace.write(".brigade/tools/policy.toml", policy);
-        let row = check(&site, &["--run-checks"], 1);
-        let reason = row["reasons"][0]["message"].as_str().unwrap();
-        assert!(reason.contains("not started") && reason.contains(why), "{why}: {reason}");
-        assert_eq!(row["state"], "unknown");
-        assert!(!site.workspace.home().join("started").exists());
-    }
-}
-
-#[test]
 fn only_enabled_and_named_entries_are_started() {
     let site = site(&[("myq", "echo 4.40")], &format!("enabled = false\n{VERSION}"));
     let all = site.json(["check", "--all", "--run-checks"]).expect(0);
@@ -282,18 +263,6 @@ fn a_skill_is_a_plain_file() {
     let document = site.json(["check", "--all"]).expect(1);
     let states: Vec<_> = document["tools"].as_array().unwrap().iter().map(|tool| &tool["state"]).collect();
     assert_eq!(states, ["missing", "missing", "available"], "{document:#}");
-}
-
-#[test]
-fn an_unknown_tool_is_an_error_of_the_command() {
-    let site = site(&[], "");
-    for words in [&["check", "NOPE"][..], &["check", "yq", "NOPE", "--run-checks"]] {
-        let document = site.json(words).expect(1);
-        assert_eq!(
-            (&document["schema"], &document["kind"]),
-            (&json!("brigade.error.v1"), &json!("not-found"))
-        );
-    }
 }
 
 #[test]

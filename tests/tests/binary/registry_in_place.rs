@@ -228,37 +228,3 @@ fn a_remote_registry_is_asked_only_where_the_policy_allows_it() {
     assert!(found["notes"][0].as_str().unwrap().contains("remote of [registry]"), "{found:#}");
     assert_eq!(asked.lock().unwrap().len(), before);
 }
-
-#[test]
-fn a_registry_in_a_file_is_pinned_as_it_was_added() {
-    let site = Site::script("true");
-    let servers = json!({"servers": [weather("1.0.0", "weather")]});
-    site.workspace.write("servers.json", servers.to_string());
-    let file = site.workspace.join("servers.json");
-    let file = file.to_str().unwrap();
-    site.json(["registry", "add", file]).expect(0);
-    assert_eq!(site.json(["registry", "search", "the weather"]).expect(0)["server_count"], 1);
-    site.json(["register", "registry:io.github.x/weather", "--dry-run"]).expect(0);
-    site.workspace.replace("servers.json", "\"weather\"", "\"evil\"");
-    let refused = site.json(["registry", "info", "io.github.x/weather"]).expect(1);
-    assert!(refused.to_string().contains("changed since it was added"), "{refused:#}");
-}
-
-#[test]
-fn servers_of_clawdbot_are_discovered_and_may_be_left_out() {
-    let site = Site::script("true");
-    let home = site.workspace.home();
-    for (folder, file) in [(".clawdbot", "clawdbot.json"), (".openclaw", "openclaw.json")] {
-        fs::create_dir_all(home.join(folder)).unwrap();
-        let servers =
-            json!({"mcp": {"servers": {"files": {"command": "uvx", "args": ["mcp-server-files"]}}}});
-        fs::write(home.join(folder).join(file), servers.to_string()).unwrap();
-    }
-    let found = site.json(["discover", "--source", "mcp"]).expect(0)["entries"].clone();
-    let origins = row(&found, "mcp:files")["origins"].clone();
-    let places: Vec<&str> =
-        origins.as_array().unwrap().iter().map(|origin| origin["harness"].as_str().unwrap()).collect();
-    assert_eq!(places, ["clawdbot", "openclaw"]);
-    site.workspace.write(REGISTRY, "settings: {inherit_clawdbot_mcp: false}\ntools: []\n");
-    assert_eq!(site.json(["discover", "--source", "mcp"]).expect(0)["entries"], json!([]));
-}

@@ -72,34 +72,6 @@ fn a_tool_of_the_user_is_called_in_any_workspace() {
 }
 
 #[test]
-fn an_entry_of_the_project_replaces_that_of_the_user() {
-    let site = site(&(entry("tool", "description = \"of the user\"") + &entry("off", "")));
-    site.add_to_catalog("\n[[tool]]\nid = \"off\"\nname = \"Off\"\nfamily = \"script\"\nenabled = false\n");
-    assert_eq!(ids(&site.json(["list"]).expect(0)["tools"]), ["tool", "off"]);
-    let shown = site.json(["show", "tool"]).expect(0)["tool"].clone();
-    assert_eq!(shown["level"], "project");
-    let file = user(&site).join("tools.toml");
-    assert_eq!(shown["shadowed"], json!([{"level": "user", "file": file.to_str().unwrap(), "line": 1}]));
-    site.json(["call", "plan", "off"]).expect(1);
-    let issues = site.json(["doctor"]).expect(0)["issues"].clone();
-    let shadowed: Vec<&Value> =
-        issues.as_array().unwrap().iter().filter(|issue| issue["issue_type"] == "entry_shadowed").collect();
-    assert_eq!(shadowed.len(), 2);
-    assert_eq!(shadowed[0]["severity"], "info");
-}
-
-#[test]
-fn an_approval_binds_the_level() {
-    let site = site(&entry("mine", ""));
-    let call = site.approved("mine", "{}");
-    // The same entry, with the same schema, in the project.
-    site.workspace.write("schemas/any.json", "{\"type\": \"object\"}");
-    site.add_to_catalog(&format!("\n{}", entry("mine", "")));
-    assert_eq!(site.json(["show", "mine"]).expect(0)["tool"]["level"], "project");
-    site.run_call(&call).refused("contract");
-}
-
-#[test]
 fn unsafe_user_file_stops_nothing() {
     let site = site(&entry("mine", ""));
     let file = user(&site).join("tools.toml");
@@ -147,67 +119,6 @@ fn unsafe_user_file_stops_nothing() {
 }
 
 #[test]
-fn paths_of_an_entry_of_the_user_stay_below_its_file() {
-    let site = site(&entry("mine", "").replace("schemas/any.json", "../any.json"));
-    fs::write(site.workspace.home().join(".config/any.json"), "{\"type\": \"object\"}").unwrap();
-    site.json(["call", "plan", "mine"]).refused("input_schema_path");
-}
-
-#[test]
-fn an_alias_that_two_tools_have_leads_nowhere() {
-    let site = site(&(entry("a", "aliases = [\"x\", \"tool\"]") + &entry("b", "aliases = [\"x\"]")));
-    site.json(["show", "x"]).expect(1);
-    assert_eq!(site.json(["show", "tool"]).expect(0)["tool"]["id"], "tool");
-    let issues = site.json(["doctor"]).expect(0)["issues"].clone();
-    let taken =
-        issues.as_array().unwrap().iter().filter(|issue| issue["issue_type"] == "alias_taken").count();
-    assert_eq!(taken, 3);
-}
-
-#[test]
-fn the_policy_limits_levels_sources_and_capabilities() {
-    let site = site(&entry("mine", "capabilities = [\"send_mail\"]\nsource = { kind = \"cli\" }"));
-    let call = site.approved("mine", "{}");
-    let policy = site.workspace.read_text(".brigade/tools/policy.toml");
-    let refused = |line: &str, code: &str| {
-        site.workspace.write(".brigade/tools/policy.toml", format!("{line}\n{policy}"));
-        let plan = site.json(["call", "plan", "mine"]).refused(code);
-        let details = plan["blocker_details"].as_array().unwrap();
-        let detail =
-            details.iter().find(|detail| detail["code"] == code).unwrap_or_else(|| panic!("{plan:#}"));
-        assert_eq!((&detail["file"], &detail["line"]), (&json!(".brigade/tools/policy.toml"), &json!(1)));
-        assert!(detail["hint"].is_string());
-    };
-    refused("allowed_levels = [\"project\"]", "policy_level");
-    site.json(["call", "plan", "tool"]).expect(0);
-    assert_eq!(site.json(["find", "--capability", "send mail"]).expect(0)["matches"][0]["callable"], false);
-    refused("allowed_levels = []", "policy_level");
-    refused("allowed_sources = [\"script\", \"mcp\"]", "policy_source");
-    refused("denied_capabilities = [\"Send-Mail\"]", "policy_capability");
-    refused("allowed_levels = [\"nonsense\"]", "policy_invalid");
-    refused("allowed_sources = [\"nonsense\"]", "policy_invalid");
-    site.workspace.write(".brigade/tools/policy.toml", format!("allowed_levels = [\"project\"]\n{policy}"));
-    site.run_call(&call).refused("policy");
-    site.workspace.write(".brigade/tools/policy.toml", &policy);
-    site.run_call(&call).expect(0);
-}
-
-#[test]
-fn user_settings_choose_discovery_sources() {
-    let site = site("[registry]\nharnesses = [\"gemini\"]\n");
-    let mcp = |program: &str| format!("{{\"mcpServers\": {{\"voice\": {{\"command\": \"{program}\"}}}}}}");
-    site.workspace.write(".cursor/mcp.json", mcp("a"));
-    site.workspace.write(".gemini/settings.json", mcp("b"));
-    let refs = || site.json(["discover"]).expect(0)["entries"].to_string();
-    let found = refs();
-    assert!(found.contains("@gemini/") && !found.contains("@cursor/"), "{found}");
-    let catalog = site.workspace.read_text(".brigade/tools.toml");
-    site.workspace.write(".brigade/tools.toml", format!("[registry]\nharnesses = [\"cursor\"]\n{catalog}"));
-    let found = refs();
-    assert!(found.contains("@cursor/") && !found.contains("@gemini/"), "{found}");
-}
-
-#[test]
 fn a_linked_user_file_is_reported_and_kept() {
     let site = site("");
     let (file, other) = (user(&site).join("tools.toml"), site.workspace.home().join("dot.toml"));
@@ -245,35 +156,6 @@ fn a_link_within_the_level_folder_is_kept() {
     assert_eq!((refused.code(), fs::read_to_string(&outside).unwrap()), (Some(3), before));
 }
 
-/// The record of the user's definitions is ignored if other users can write it.
-#[test]
-fn definitions_that_others_can_write_are_not_used() {
-    let site = site("");
-    let cursor = site.workspace.home().join(".cursor/mcp.json");
-    fs::create_dir_all(cursor.parent().unwrap()).unwrap();
-    let server = |command: &str| format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"{command}\"}}}}}}");
-    fs::write(&cursor, server("one")).unwrap();
-    site.json(["register", "mcp:a", "--level", "user"]).expect(0);
-    let kept = user(&site).join("tools/registered.json");
-    fs::set_permissions(&kept, fs::Permissions::from_mode(0o666)).unwrap();
-    fs::write(&cursor, server("two")).unwrap();
-    let synced = site.json(["sync"]).expect(0);
-    let issues = synced["issues"].as_array().unwrap();
-    let told = issues.iter().find(|issue| issue["path"] == kept.to_str().unwrap()).expect("it is said");
-    assert_eq!(told["code"], "client_file_unreadable");
-    assert!(issues.iter().any(|issue| issue["code"] == "registered_source_changed"), "{synced}");
-    let doctor = site.json(["doctor"]).expect(0);
-    let rows = doctor["issues"].as_array().unwrap();
-    let rows: Vec<&Value> = rows.iter().filter(|row| row["issue_type"] == "user_catalog_unsafe").collect();
-    assert_eq!(rows.len(), 1, "{rows:#?}");
-    assert_eq!(rows[0]["fix"], format!("chmod o-w {}", kept.display()));
-    let again = site.json(["register", "mcp:a", "--level", "user", "--replace"]).expect(1);
-    assert_eq!(again["errors"][0]["code"], "user_catalog_unsafe");
-    assert_eq!(again["errors"][0]["file"], kept.to_str().unwrap());
-    fs::set_permissions(&kept, fs::Permissions::from_mode(0o600)).unwrap();
-    site.json(["register", "mcp:a", "--level", "user", "--replace"]).expect(0);
-}
-
 /// Only root can change the owner of a file.
 #[test]
 fn a_file_of_another_account_is_said_to_be_one() {
@@ -291,13 +173,4 @@ fn a_file_of_another_account_is_said_to_be_one() {
     let row = rows.iter().find(|row| row["issue_type"] == "user_catalog_unsafe").unwrap();
     assert!(row["detail"].as_str().unwrap().contains("belongs to another account"), "{row}");
     assert_eq!(row["fix"], format!("sudo chown \"$(id -un)\" {}", file.display()));
-}
-
-#[test]
-fn a_cache_of_a_newer_version_is_said_to_stay() {
-    let site = site("");
-    site.workspace.write(".brigade/tools/discovered.json", "{\"schema\":\"brigade.discovered.v9\"}");
-    let notes = site.json(["list", "--level", "discovered"]).expect(0)["notes"].to_string();
-    assert!(notes.contains("a newer version") && notes.contains("delete the file"), "{notes}");
-    site.json(["sync"]).expect(1);
 }

@@ -97,3 +97,6 @@ fn edit_refusal(error: EditError) -> Failure {
         _ => failure,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -276,7 +276,7 @@ fn outdated(clients: &ClientFiles<'_>, client: &Client, server: &Server) -> Opti
 
 /// Returns the catalog tool whose server starts with these words. Some words may be masked. The directory of the
 /// program and the spelling of files in the workspace do not matter.
-fn started_with(catalog: &Catalog, root: &Path, words: &[String]) -> Option<String> {
+pub(super) fn started_with(catalog: &Catalog, root: &Path, words: &[String]) -> Option<String> {
     let words = plain_words(words, root);
     let starts = |command: &str| {
         Argv::parse(command).is_ok_and(|argv| {

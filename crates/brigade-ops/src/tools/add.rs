@@ -163,3 +163,6 @@ fn change_policy(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -192,3 +192,6 @@ pub(crate) fn summary_of(context: &WorkspaceContext, read: &ToolFacts<'_>) -> To
 fn concerns(issue: &Issue, tool: &Tool) -> bool {
     issue.tool_id.as_deref() == Some(tool.id.as_str())
 }
+
+#[cfg(test)]
+mod tests;

@@ -116,3 +116,6 @@ pub(crate) fn observed_presences(
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests;

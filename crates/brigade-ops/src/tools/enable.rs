@@ -324,3 +324,6 @@ fn show_gates(context: &WorkspaceContext, project: Catalog, tools: &mut [Enabled
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

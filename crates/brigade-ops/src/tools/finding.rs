@@ -507,3 +507,6 @@ fn milliseconds(receipt: &Receipt) -> Option<u64> {
     let seconds = receipt.duration_seconds.as_ref()?.as_f64();
     (seconds.is_finite() && 0.0 <= seconds).then(|| (seconds * 1000.0).round() as u64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -200,3 +200,6 @@ fn tool_rows(
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

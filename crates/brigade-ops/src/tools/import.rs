@@ -160,3 +160,6 @@ fn schema_problems(schema: &str) -> Vec<String> {
         SchemaFact::File(_) | SchemaFact::Sound { .. } => Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -408,3 +408,6 @@ impl From<InstallSelection> for InstallRequest {
         InstallRequest { tools, with: None, dry_run: false, blocked: OnBlocked::Refuse }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -179,3 +179,6 @@ pub(crate) fn open_browser(context: &WorkspaceContext, url: &str) {
     // The person may also open the URL that is shown, so nothing waits for this program.
     thread::spawn(move || run(&spec, &mut |_: Stream, _: &[u8]| Ok(()), &Control::default()).map(drop));
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,3 +71,6 @@ fn row(state: &PolicyState, test: &PolicyTest, config: &Config) -> PolicyTestRow
         codes: result.map_or_else(missing, |result| result.codes),
     }
 }
+
+#[cfg(test)]
+mod tests;

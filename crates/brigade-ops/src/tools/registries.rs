@@ -97,7 +97,9 @@ impl Document {
             oldest.map(|key| self.pins.remove(&key));
         }
         let text = pretty_text(self).expect("texts and times are JSON");
-        Ok(fs.write_atomic(&RelPath::from_static(REGISTRIES), text.as_bytes(), FileMode::Private)?)
+        let path = RelPath::from_static(REGISTRIES);
+        fs.create_dir_all(&path.parent())?;
+        Ok(fs.write_atomic(&path, text.as_bytes(), FileMode::Private)?)
     }
 
     fn report(self, context: &WorkspaceContext) -> RegistriesReport {
@@ -125,19 +127,20 @@ pub fn add_registry(
 ) -> Result<RegistriesReport, Error> {
     context.require_outside_run()?;
     let mut known = Document::read(&*context.fs)?;
-    let (location, digest, usual) = match WebUrl::parse(source) {
-        Ok(url) => {
+    let url = WebUrl::parse(source).ok().filter(|url| !url.target().contains('?'));
+    let (location, digest, usual) = match url {
+        Some(url) => {
             allowed(context, &url)?;
             let host = url.origin();
             let host = host.split_once("://").map_or(&*host, |(_, host)| host).to_owned();
             (url.to_string(), None, host)
         }
-        Err(_) if source.contains("://") => {
+        None if source.contains("://") => {
             let message =
                 "the URL of a registry is `https://HOST`, perhaps with a path, without user and query";
             return Err(Error::new(ErrorKind::Usage, message));
         }
-        Err(_) => {
+        None => {
             let path = context.typed_path(Path::new(source));
             let bytes = context.fs.read_outside(&path, MAX_FILE_BYTES)?;
             servers_of(&path, &bytes)?;
@@ -493,11 +496,4 @@ fn encoded(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_parts_of_a_url() {
-        assert_eq!(encoded("io.github.x/a b?&"), "io.github.x%2Fa%20b%3F%26");
-    }
-}
+mod tests;

@@ -93,3 +93,6 @@ fn reach(state: &PolicyState, tool: &Tool) -> Option<RulingReport> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -398,3 +398,6 @@ pub(crate) fn follow_pin(
     let text = follow(&text, entry, &new).map_err(not_edited)?;
     Ok(setup.write_catalog_with(files, text)?)
 }
+
+#[cfg(test)]
+mod tests;

@@ -154,6 +154,14 @@ impl<'m> Machine<'m> {
         }
     }
 
+    /// Returns the place in the workspace that a path leads to.
+    fn within(&self, path: &Path) -> Option<RelPath> {
+        match self.fs.resolve(path.to_str()?, None).ok()? {
+            Location::Inside(real) => Some(real),
+            Location::Outside(_) => None,
+        }
+    }
+
     /// Lists a directory; `None` if it does not exist.
     pub(super) fn list(&self, spot: &MachinePath) -> Result<Option<DirectoryNames>, String> {
         let list = || {
@@ -162,7 +170,8 @@ impl<'m> Machine<'m> {
                 return Err(FsError::new("list", spot.shown.as_str(), FsErrorKind::NotADirectory));
             }
             let elsewhere;
-            let (fs, folder): (&dyn Fs, RelPath) = match inside {
+            // The home directory may be in the workspace.
+            let (fs, folder): (&dyn Fs, RelPath) = match inside.or_else(|| self.within(&spot.path)) {
                 Some(inside) => (self.fs, inside),
                 None => {
                     elsewhere = DiskFs::open(&spot.path)?;
