@@ -104,6 +104,13 @@ fn an_unreadable_file_is_an_issue_and_only_a_missing_one_has_a_next_step() {
     check(FsErrorKind::NotFound, Some(("the file does not exist", true)));
     check(FsErrorKind::NotAFile, Some(("it is not a file", false)));
     check(FsErrorKind::TooLarge { limit: 7 }, Some(("it is larger than 7 bytes", false)));
+    check(
+        FsErrorKind::Outside,
+        Some((
+            "it leads out of the workspace, perhaps through a link; replace the link with a directory or a file",
+            false,
+        )),
+    );
     check(FsErrorKind::Permission, None);
     check(FsErrorKind::NoSpace, None);
 }

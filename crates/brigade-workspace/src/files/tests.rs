@@ -33,6 +33,8 @@ fn a_document_is_read_inside_and_where_the_policy_allows() {
         (Some("./docs/../docs/a.md"), &[], bytes("text")),
         (Some("/memory/docs/a.md"), &[], bytes("text")),
         (Some("~/b.md"), &[], bytes("b")),
+        (Some("docs/../../memory/docs/a.md"), &[], bytes("text")),
+        (Some("/memory-other/docs/a.md"), &[], FileFact::Outside),
         (Some("docs/gone.md"), &[], FileFact::Missing),
         (Some("docs"), &[], unreadable),
         (Some("../a.md"), &[], FileFact::Outside),

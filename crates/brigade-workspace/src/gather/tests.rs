@@ -1,3 +1,5 @@
+#![allow(clippy::disallowed_methods, reason = "links and files beside the workspace are made on a real disk")]
+
 use brigade_policy::Standing;
 
 use super::*;
@@ -214,4 +216,46 @@ fn a_disabled_entry_can_be_installed_and_not_called() {
     };
     assert_eq!(plan(Some(("sh setup.sh", None))).ok(), Some(CallKind::Install));
     assert!(plan(None).is_err());
+}
+
+#[test]
+fn a_path_that_leads_out_blocks_calls_until_the_policy_allows_it() {
+    for (field, file) in [
+        ("source_path", "secret.md"),
+        ("input_schema_path", "secret.json"),
+        ("output_schema_path", "secret.json"),
+        ("examples_path", "secret.json"),
+        ("manifest_path", "secret.json"),
+        ("schema_path", "secret.json"),
+        ("health_path", "secret.json"),
+        ("cwd", "."),
+    ] {
+        let outside = tempfile::tempdir().unwrap();
+        let folder = outside.path().canonicalize().unwrap();
+        std::fs::write(folder.join("secret.json"), "{\"type\":\"object\",\"title\":\"canary-4711\"}")
+            .unwrap();
+        std::fs::write(folder.join("secret.md"), "canary-4711\n").unwrap();
+        let bench = Bench::on_disk(&[("bin/tool.sh", "")]).with_variables(&[("PATH", "/bin:/usr/bin")]);
+        std::os::unix::fs::symlink(&folder, bench.path("link")).unwrap();
+        std::os::unix::fs::symlink(folder.join(file), bench.path("file-link")).unwrap();
+        let leads_out = |path: &str| {
+            let lines = format!("command = 'sh bin/tool.sh'\n{field} = '{path}'");
+            bench.write(CATALOG, &entry("tool", &lines));
+            let said = bench.plan("tool", "{}").reasons().join("\n");
+            assert!(!said.contains("canary-4711"), "{said}");
+            said.contains("leads out of the workspace")
+        };
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let mut paths = vec![folder.join(file).display().to_string(), format!("link/{file}")];
+        paths.extend(
+            (folder.parent() == bench.context.fs.root().parent()).then(|| format!("../{name}/{file}")),
+        );
+        paths.extend((field != "cwd").then(|| "file-link".to_owned()));
+        for path in paths {
+            bench.write(POLICY, "");
+            assert!(leads_out(&path), "{field} = {path}");
+            bench.write(POLICY, &format!("[paths]\noutside = ['{}']\n", folder.display()));
+            assert!(!leads_out(&path), "{field} = {path} is allowed");
+        }
+    }
 }
