@@ -212,10 +212,10 @@ mod tests {
 
     #[test]
     fn a_registry_makes_a_catalog_unnecessary() {
-        let missing = || Err(Catalog::new(Vec::new(), vec![issue(crate::CATALOG, "missing".to_owned())]));
+        let missing = || Catalog::new(Vec::new(), vec![issue(crate::CATALOG, "missing".to_owned())]);
         for (text, count) in [(REGISTRY, 0), ("tools: []\n", 1)] {
             let bench = Bench::new(&[(REGISTRIES[1], text)]);
-            let read = with_levels(&bench.host(), missing());
+            let read = with_levels(&bench.host(), Err(missing()));
             let found = read.issues().iter().filter(|issue| issue.place.file == crate::CATALOG).count();
             assert_eq!(found, count, "{text}");
         }
@@ -240,7 +240,7 @@ mod tests {
             bench.context.fs.set_mode(&path.parse().unwrap(), 0o666).unwrap();
         };
         assert_eq!(read(&open), none(UnsafeUserFile::Writable.message()));
-        // A file where the directory should be is no file of tools.
+        // A file where the directory should be holds no tools.
         assert_eq!(read(&|bench| bench.write("home/.config/brigade", "")), None);
     }
 

@@ -155,30 +155,6 @@ fn unusable_state_is_a_disk_error() {
 }
 
 #[test]
-fn invalid_queue_lines_do_not_stop_others() {
-    let site = Site::script_with(MARK, r#"argument_template = { a = "{a}" }"#);
-    let first = site.queue("tool", r#"{"a":"1"}"#);
-    let path = ".brigade/tools/calls.jsonl";
-    let mut bytes = site.workspace.read(path);
-    bytes.extend(b"{\"id\":\"cut off\n[1,2]\n\"text\"\nnull\n\xff\xfe\n\n");
-    bytes.extend("[".repeat(200_000).as_bytes());
-    bytes.extend(b"\n{\"status\":\"odd\",\"n\":NaN}\n");
-    site.workspace.write(path, bytes);
-    let list = site.json(["call", "list"]).expect(0);
-    assert_eq!(list["calls"][0]["id"], first);
-    let second = site.queue("tool", r#"{"a":"2"}"#);
-    for id in [&first, &second] {
-        site.json(["call", "approve", id]).expect(0);
-    }
-    // Existing files are unchanged.
-    let files = site.workspace.files(".brigade/tools");
-    for part in [&b"cut off"[..], b"[1,2]", b"\xff\xfe", b"[[[[[[["] {
-        let kept = files.values().any(|bytes| bytes.windows(part.len()).any(|found| found == part));
-        assert!(kept, "{} is lost", String::from_utf8_lossy(part));
-    }
-}
-
-#[test]
 fn arguments_of_any_depth_and_size_are_answered() {
     let site = Site::script(MARK);
     let deep = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));

@@ -152,13 +152,15 @@ fn a_profile_of_the_agent_hides_tools() {
 #[test]
 fn a_mode_is_found_with_and_without_its_slot() {
     let seen = seen(&bench(""));
-    let all = &seen.agents.profiles;
-    let name = ["mode.inner", "mode.plan", "mode.build"].into_iter().find(|name| all.get(name).is_some());
-    if let Some(name) = name {
-        let short = name.strip_prefix("mode.").unwrap();
-        assert!(seen.mode(name).is_some() && seen.mode(short).is_some());
+    for (name, expect) in [
+        ("mode.architect", true),
+        ("architect", true),
+        ("permission.plan", false),
+        ("plan", false),
+        ("gone", false),
+    ] {
+        assert_eq!(seen.mode(name).is_some(), expect, "{name}");
     }
-    assert!(seen.mode("permission.plan").is_none() && seen.mode("gone").is_none());
 }
 
 #[test]
