@@ -430,3 +430,6 @@ fn server_offers(host: Host<'_>, config: &Config) -> Vec<ServerOffer> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests;

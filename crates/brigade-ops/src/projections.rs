@@ -135,3 +135,6 @@ struct SelectedTools<'c> {
     /// Why nothing was selected.
     missing: Option<Failure>,
 }
+
+#[cfg(test)]
+mod tests;

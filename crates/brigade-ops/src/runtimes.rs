@@ -282,3 +282,6 @@ fn configured_runtimes(context: &WorkspaceContext) -> Result<ConfiguredRuntimes<
         host: machine_of(context.host(), &load::policy(context))?,
     })
 }
+
+#[cfg(test)]
+mod tests;

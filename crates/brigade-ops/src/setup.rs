@@ -249,3 +249,6 @@ impl Setup<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -105,3 +105,6 @@ pub fn compact(context: &WorkspaceContext) -> Result<CompactReport, Failure> {
         removed,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -412,3 +412,6 @@ fn start(
     let (server_id, sampling) = (server_id(tool).to_owned(), settings.sampling);
     Ok(Gate::Passed(KeptServer { id, server_id, sampling, server, started_from, sandbox, redactor, terms }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -182,3 +182,6 @@ impl WebLogins {
         read().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -481,3 +481,6 @@ fn reader_of(reads: Reads, offers: &[AgentOffer], names: NameStyle, at: usize) -
     let reader = Tool { effects, ..first.offer.entry.clone() };
     Some((reader, tool))
 }
+
+#[cfg(test)]
+mod tests;

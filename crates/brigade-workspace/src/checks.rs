@@ -344,4 +344,48 @@ mod tests {
             assert_eq!((read.state, read.problem(false).is_some()), (state, true), "{bad}");
         }
     }
+
+    #[test]
+    fn what_is_wrong_with_the_file_is_said_with_what_happens_next() {
+        let problem =
+            |state: State, replaced: bool| KeptChecks { state, ..KeptChecks::default() }.problem(replaced);
+        assert_eq!(problem(State::Sound, true), None);
+        for (state, replaced, end) in [
+            (State::Damaged, true, "and is replaced"),
+            (State::Damaged, false, "replaces it"),
+            (State::Directory, true, "remove it"),
+            (State::Newer, false, "is left alone"),
+        ] {
+            let said = problem(state, replaced).unwrap();
+            assert!(said.starts_with(CHECKS) && said.ends_with(end), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_newer_version_is_not_replaced() {
+        let text = format!(r#"{{"schema": "{SCHEMA_OF_ANY_VERSION}9", "commands": {{}}}}"#);
+        let bench = crate::testing::Bench::new(&[(CHECKS, &text)]);
+        let catalog = Catalog::parse("tools.toml", Level::Project, b"");
+        KeptChecks::read(&*bench.context.fs).write(&*bench.context.fs, &catalog).unwrap();
+        assert_eq!(bench.read(CHECKS), Some(text));
+        bench.write(CHECKS, "{");
+        KeptChecks::read(&*bench.context.fs).write(&*bench.context.fs, &catalog).unwrap();
+        assert_eq!(KeptChecks::read(&*bench.context.fs).problem(false), None);
+    }
+
+    #[test]
+    fn a_directory_in_place_of_the_file_is_said() {
+        let bench = crate::testing::Bench::new(&[]);
+        bench.folder(CHECKS);
+        assert_eq!(KeptChecks::read(&*bench.context.fs).state, State::Directory);
+    }
+
+    #[test]
+    fn a_version_that_is_none_is_dropped() {
+        let bench = crate::testing::Bench::new(&[("one", "")]);
+        let kept = told(&*bench.context.fs, Path::new("one"));
+        assert_eq!(kept.version().map(|version| version.to_string()).as_deref(), Some("1.2"));
+        let kept = kept.told(false, None);
+        assert_eq!((kept.succeeded, kept.version()), (false, None));
+    }
 }

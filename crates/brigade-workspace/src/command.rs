@@ -219,3 +219,6 @@ pub(crate) fn behind_links(host: &Host<'_>, tool: &Tool) -> Vec<Argv> {
         Some(file.file_name()?.to_str()?.to_owned())
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -597,3 +597,6 @@ pub fn unreadable(file: &str, error: FsError, next: Hint) -> Result<ConfigIssue,
         hint,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -296,3 +296,6 @@ fn absolute(root: &Path, home: Option<&Path>, path: &str) -> String {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

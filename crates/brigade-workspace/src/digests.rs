@@ -126,6 +126,7 @@ impl Digests {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Bench;
 
     #[test]
     fn whatever_is_no_such_file_remembers_nothing() {
@@ -153,5 +154,55 @@ mod tests {
         ] {
             assert!(!is_worth_remembering(&other, now), "{other:?}");
         }
+    }
+
+    #[test]
+    fn a_digest_is_known_at_once_and_stored_on_request() {
+        let bench = Bench::new(&[]).much_later();
+        bench.folder(".brigade/tools");
+        let (sealed, other) = (
+            FileStamp::new([1, 2, MIN_PROGRAM_BYTES], (0, 0), (0, 0), true),
+            FileStamp::new([1, 3, MIN_PROGRAM_BYTES], (0, 0), (0, 0), false),
+        );
+        let digest = Fingerprint::of_bytes(b"program");
+        let host = bench.host();
+        assert_eq!(host.recall(&sealed), None);
+        host.learn(&sealed, digest);
+        host.learn(&other, digest);
+        assert_eq!((host.recall(&sealed), host.recall(&other)), (Some(digest), None));
+        assert_eq!(bench.read(DIGESTS), None);
+        bench.context.digests.keep(&*bench.context.fs);
+        // A later process.
+        let digests = Digests::default();
+        let later = Host { digests: &digests, ..host };
+        assert_eq!((later.recall(&sealed), later.recall(&other)), (Some(digest), None));
+    }
+
+    #[test]
+    fn one_look_remembers_every_program_and_a_full_file_begins_anew() {
+        let bench = Bench::new(&[]);
+        bench.folder(".brigade/tools");
+        let look = Digests::for_one_look();
+        let host = Host { digests: &look, ..bench.host() };
+        let small = FileStamp::new([1, 2, 1], (0, 0), (0, 0), false);
+        host.learn(&small, Fingerprint::of_bytes(b"x"));
+        assert_eq!(host.recall(&small), Some(Fingerprint::of_bytes(b"x")));
+        let stored = || parse(bench.read(DIGESTS).unwrap_or_default().as_bytes()).len();
+        for inode in 0..MAX_DIGESTS as u64 {
+            bench
+                .context
+                .digests
+                .learned
+                .lock()
+                .unwrap()
+                .insert(inode.to_string(), Fingerprint::of_bytes(b"x"));
+            bench.context.digests.keep(&*bench.context.fs);
+        }
+        assert_eq!(stored(), MAX_DIGESTS);
+        bench.context.digests.keep(&*bench.context.fs);
+        assert_eq!(stored(), MAX_DIGESTS, "nothing was learned");
+        bench.context.digests.learned.lock().unwrap().insert("new".to_owned(), Fingerprint::of_bytes(b"x"));
+        bench.context.digests.keep(&*bench.context.fs);
+        assert_eq!(stored(), 1);
     }
 }

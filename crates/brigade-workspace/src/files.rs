@@ -405,3 +405,6 @@ fn is_named_brigade(program: &Path) -> bool {
 fn brigade_itself(word: &str) -> Option<PathBuf> {
     if word == "brigade" { brigade_process::current_program().ok() } else { None }
 }
+
+#[cfg(test)]
+mod tests;

@@ -280,3 +280,6 @@ pub fn clean_reason(context: &WorkspaceContext, reason: &str) -> Result<String, 
     }
     Ok(Redactor::new(&telling_values(context)).for_settings().redact_str(reason))
 }
+
+#[cfg(test)]
+mod tests;

@@ -112,3 +112,6 @@ impl Host<'_> {
         self.installation(&what_it_reads(argv, directory, &seen)).paths.into_iter().collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -175,3 +175,6 @@ fn labelled_values<'a>(
         Some((label.to_string(), SecretValue::new(value.as_encoded_bytes())))
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -166,4 +166,32 @@ mod tests {
         assert_eq!(found(".brigade/lanes/lane-1"), Err(LaneError::NoWorktree));
         assert!(host.files(None).is_ok_and(|files| files.fs().root() == disk.root()));
     }
+
+    #[test]
+    fn a_lane_is_held_only_while_it_can_be_used() {
+        let bench = crate::testing::Bench::on_disk(&[]);
+        let keep = || bench.host().keep_lane(".brigade/lanes/lane-1", Duration::ZERO).unwrap();
+        assert!(matches!(keep(), KeptLane::Not(LaneError::Gone)));
+        bench.write(".brigade/lanes/lane-1/x", "");
+        assert!(matches!(keep(), KeptLane::Not(LaneError::NoWorktree)));
+        bench.write(".brigade/lanes/lane-1/.git", "gitdir: x\n");
+        let held = keep();
+        assert!(matches!(held, KeptLane::Held(_)));
+        let busy = bench.host().keep_lane(".brigade/lanes/lane-1", Duration::ZERO).unwrap_err();
+        assert!(busy.to_string().contains("locked"), "{busy}");
+        drop(held);
+        assert!(matches!(keep(), KeptLane::Held(_)));
+    }
+
+    #[test]
+    fn a_lane_that_is_gone_is_refused_otherwise_than_a_strange_one() {
+        let refused = |error: LaneError| {
+            let failure = Failure::from(error);
+            let reason = failure.blockers()[0].clone();
+            (failure.kind(), reason.is(error.code()), reason.message == error.to_string())
+        };
+        assert_eq!(refused(LaneError::Gone), (ErrorKind::Refused, true, true));
+        assert_eq!(refused(LaneError::NoWorktree), (ErrorKind::Refused, true, true));
+        assert_ne!(LaneError::Gone.code(), LaneError::NoWorktree.code());
+    }
 }

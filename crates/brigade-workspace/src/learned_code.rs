@@ -170,4 +170,46 @@ mod tests {
             assert!(LearnedCode::read(&fs).is_err(), "{text}");
         }
     }
+
+    #[test]
+    fn at_most_so_many_files_of_an_entry_are_learned() {
+        let fs = MemoryFs::new();
+        let files: BTreeSet<String> = (0..MAX_FILES + 5).map(|index| format!("f{index:05}")).collect();
+        for path in &files {
+            fs.write_atomic(&path.parse().unwrap(), b"", FileMode::Private).unwrap();
+        }
+        let tool = Tool::new("go", Family::Script).unwrap();
+        let mut learned = LearnedCode::default();
+        assert!(learned.learn(&fs, &tool, "run-1", &files));
+        let known = learned.of_tool(&tool).unwrap();
+        assert_eq!((known.files.len(), known.files.contains("f00000")), (MAX_FILES, true));
+    }
+
+    #[test]
+    fn code_of_a_run_is_what_it_executed_or_what_looks_like_code() {
+        let fs = MemoryFs::new();
+        let files: [(&str, &[u8]); 4] =
+            [("lib.so", b"\x7fELF2"), ("tool", b"MZ.."), ("text", b"#!/bin/sh"), ("data.json", b"{}")];
+        for (path, bytes) in files {
+            fs.write_atomic(&path.parse().unwrap(), bytes, FileMode::Private).unwrap();
+        }
+        for (path, executed, expect) in [
+            ("data.json", true, true),
+            ("data.json", false, false),
+            ("gone.py", false, true),
+            ("lib.so", false, true),
+            ("tool", false, true),
+            ("text", false, false),
+            ("gone", false, false),
+        ] {
+            assert_eq!(is_code_of_run(&fs, path, executed), expect, "{path}");
+        }
+    }
+
+    #[test]
+    fn forgetting_an_entry_without_code_says_so() {
+        assert_eq!(LearnedCode::default().forget("go"), None);
+        let approved = LearnedTool::approved(&["a.py".to_owned(), "a.py".to_owned()], "run-1");
+        assert_eq!((approved.run_id.as_str(), approved.files.len()), ("run-1", 1));
+    }
 }

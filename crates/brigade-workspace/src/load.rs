@@ -166,6 +166,7 @@ mod tests {
     use brigade_catalog::{Family, Level};
 
     use super::*;
+    use crate::testing::{Bench, entry};
 
     #[test]
     fn aliases_never_replace_names_of_built_in_tools() {
@@ -194,5 +195,118 @@ mod tests {
                 assert_eq!(fine, (owners.len() == 1).then_some("my-tool"));
             }
         }
+    }
+
+    #[test]
+    fn without_a_catalog_the_issue_says_how_to_make_one() {
+        let bench = Bench::new(&[]);
+        let read = catalog(&bench.context).unwrap();
+        let issue = &read.issues()[0];
+        assert_eq!((&*issue.message, issue.place.file.as_str()), ("the file does not exist", CATALOG));
+        assert!(issue.hint.is_some() && read.tools().is_empty());
+        bench.folder(CATALOG);
+        let read = catalog(&bench.context).unwrap();
+        let issue = &read.issues()[0];
+        assert_eq!((&*issue.message, issue.hint.is_some()), ("it is not a file", false));
+    }
+
+    #[test]
+    fn an_unreadable_catalog_hides_the_tools_of_the_user() {
+        let user = entry("mine", "command = 'x'");
+        let bench = Bench::new(&[("home/.config/brigade/tools.toml", &user)]).with_home();
+        let ids = || -> Vec<String> {
+            catalog(&bench.context).unwrap().tools().iter().map(|tool| tool.id.to_string()).collect()
+        };
+        assert_eq!(ids(), ["mine"]);
+        bench.folder(CATALOG);
+        assert!(ids().is_empty());
+    }
+
+    #[test]
+    fn missing_runtimes_are_an_issue_with_a_next_step() {
+        let bench = Bench::new(&[]);
+        let read = runtimes(&bench.context).unwrap();
+        assert_eq!((read.runtimes().len(), read.issues().len()), (0, 1));
+        assert!(read.issues()[0].hint.is_some());
+        bench.write(RUNTIMES, "[[runtime]]\nid = 'db'\nname = 'db'\ncommand = 'sleep 9'\n");
+        let read = known_runtimes(&bench.context).unwrap();
+        assert_eq!((read.runtimes().len(), read.issues().len()), (1, 0));
+    }
+
+    #[test]
+    fn the_first_error_gives_the_code_and_all_their_places() {
+        let bench = Bench::new(&[(CATALOG, &(entry("a", "command = 7") + &entry("b", "command = 8")))]);
+        assert_eq!(diagnosis(&bench.context, &[]), None);
+        let errors = errors_of(&catalog(&bench.context).unwrap());
+        let told = diagnosis(&bench.context, &errors).unwrap();
+        assert_eq!((told.labels.len(), &*told.code), (errors.len(), &*errors[0].fault().code));
+        assert_eq!(told.labels[0].line, Some(5));
+    }
+
+    #[test]
+    fn a_name_finds_built_in_tools_then_ids_and_aliases() {
+        let text = entry("deploy", "command = 'x'\naliases = ['ship']\nenabled = false");
+        let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
+        let any = |name: &str| any_tool(&catalog, name).ok().map(|tool| tool.id.to_string());
+        let enabled = |name: &str| named_tool(&catalog, name).ok().map(|tool| tool.id.to_string());
+        for (name, expect) in [
+            ("deploy", Some("deploy")),
+            (" ship ", Some("deploy")),
+            ("fs.read", Some("fs.read")),
+            ("gone", None),
+        ] {
+            assert_eq!(any(name).as_deref(), expect, "{name}");
+            let is_on = expect.filter(|id| *id != "deploy");
+            assert_eq!(enabled(name).as_deref(), is_on, "{name}");
+        }
+        assert!(super::enabled(&catalog).is_empty());
+    }
+
+    #[test]
+    fn each_tool_is_found_once_and_an_unknown_name_finds_none() {
+        let text = entry("deploy", "command = 'x'\naliases = ['ship']");
+        let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
+        let all = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            any_tools(&catalog, &names).ok().map(|tools| tools.len())
+        };
+        assert_eq!(all(&["deploy", "ship", "fs.read", "deploy"]), Some(2));
+        assert_eq!((all(&[]), all(&["deploy", "gone"])), (Some(0), None));
+    }
+
+    #[test]
+    fn a_filter_keeps_the_names_of_removed_tools() {
+        let bench = Bench::new(&[(CATALOG, &entry("deploy", "command = 'x'\naliases = ['ship']"))]);
+        for (name, expect) in [("ship", "deploy"), ("deploy", "deploy"), ("removed", "removed")] {
+            assert_eq!(id_of(&bench.context, name).unwrap(), expect);
+        }
+    }
+
+    #[test]
+    fn an_unknown_id_is_shown_without_secrets_and_escapes() {
+        assert_eq!(shown_id("deploy"), "deploy");
+        assert!(!shown_id("\u{1b}[2Jdeploy").contains('\u{1b}'));
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        assert!(!shown_id(&token).contains(&token));
+    }
+
+    #[test]
+    fn lists_have_only_the_built_in_tools_that_are_built() {
+        let bench = Bench::new(&[(CATALOG, "")]);
+        let built: Vec<&str> = built_in(&bench.config()).map(|tool| tool.id.as_str()).collect();
+        assert!(built.iter().all(|id| builtin::definition(id).is_some_and(|row| row.is_built)));
+        assert!(built.contains(&"fs.read") && !built.contains(&"resource.read"));
+    }
+
+    #[test]
+    fn a_reader_is_explained_only_if_something_is_offered() {
+        let bench = Bench::new(&[(CATALOG, &entry("deploy", "command = 'x'"))]);
+        let config = bench.config();
+        let explain = |name: &str| {
+            explained(&bench.context, &config, name, any_tool).map(|tool| tool.id.to_string()).ok()
+        };
+        assert_eq!(explain("deploy").as_deref(), Some("deploy"));
+        assert_eq!(explain("fs.read").as_deref(), Some("fs.read"));
+        assert_eq!((explain("resource.read"), explain("gone")), (None, None));
     }
 }

@@ -232,3 +232,6 @@ fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
         session: None,
     })
 }
+
+#[cfg(test)]
+mod tests;

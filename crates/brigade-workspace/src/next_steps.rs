@@ -38,3 +38,6 @@ impl StepFormatter for ShownWords<'_> {
         self.speller.spell(step, Some(workspace.unwrap_or(&self.root)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,4 +44,15 @@ mod tests {
         let expect = ["/ws", "/home/ann/.local", "/ws/out", "/home/ann/", "/srv", "/opt/w"];
         assert_eq!(found, expect.map(PathBuf::from));
     }
+
+    #[test]
+    fn without_a_home_a_path_of_the_home_is_one_of_the_workspace() {
+        let policy = PolicyState::parse("p", Some(b"[sandbox]\nmode = 'enforce'\nwrite_paths = ['~/x']\n"));
+        assert_eq!(
+            writable_directories(Path::new("/ws"), None, &policy),
+            ["/ws", "/ws/~/x"].map(PathBuf::from)
+        );
+        let invalid = PolicyState::parse("p", Some(b"max_timeout = 'x'\n"));
+        assert_eq!(writable_directories(Path::new("/ws"), None, &invalid), [PathBuf::from("/ws")]);
+    }
 }

@@ -143,3 +143,6 @@ impl<'w> Places<'w> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

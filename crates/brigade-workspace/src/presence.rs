@@ -259,3 +259,6 @@ fn holds(test: PathTest, metadata: &Metadata) -> bool {
         PathTest::Executable => metadata.mode & 0o111 != 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

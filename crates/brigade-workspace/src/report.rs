@@ -386,3 +386,6 @@ fn document_path(tool: &Tool, path: &Option<String>, absolute: impl Fn(&str) -> 
         None => absolute(path),
     })
 }
+
+#[cfg(test)]
+mod tests;

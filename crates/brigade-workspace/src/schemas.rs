@@ -124,7 +124,11 @@ fn found(read: EntryFile) -> SchemaFound {
 
 #[cfg(test)]
 mod tests {
+    use brigade_catalog::{Family, Tool};
     use brigade_schema::Schema;
+
+    use super::*;
+    use crate::testing::Bench;
 
     #[test]
     fn every_schema_of_the_program_compiles() {
@@ -132,6 +136,41 @@ mod tests {
             for schema in [row.input_schema(), row.output_schema()] {
                 assert!(Schema::compile_root(&schema.to_serde()).is_ok(), "{}", row.id);
             }
+        }
+    }
+
+    #[test]
+    fn tools_that_name_the_same_file_share_its_schema() {
+        let bench = Bench::new(&[("a.json", "{\"type\": \"object\"}"), ("bad.json", "{")]);
+        let tool = |path: &str| Tool {
+            input_schema_path: Some(path.to_owned()),
+            ..Tool::new("go", Family::Script).unwrap()
+        };
+        let schemas = Schemas::default();
+        let address = |tool: &Tool| {
+            let reader = ToolReader { host: bench.host(), tool, outside: &[] };
+            schemas.input(&reader).0.text().map(|text| text.address())
+        };
+        assert_eq!(address(&tool("a.json")), address(&tool("a.json")));
+        assert_ne!(address(&tool("a.json")), address(&tool("bad.json")));
+        assert_eq!((address(&tool("gone.json")), address(&tool(""))), (None, None));
+    }
+
+    #[test]
+    fn a_schema_that_is_not_json_is_listed_as_any_object() {
+        let any = crate::testing::json("{\"type\": \"object\"}");
+        assert_eq!(SchemaText::File(Arc::from(&b"{"[..])).json(), any);
+        assert_eq!(SchemaText::File(Arc::from(&b"{\"title\": \"x\"}"[..])).json().get("type"), None);
+    }
+
+    #[test]
+    fn a_schema_of_a_built_in_tool_is_not_a_file() {
+        let bench = Bench::new(&[]);
+        let tool = brigade_access::builtin::entry("fs.read").unwrap();
+        let reader = ToolReader { host: bench.host(), tool, outside: &[] };
+        let schemas = Schemas::default();
+        for compiled in [schemas.input(&reader), schemas.output(&reader)] {
+            assert!(matches!(compiled.0.text(), Some(SchemaText::Own(_))));
         }
     }
 }

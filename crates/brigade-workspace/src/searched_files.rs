@@ -150,4 +150,38 @@ mod tests {
         assert_eq!((find("first/data"), find("first/directory"), find("first")), (None, None, None));
         assert_eq!(find("~/one"), at("~/one"), "`~` is a name like any other");
     }
+
+    #[test]
+    fn a_code_file_is_a_program_or_begins_like_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        let files: [(&str, &[u8], u32); 5] = [
+            ("script", b"#!/bin/sh", 0o644),
+            ("run", b"text", 0o755),
+            ("lib", b"\x7fELF", 0o644),
+            ("note", b"# text", 0o644),
+            ("e", b"", 0o644),
+        ];
+        for (path, bytes, mode) in files {
+            fs.write_atomic(&path.parse().unwrap(), bytes, FileMode::Exactly(mode)).unwrap();
+        }
+        for (path, code, binary) in [
+            ("script", true, false),
+            ("run", true, false),
+            ("lib", true, true),
+            ("note", false, false),
+            ("e", false, false),
+            ("gone", false, false),
+        ] {
+            assert_eq!((is_code_file(&fs, path), is_binary_code(&fs, path)), (code, binary), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_inspected_is_not_taken_for_missing() {
+        let missing = |kind| found(Err(FsError::new("read", "x", kind)));
+        assert_eq!(missing(FsErrorKind::NotFound), Some(None));
+        assert_eq!(missing(FsErrorKind::NotADirectory), Some(None));
+        assert_eq!(missing(FsErrorKind::Permission), None);
+    }
 }

@@ -116,3 +116,6 @@ impl FactReader<'_, '_> {
         Ok(other.data.clone())
     }
 }
+
+#[cfg(test)]
+mod tests;

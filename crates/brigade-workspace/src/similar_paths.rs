@@ -43,4 +43,10 @@ mod tests {
         assert_eq!(near("no/args.json"), None);
         assert_eq!(near("args.json"), None);
     }
+
+    #[test]
+    fn a_hint_escapes_what_a_name_may_hold() {
+        assert_eq!(did_you_mean("a.py"), "did you mean `a.py`?");
+        assert!(!did_you_mean("a\u{1b}[2J.py").contains('\u{1b}'));
+    }
 }

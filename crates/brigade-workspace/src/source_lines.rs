@@ -107,4 +107,43 @@ mod tests {
         check("prd.json", Quote::Own, false);
         check("prd.json", Quote::Named, true);
     }
+
+    #[test]
+    fn a_line_has_the_column_of_its_field_and_no_secret() {
+        let fs = MemoryFs::new();
+        let path: RelPath = ".brigade/tools.toml".parse().unwrap();
+        fs.create_dir_all(&path.parent()).unwrap();
+        fs.write_atomic(&path, b"id = 'a'\n  timeout = 'hunter2-hunter2'\n", FileMode::Private).unwrap();
+        let sources = SourceFiles::new(Arc::new(fs), Redactor::new(&["hunter2-hunter2".into()]));
+        let look = |line: Option<usize>, field: Option<&str>| {
+            let place = Place { line, column: None, ..Place::at(path.as_str(), 1, 1) };
+            let mut fault = Fault::new("x", "broken").at(place).field(field.map(str::to_owned));
+            sources.look_up(&mut fault);
+            fault.line.map(|line| line.place.column)
+        };
+        assert_eq!(look(Some(2), Some("tool.timeout")), Some(Some(3)));
+        assert_eq!(look(Some(9), Some("timeout")), None);
+        assert_eq!(look(None, Some("timeout")), None);
+        let mut fault = Fault::new("x", "broken").at(Place::at(path.as_str(), 2, 3));
+        sources.look_up(&mut fault);
+        assert!(!format!("{:?}", fault.line).contains("hunter2"), "{:?}", fault.line);
+    }
+
+    #[test]
+    fn a_file_is_read_once() {
+        let fs = MemoryFs::new();
+        let sources = SourceFiles::new(Arc::new(fs.clone()), Redactor::new(&[]));
+        let write = |text: &str| {
+            fs.write_atomic(&"brigade.config".parse().unwrap(), text.as_bytes(), FileMode::Private)
+        };
+        let look = || {
+            let mut fault = Fault::new("x", "broken").at(Place::at("brigade.config", 1, 1));
+            sources.look_up(&mut fault);
+            format!("{:?}", fault.line)
+        };
+        write("FIRST=1\n").unwrap();
+        let first = look();
+        write("SECOND=2\n").unwrap();
+        assert!(first.contains("FIRST") && look() == first, "{first}");
+    }
 }

@@ -356,3 +356,6 @@ impl Scripts {
         found
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -390,3 +390,6 @@ impl Host<'_> {
         self.trust.reviewed(self.fs, target, &WritablePlaces::new(self, policy).to_review(self, parts))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,6 +146,7 @@ mod tests {
     use brigade_core::Timestamp;
 
     use super::*;
+    use crate::testing::{Bench, entry};
 
     #[test]
     fn a_file_is_used_if_nobody_else_can_have_written_it() {
@@ -158,5 +159,121 @@ mod tests {
         // The owner is reported, whatever the mode is.
         assert_eq!(of(Some(u32::MAX - 7), 0o600), Some(UnsafeUserFile::Foreign));
         assert_eq!(of(Some(u32::MAX - 7), 0o666), Some(UnsafeUserFile::Foreign));
+    }
+
+    const REGISTRY: &str = "tools:\n  - id: shared\n    source: {type: cli, command: jq}\n  - id: far\n    source: {type: cli, command: jq}\n";
+
+    fn ids(catalog: &Catalog) -> Vec<(String, Level)> {
+        catalog.tools().iter().map(|tool| (tool.id.to_string(), tool.origin.level)).collect()
+    }
+
+    fn read_levels(bench: &Bench, project: &str) -> Catalog {
+        let project = Catalog::parse(crate::CATALOG, Level::Project, project.as_bytes());
+        with_levels(&bench.host(), Ok(project))
+    }
+
+    #[test]
+    fn the_nearest_level_has_the_id_and_the_others_are_shadowed() {
+        let mine = entry("shared", "command = 'x'") + &entry("mine", "command = 'x'");
+        let bench = Bench::new(&[
+            ("home/.config/brigade/tools.toml", &mine),
+            (REGISTRIES[0], REGISTRY),
+            ("home/.cub/tools-registry.yaml", &REGISTRY.replace("id: far", "id: farthest")),
+        ])
+        .with_home();
+        let of = |level, ids: &[&str]| ids.iter().map(|id| ((*id).to_owned(), level)).collect::<Vec<_>>();
+        let mut found = ids(&read_levels(&bench, &entry("own", "command = 'x'")));
+        found.sort();
+        let mut expect = of(Level::Project, &["own"]);
+        expect.extend(of(Level::ProjectRegistry, &["shared", "far"]));
+        expect.extend(of(Level::User, &["mine"]));
+        expect.extend(of(Level::UserRegistry, &["farthest"]));
+        expect.sort();
+        assert_eq!(found, expect);
+        let found = ids(&read_levels(&bench, &entry("shared", "command = 'x'")));
+        assert!(found.contains(&("shared".to_owned(), Level::Project)), "{found:?}");
+    }
+
+    #[test]
+    fn a_registry_may_put_the_tools_of_the_user_first() {
+        let settings = format!("settings:\n  prefer_local: false\n{REGISTRY}");
+        let bench = Bench::new(&[
+            ("home/.config/brigade/tools.toml", &entry("shared", "command = 'x'")),
+            (REGISTRIES[0], &settings),
+        ])
+        .with_home();
+        let level = |bench: &Bench| {
+            ids(&read_levels(bench, "")).into_iter().find(|(id, _)| id == "shared").unwrap().1
+        };
+        assert_eq!(level(&bench), Level::User);
+        bench.write(REGISTRIES[0], REGISTRY);
+        assert_eq!(level(&bench), Level::ProjectRegistry);
+    }
+
+    #[test]
+    fn a_registry_makes_a_catalog_unnecessary() {
+        let missing = || Catalog::new(Vec::new(), vec![issue(crate::CATALOG, "missing".to_owned())]);
+        for (text, count) in [(REGISTRY, 0), ("tools: []\n", 1)] {
+            let bench = Bench::new(&[(REGISTRIES[1], text)]);
+            let read = with_levels(&bench.host(), Err(missing()));
+            let found = read.issues().iter().filter(|issue| issue.place.file == crate::CATALOG).count();
+            assert_eq!(found, count, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_the_user_that_is_not_used_is_an_issue() {
+        let path = "home/.config/brigade/tools.toml";
+        let tool = entry("mine", "command = 'x'");
+        let read = |prepare: &dyn Fn(&Bench)| {
+            let bench = Bench::new(&[]).with_home();
+            prepare(&bench);
+            let read = read_user_catalog(&bench.host())?;
+            Some((read.tools().len(), read.issues().first().map(|issue| issue.message.clone())))
+        };
+        assert_eq!(read(&|_| ()), None);
+        assert_eq!(read(&|bench| bench.write(path, &tool)), Some((1, None)));
+        let none = |message: &str| Some((0, Some(message.to_owned())));
+        assert_eq!(read(&|bench| bench.folder(path)), none("cannot be read: it is not a file"));
+        let open = |bench: &Bench| {
+            bench.write(path, &tool);
+            bench.context.fs.set_mode(&path.parse().unwrap(), 0o666).unwrap();
+        };
+        assert_eq!(read(&open), none(UnsafeUserFile::Writable.message()));
+        // A file where the directory should be holds no tools.
+        assert_eq!(read(&|bench| bench.write("home/.config/brigade", "")), None);
+    }
+
+    #[test]
+    fn runtimes_of_the_workspace_and_the_user_are_read_together() {
+        let runtime = |id: &str| format!("[[runtime]]\nid = '{id}'\nname = '{id}'\ncommand = 'sleep 9'\n");
+        let read = |own: Option<String>, user: Option<String>| {
+            let bench = Bench::new(&[]).with_home();
+            own.iter().for_each(|text| bench.write(RUNTIMES, text));
+            user.iter().for_each(|text| bench.write("home/.config/brigade/tools/runtimes.toml", text));
+            let read = read_runtimes(&bench.host()).map_err(|error| error.kind);
+            read.map(|read| read.runtimes().iter().map(|one| one.id.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(read(Some(runtime("a")), Some(runtime("b"))), Ok(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(read(None, Some(runtime("b"))), Ok(vec!["b".to_owned()]));
+        assert_eq!(read(Some(runtime("a")), Some(runtime("a"))), Ok(vec!["a".to_owned()]));
+        assert_eq!(read(None, None), Err(FsErrorKind::NotFound));
+        let bench = Bench::new(&[("home/.config/brigade/tools/runtimes.toml", &runtime("b"))]).with_home();
+        bench.folder(RUNTIMES);
+        assert_eq!(read_runtimes(&bench.host()).err().map(|error| error.kind), Some(FsErrorKind::NotAFile));
+    }
+
+    #[test]
+    fn the_directory_of_the_user_follows_its_variables() {
+        for (variables, expect) in [
+            (&[("HOME", "/home/ann")][..], Some("/home/ann/.config/brigade")),
+            (&[("HOME", "/home/ann"), ("XDG_CONFIG_HOME", "/cfg")], Some("/cfg/brigade")),
+            (&[("HOME", "/home/ann"), ("XDG_CONFIG_HOME", "cfg")], Some("/home/ann/.config/brigade")),
+            (&[], None),
+        ] {
+            let bench = Bench::new(&[]).with_variables(variables);
+            let found = user_directory(&bench.host()).map(|path| path.display().to_string());
+            assert_eq!(found.as_deref(), expect, "{variables:?}");
+        }
     }
 }

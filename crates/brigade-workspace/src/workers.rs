@@ -68,3 +68,6 @@ pub(crate) fn named_health(named: &BTreeMap<String, Fingerprint>) -> BTreeMap<Tr
     }
     found
 }
+
+#[cfg(test)]
+mod tests;

@@ -131,12 +131,6 @@ fn check_all(faults: &[Fault]) {
 }
 
 #[test]
-fn a_healthy_workspace_has_no_issue() {
-    let report = doctor(&healthy());
-    assert_eq!(report["issues"], Value::Array(Vec::new()), "{report:#}");
-}
-
-#[test]
 fn faults_of_the_catalog_are_found() {
     check_all(&[
         (expected("config", "error", "tool", TOOLS), |site| with_lines(site, "family = \"nonsense\"")),
@@ -154,123 +148,6 @@ fn faults_of_the_catalog_are_found() {
     type_fix(&site, "config", "brigade tools init");
 }
 
-#[test]
-fn faults_of_contracts_are_found() {
-    let tool = |kind, severity| expected(kind, severity, "tool", TOOLS);
-    let schema = |kind, severity| expected(kind, severity, "tool", "schemas/tool.json");
-    let output = |kind| expected(kind, "warning", "tool", "schemas/tool.output.json");
-    check_all(&[
-        (tool("unsafe_auth_fields", "warning"), |site| with_lines(site, "api_key = \"hunter2hunter2\"")),
-        (tool("secret_in_catalog", "error"), |site| {
-            with_lines(site, "permissions = [\"read\", \"password=hunter2hunter2\"]");
-        }),
-        (tool("secret_in_description", "warning"), |site| {
-            with_lines(site, "description = \"log in with password=hunter2hunter2\"");
-        }),
-        (tool("missing_runtime", "error"), |site| {
-            with_lines(site, "family = \"mcp\"\nmcp_tool_name = \"x\"")
-        }),
-        (tool("missing_mcp_tool_name", "error"), |site| {
-            with_lines(site, "family = \"mcp\"\nruntime_id = \"r\"");
-        }),
-        (tool("missing_command", "error"), |site| with_lines(site, "command = \"no-such-program-anywhere\"")),
-        (tool("missing_contract", "warning"), |site| {
-            let entry = "[[tool]]\nid = \"tool\"\nname = \"Tool\"\nfamily = \"script\"\ncommand = \"sh bin/tool.sh\"\n";
-            site.workspace.write(TOOLS, entry);
-        }),
-        (tool("missing_input_schema", "error"), |site| {
-            with_lines(site, "input_schema_path = \"gone.json\"");
-        }),
-        (tool("missing_output_schema", "warning"), |site| {
-            with_lines(site, "output_schema_path = \"gone.json\"");
-        }),
-        (tool("missing_examples", "warning"), |site| with_lines(site, "examples_path = \"gone.json\"")),
-        (schema("invalid_input_schema", "error"), |site| site.workspace.write("schemas/tool.json", "{")),
-        (output("invalid_output_schema"), |site| {
-            site.workspace.write("schemas/tool.output.json", "{\"a\":}")
-        }),
-        (schema("unsupported_input_schema", "error"), |site| {
-            site.workspace.write("schemas/tool.json", r#"{"type":"object","if":1}"#);
-        }),
-        (schema("unchecked_input_schema", "warning"), |site| {
-            site.workspace.write("schemas/tool.json", r#"{"type":"object","not":{"$ref":"x.json"}}"#);
-        }),
-        (schema("ignored_schema_keywords", "info"), |site| {
-            site.workspace.write("schemas/tool.json", r#"{"type":"object","nullable":true}"#);
-        }),
-        (output("unsupported_output_schema"), |site| {
-            site.workspace.write("schemas/tool.output.json", r#"{"type":"object","if":1}"#);
-        }),
-        (tool("unsafe_env_labels", "error"), |site| with_lines(site, "env_labels = [\"LD_PRELOAD\"]")),
-        (tool("bad_argument_template", "error"), |site| {
-            with_lines(site, "argument_template = { a = \"{max-tokens}\" }");
-        }),
-        (tool("missing_timeout", "warning"), |site| {
-            site.workspace.write("m.json", r#"{"mcpServers":{"one":{"command":"sh"}}}"#);
-            with_lines(site, "family = \"mcp\"\nmanifest_path = \"m.json\"");
-        }),
-        (tool("invalid_mcp_server", "warning"), |site| {
-            site.workspace.write("m.json", r#"{"mcpServers":{"one":7}}"#);
-            with_lines(site, "family = \"mcp\"\nmanifest_path = \"m.json\"");
-        }),
-    ]);
-}
-
-#[test]
-fn all_missing_fields_of_an_mcp_tool_are_reported() {
-    let kinds = |more: &str| {
-        let site = healthy();
-        site.workspace.write("a.md", "# M1\n");
-        let entry =
-            format!("[[tool]]\nid = \"m1\"\nname = \"m1\"\nfamily = \"mcp\"\nsource_path = \"a.md\"\n{more}");
-        site.workspace.write(TOOLS, entry);
-        let report = doctor(&site);
-        let kinds = report["issues"].as_array().unwrap().iter();
-        let kinds: Vec<String> = kinds
-            .filter(|issue| {
-                issue["tool_id"] == "m1" && !issue["issue_type"].as_str().unwrap().starts_with("policy")
-            })
-            .map(|issue| issue["issue_type"].as_str().unwrap().to_owned())
-            .collect();
-        kinds
-    };
-    let all =
-        ["missing_runtime", "missing_mcp_tool_name", "missing_command", "missing_contract", "invalid_schema"];
-    assert_eq!(kinds(""), all);
-    let with_command = kinds("command = \"sh bin/tool.sh\"\n");
-    assert_eq!(
-        with_command,
-        ["missing_runtime", "missing_mcp_tool_name", "missing_contract", "invalid_schema"]
-    );
-    // Such a tool needs no server configuration, so its source may be plain text.
-    let named = "command = \"sh bin/tool.sh\"\nruntime_id = \"r\"\nmcp_tool_name = \"x\"\ninput_schema_path = \"schemas/tool.json\"\n";
-    assert!(!kinds(named).contains(&"invalid_schema".to_owned()));
-}
-
-#[test]
-fn faults_of_files_and_commands_are_found() {
-    let tool = |kind, severity| expected(kind, severity, "tool", TOOLS);
-    check_all(&[
-        (tool("path_outside", "error"), |site| with_lines(site, "source_path = \"../elsewhere.md\"")),
-        (tool("missing_cwd", "error"), |site| with_lines(site, "cwd = \"gone\"")),
-        (tool("missing_source", "warning"), |site| with_lines(site, "source_path = \"gone.md\"")),
-        (tool("missing_manifest", "warning"), |site| with_lines(site, "manifest_path = \"gone.json\"")),
-        (tool("missing_schema", "warning"), |site| with_lines(site, "schema_path = \"gone.json\"")),
-        (expected("invalid_schema", "warning", "tool", "bad.json"), |site| {
-            site.workspace.write("bad.json", "[");
-            with_lines(site, "schema_path = \"bad.json\"");
-        }),
-        (tool("missing_health", "warning"), |site| with_lines(site, "health_path = \"gone.json\"")),
-        (tool("stale_health", "warning"), |site| {
-            site.workspace.write("health.json", "{}");
-            let file = fs::File::options().write(true).open(site.workspace.join("health.json")).unwrap();
-            file.set_modified(SystemTime::now() - Duration::from_secs(49 * 60 * 60)).unwrap();
-            with_lines(site, "health_path = \"health.json\"");
-        }),
-        (tool("high_risk_command", "error"), |site| with_lines(site, "command = \"sh -c 'date'\"")),
-    ]);
-}
-
 /// Makes the tool a skill for one harness, and applies it.
 fn projected(site: &Site) {
     with_lines(
@@ -278,57 +155,6 @@ fn projected(site: &Site) {
         "supported_harnesses = [\"claude\"]\nprojections = { claude = \".claude/commands/tool.md\" }",
     );
     site.json(["apply", "--all"]).expect(0);
-}
-
-#[test]
-fn faults_of_projections_are_found() {
-    let tool = |kind, severity| expected(kind, severity, "tool", TOOLS);
-    let orphan = || expected("orphaned_projection", "warning", "tool", ".claude/commands/tool.md");
-    check_all(&[
-        (tool("parity_gap", "warning"), |site| with_lines(site, "supported_harnesses = [\"claude\"]")),
-        (tool("missing_projection", "warning"), |site| {
-            projected(site);
-            site.workspace.remove(".claude/commands/tool.md");
-        }),
-        (tool("conflicted_projection", "warning"), |site| {
-            projected(site);
-            let edited = site.workspace.read_text(".claude/commands/tool.md") + "mine\n";
-            site.workspace.write(".claude/commands/tool.md", edited);
-        }),
-        (tool("unmanaged_projection", "warning"), |site| {
-            projected(site);
-            site.workspace.write(".claude/commands/tool.md", "mine\n");
-        }),
-        (expected("skill_unreadable", "warning", "tool", "tools/a.md"), |site| {
-            site.workspace.write("tools/a.md", "---\nname: tool\ntools: [a\n---\nText\n");
-            with_lines(
-                site,
-                "source_path = \"tools/a.md\"\nfamily = \"skill\"\nsupported_harnesses = [\"claude\"]\n\
-                 projections = { claude = \".claude/skills/tool/SKILL.md\" }",
-            );
-            site.json(["apply", "--all"]).expect(0);
-        }),
-        (tool("projection_not_read", "info"), |site| {
-            with_lines(site, "supported_harnesses = [\"claude\"]\nprojections = { claude = \"docs/x.md\" }");
-            site.json(["apply", "--all"]).expect(0);
-        }),
-        (tool("projection_refused", "error"), |site| {
-            with_lines(site, "supported_harnesses = [\"a\"]\nprojections = { a = \".git/hooks/tool.md\" }");
-        }),
-        (orphan(), |site| {
-            projected(site);
-            with_lines(site, "");
-        }),
-        (orphan(), |site| {
-            projected(site);
-            site.workspace.write(TOOLS, Site::entry("other", "sh bin/tool.sh", ""));
-        }),
-    ]);
-    let site = healthy();
-    projected(&site);
-    site.workspace.write("docs/tool.md", "# Changed\n");
-    check(&site, &tool("stale_projection", "warning"));
-    assert_eq!(issues_of(&doctor(&site), "stale_projection").len(), 0, "its fix mends it");
 }
 
 #[test]
@@ -359,27 +185,8 @@ fn with_runtime(site: &Site, lines: &str) {
 }
 
 #[test]
-fn faults_of_runtimes_are_found() {
+fn a_port_that_another_program_has_is_found() {
     let helper = |kind, severity| expected(kind, severity, "helper", RUNTIMES);
-    check_all(&[
-        (expected("runtime_config", "error", "helper", RUNTIMES), |site| with_runtime(site, "port = 0\n")),
-        (helper("runtime_high_risk_command", "error"), |site| {
-            site.workspace.write(RUNTIMES, HELPER.replace("sleep 600", "sh -c 'sleep 600'"));
-        }),
-        (helper("runtime_secret_in_command", "error"), |site| {
-            site.workspace.write(RUNTIMES, HELPER.replace("sleep 600", "sleep 600 --token hunter2hunter2"));
-        }),
-        (helper("runtime_bad_command", "error"), |site| {
-            site.workspace.write(RUNTIMES, HELPER.replace("sleep", "no-such-program-anywhere"));
-        }),
-        (helper("runtime_missing_cwd", "error"), |site| {
-            site.workspace.write(RUNTIMES, format!("{HELPER}cwd = \"gone\"\n"));
-        }),
-        (expected("runtime_missing", "error", "tool", TOOLS), |site| {
-            with_lines(site, "runtime_id = \"other\"\nrequires_runtime = true");
-            site.workspace.write(RUNTIMES, HELPER);
-        }),
-    ]);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let site = healthy();
@@ -433,29 +240,6 @@ fn runtimes_that_do_not_run_as_they_should_are_found() {
     drop(started);
 }
 
-#[test]
-fn refusals_of_the_policy_are_found() {
-    let tool = |kind| expected(kind, "warning", "tool", POLICY);
-    check_all(&[
-        (expected("policy_missing", "warning", "policy", POLICY), |site| site.workspace.remove(POLICY)),
-        (expected("policy_config", "error", "policy", POLICY), |site| {
-            site.workspace.write(POLICY, "max_timeout = \"long\"\n");
-        }),
-        (tool("policy_blocker"), |site| {
-            site.workspace.replace(POLICY, "[\"script\"]", "[\"mcp\"]");
-        }),
-        (tool("policy_missing_env"), |site| with_lines(site, "env_labels = [\"NOT_BOUND\"]")),
-        (tool("policy_denied_effect"), |site| with_lines(site, "effects = [\"secret-read\"]")),
-        (tool("policy_timeout"), |site| with_lines(site, "timeout = 3600")),
-        (tool("policy_runtime"), |site| {
-            site.add_to_policy("allowed_runtimes = [\"other\"]\n");
-            with_lines(site, "runtime_id = \"helper\"");
-            site.workspace.write(RUNTIMES, HELPER);
-        }),
-        (tool("policy_approval"), |site| with_lines(site, "approval_mode = \"never\"")),
-    ]);
-}
-
 /// Makes a stored call older.
 fn older(site: &Site, file: &str) {
     let text = site.workspace.read_text(file);
@@ -466,53 +250,14 @@ fn older(site: &Site, file: &str) {
 }
 
 #[test]
-fn calls_that_need_someone_are_found() {
-    let tool = |kind, severity| expected(kind, severity, "tool", "");
-    let faults: [Fault; 6] = [
-        (tool("call_stale_pending", "warning"), |site| {
-            site.queue("tool", "{}");
-            older(site, CALLS);
-        }),
-        (tool("call_blocked", "warning"), |site| {
-            site.workspace.write("schemas/tool.json", r#"{"type":"object","required":["a"]}"#);
-            site.tools(["call", "queue", "tool", "--include-blocked"]).assert_code(0);
-        }),
-        (tool("call_stale_approved", "warning"), |site| {
-            site.approved("tool", "{}");
-            site.workspace.write("bin/tool.sh", "echo something else\n");
-        }),
-        (tool("call_failed", "warning"), |site| {
-            site.workspace.write("bin/tool.sh", "exit 3\n");
-            // Issue 45: with its receipt, the run is the only issue.
-            let receipt = site.receipt_of("tool", "{}");
-            site.workspace.remove(format!(".brigade/tools/runs/{}.json", receipt["id"].as_str().unwrap()));
-        }),
-        (tool("call_held", "info"), |site| {
-            let id = site.queue("tool", "{}");
-            site.json(["call", "hold", &id, "--reason", "later"]).expect(0);
-        }),
-        (tool("call_rejected", "info"), |site| {
-            let id = site.queue("tool", "{}");
-            site.json(["call", "reject", &id, "--reason", "no"]).expect(0);
-        }),
-    ];
-    for (expect, make) in &faults {
-        let site = healthy();
-        make(&site);
-        let issue = check(&site, expect);
-        assert!(issue["call_id"].as_str().is_some_and(|id| id.starts_with("call-")), "{issue:#}");
-    }
+fn a_failed_call_without_its_receipt_is_found() {
     let site = healthy();
-    site.queue("tool", "{}");
-    let calls = site.workspace.read_text(CALLS);
-    site.workspace.write(CALLS, format!("{calls}garbage\n"));
-    check(&site, &expected("unreadable_lines", "warning", "", CALLS));
-    // The fix moved the line aside.
-    let report = doctor(&site);
-    assert_eq!(issues_of(&report, "unreadable_lines").len(), 0);
-    let aside = issues_of(&report, "quarantined_lines").remove(0);
-    assert_eq!(aside["detail"], "1 line could not be read and was set aside");
-    type_fix(&site, "quarantined_lines", aside["fix"].as_str().unwrap());
+    site.workspace.write("bin/tool.sh", "exit 3\n");
+    // Issue 45: with its receipt, the run is the only issue.
+    let receipt = site.receipt_of("tool", "{}");
+    site.workspace.remove(format!(".brigade/tools/runs/{}.json", receipt["id"].as_str().unwrap()));
+    let issue = check(&site, &expected("call_failed", "warning", "tool", ""));
+    assert!(issue["call_id"].as_str().is_some_and(|id| id.starts_with("call-")), "{issue:#}");
 }
 
 #[test]
@@ -622,40 +367,6 @@ fn checkpoints_that_need_someone_are_found() {
 }
 
 #[test]
-fn files_that_others_can_read_are_found() {
-    let site = healthy();
-    site.queue("tool", "{}");
-    for (path, mode) in [(".brigade", 0o755), (".brigade/tools", 0o755), (CALLS, 0o644)] {
-        fs::set_permissions(site.workspace.join(path), PermissionsExt::from_mode(mode)).unwrap();
-    }
-    check(&site, &expected("wide_modes", "warning", "", CALLS));
-    assert_eq!(issues_of(&doctor(&site), "wide_modes").len(), 0, "its fix mends it");
-}
-
-#[test]
-fn unreadable_parts_of_the_state_block_nothing() {
-    let files = ["tools/pins", "tools/runtime", "tools/outcomes", "tools/checkpoints", "work"];
-    let directories = ["tools/queue.lock", "work/imports/inbox.jsonl"];
-    for part in files.iter().chain(&directories) {
-        let site = healthy();
-        let part_of = format!(".brigade/{part}");
-        let at = site.workspace.join(&part_of);
-        fs::create_dir_all(at.parent().unwrap()).unwrap();
-        if directories.contains(part) { fs::create_dir(&at) } else { fs::write(&at, "x") }.unwrap();
-        let found = issues_of(&doctor(&site), "state_unreadable");
-        assert_eq!(found.len(), 1, "{part}: {found:#?}");
-        assert!(found[0]["file"].as_str().unwrap().starts_with(&part_of), "{part}: {found:#?}");
-        type_fix(&site, "state_unreadable", found[0]["fix"].as_str().unwrap());
-    }
-    // A link that leads in a circle or out of the workspace.
-    for (link, target) in [(CALLS, "calls.jsonl"), (".brigade/tools/runs", "/etc")] {
-        let site = healthy();
-        std::os::unix::fs::symlink(target, site.workspace.join(link)).unwrap();
-        check(&site, &expected("state_unreadable", "error", "", link));
-    }
-}
-
-#[test]
 fn a_fix_can_be_typed_in_any_directory() {
     let site = healthy();
     with_lines(&site, "source_path = \"gone.md\"");
@@ -675,25 +386,4 @@ fn a_fix_can_be_typed_in_any_directory() {
     let elsewhere = fixes(&site.brigade.clone().current_dir("/"), &["--target", &root]);
     assert_eq!(elsewhere[1], format!("brigade --target {root} tools policy init"));
     assert!(elsewhere[0].ends_with(&format!(" {root}/.brigade/tools.toml")), "{elsewhere:?}");
-}
-
-#[test]
-fn locks_whose_process_is_gone_are_found_and_removed() {
-    let lock = ".brigade/tools/calls.jsonl.lock";
-    let orphaned = ".brigade/tools/.calls.jsonl.lock.0123456789abcdef0123456789abcdef.orphaned";
-    let mut ended = Command::new("true").spawn().unwrap();
-    ended.wait().unwrap();
-    let site = healthy();
-    for folder in [lock, orphaned] {
-        site.workspace.write(format!("{folder}/pid"), format!("{}\n", std::process::id()));
-        site.workspace.write(format!("{folder}/owner.json"), "{}");
-    }
-    // A live process uses them.
-    assert!(issues_of(&doctor(&site), "left_lock").is_empty());
-    site.workspace.write(format!("{orphaned}/pid"), ended.id().to_string());
-    check(&site, &expected("left_lock", "warning", "", orphaned));
-    assert!(!site.workspace.exists(orphaned) && site.workspace.exists(lock));
-    site.workspace.write(format!("{lock}/pid"), ended.id().to_string());
-    check(&site, &expected("left_lock", "warning", "", lock));
-    assert!(!site.workspace.exists(lock));
 }

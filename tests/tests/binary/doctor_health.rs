@@ -99,30 +99,6 @@ fn the_catalog_payload_has_the_keys_of_v030() {
 }
 
 #[test]
-fn importing_five_times_adds_rows_once() {
-    let workspace = workspace();
-    let brigade = Brigade::new(&workspace);
-    let first = brigade.run(["tools", "import-issues", "--json"]).assert_code(0).json();
-    assert_eq!(
-        (&first["created"], &first["skipped"], &first["dismissed"]),
-        (&2.into(), &0.into(), &0.into())
-    );
-    let before = workspace.read(".brigade/work/imports/inbox.jsonl");
-    for _ in 0..5 {
-        let again = brigade.run(["tools", "import-issues", "--json"]).assert_code(0).json();
-        assert_eq!((&again["created"], &again["skipped"]), (&0.into(), &2.into()));
-    }
-    assert_eq!(workspace.read(".brigade/work/imports/inbox.jsonl"), before);
-}
-
-#[test]
-fn a_missing_catalog_is_imported_as_an_issue() {
-    let workspace = TempWorkspace::empty();
-    let report = Brigade::new(&workspace).run(["tools", "import-issues", "--json"]).assert_code(0).json();
-    assert_eq!(report["imports"][0]["metadata"]["tool_issue_type"], "config");
-}
-
-#[test]
 fn doctor_changes_nothing_until_it_is_asked_to_fix() {
     let workspace = workspace();
     let brigade = Brigade::new(&workspace);

@@ -25,67 +25,6 @@ fn outside(site: &Site) -> String {
 }
 
 #[test]
-fn outside_paths_block_until_the_policy_allows_them() {
-    for (field, file) in [
-        ("source_path", "secret.md"),
-        ("input_schema_path", "secret.json"),
-        ("output_schema_path", "secret.json"),
-        ("examples_path", "secret.json"),
-        ("manifest_path", "secret.json"),
-        ("schema_path", "secret.json"),
-        ("health_path", "secret.json"),
-        ("cwd", "."),
-    ] {
-        let site = Site::script(MARK);
-        let folder = outside(&site);
-        symlink(&folder, site.workspace.join("link")).unwrap();
-        symlink(format!("{folder}/{file}"), site.workspace.join("file-link")).unwrap();
-        let absolute = format!("{folder}/{file}");
-        let relative = format!("../outside/{file}");
-        let through = format!("link/{file}");
-        let mut paths = vec![absolute.as_str(), &relative, &through];
-        if field != "cwd" {
-            paths.push("file-link");
-        }
-        for path in paths {
-            let lines = format!("{field} = {path:?}");
-            site.workspace.write(CATALOG, Site::entry("tool", "sh bin/tool.sh", &lines));
-            let plan = site.json(["call", "plan", "tool"]).refused("leads out of the workspace");
-            assert!(!plan.to_string().contains("canary-4711"), "{plan:#}");
-            let queued = site.json(["call", "queue", "tool"]);
-            assert_eq!((queued.code, &queued.json["created"]), (1, &json!(0)));
-        }
-        let policy = site.workspace.read_text(".brigade/tools/policy.toml");
-        site.add_to_policy(&format!("[paths]\noutside = [{folder:?}]\n"));
-        let plan = site.json(["call", "plan", "tool"]);
-        let out = plan.json["blockers"].to_string().contains("leads out");
-        assert!(!out, "{field} is allowed\n{}", plan.run);
-        if field != "cwd" {
-            let id = site.approved("tool", "{}");
-            // After the permission is removed, it blocks again, even after an approval.
-            site.workspace.write(".brigade/tools/policy.toml", policy);
-            site.run_call(&id).refused("leads out");
-            assert!(!site.workspace.exists("ran.txt"));
-        }
-    }
-}
-
-#[test]
-fn a_neighbour_whose_name_begins_the_same_is_outside() {
-    let site = Site::script(MARK);
-    let folder = site.beside("workspace-other");
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("x.md"), "canary").unwrap();
-    let lines = format!("source_path = {:?}", folder.join("x.md").to_str().unwrap());
-    site.workspace.write(CATALOG, Site::entry("tool", "sh bin/tool.sh", &lines));
-    site.json(["call", "plan", "tool"]).refused("source_path leads out");
-    // A path that leaves the workspace and returns is inside.
-    let back = r#"source_path = "docs/../../workspace/docs/tool.md""#;
-    site.workspace.write(CATALOG, Site::entry("tool", "sh bin/tool.sh", back));
-    site.json(["call", "plan", "tool"]).expect(0);
-}
-
-#[test]
 fn a_state_link_that_leads_out_is_not_followed() {
     for part in [".brigade", ".brigade/tools", ".brigade/tools/runs", ".brigade/tools/checkpoints"] {
         let site = Site::script(MARK);
@@ -130,38 +69,6 @@ fn linked_state_files_are_not_written_through() {
             site.run_call(id);
         }
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious\n", "{file}");
-    }
-}
-
-#[test]
-fn projections_into_the_state_or_git_block() {
-    for target in [
-        ".git/hooks/post-commit",
-        ".brigade/tools/policy.toml",
-        "../outside.md",
-        "/etc/outside.md",
-        "link/x.md",
-    ] {
-        let lines = format!("supported_harnesses = [\"claude\"]\nprojections = {{ claude = {target:?} }}");
-        let site = Site::script_with(MARK, &lines);
-        let folder = outside(&site);
-        symlink(&folder, site.workspace.join("link")).unwrap();
-        let plan = site.json(["call", "plan", "tool"]);
-        let status = &plan.json["projection_summary"]["projections"][0]["status"];
-        assert_eq!(status, "invalid", "{target}\n{}", plan.run);
-        let files = || {
-            let mut files = site.workspace.files("");
-            // Locks and the record of written projections are not projections.
-            files.retain(|path, _| !path.ends_with(".lock") && path != ".brigade/tools/projected.json");
-            files
-        };
-        let before = files();
-        site.json(["apply", "--all", "--force"]);
-        assert!(files() == before, "{target}: {:?}", files().keys());
-        assert!(!site.workspace.exists(".git") && !site.beside("outside.md").exists());
-        assert!(!site.beside("outside/x.md").exists() && !fs::exists("/etc/outside.md").unwrap());
-        let doctor = site.json(["doctor"]).expect(0).to_string();
-        assert!(doctor.contains("projection_refused"), "{target}: {doctor}");
     }
 }
 
@@ -244,44 +151,6 @@ fn unusable_state_is_a_disk_error() {
         site.workspace.remove(&path);
         assert_eq!(site.status(&id), "approved");
         site.run_call(&id).expect(0);
-    }
-}
-
-#[test]
-fn directory_at_queue_path_is_moved_only_on_request() {
-    let site = Site::script(MARK);
-    site.workspace.write(".brigade/tools/calls.jsonl/x", "precious");
-    let refused = site.json(["call", "queue", "tool"]);
-    assert!(refused.json.to_string().contains("is not a file"), "{}", refused.json);
-    refused.expect(3);
-    site.json(["state", "compact"]).expect(0);
-    let id = site.approved("tool", "{}");
-    site.run_call(&id).expect(0);
-    let files = site.workspace.files(".brigade/tools");
-    assert!(files.values().any(|bytes| bytes == b"precious"), "{:?}", files.keys());
-}
-
-#[test]
-fn invalid_queue_lines_do_not_stop_others() {
-    let site = Site::script_with(MARK, r#"argument_template = { a = "{a}" }"#);
-    let first = site.queue("tool", r#"{"a":"1"}"#);
-    let path = ".brigade/tools/calls.jsonl";
-    let mut bytes = site.workspace.read(path);
-    bytes.extend(b"{\"id\":\"cut off\n[1,2]\n\"text\"\nnull\n\xff\xfe\n\n");
-    bytes.extend("[".repeat(200_000).as_bytes());
-    bytes.extend(b"\n{\"status\":\"odd\",\"n\":NaN}\n");
-    site.workspace.write(path, bytes);
-    let list = site.json(["call", "list"]).expect(0);
-    assert_eq!(list["calls"][0]["id"], first);
-    let second = site.queue("tool", r#"{"a":"2"}"#);
-    for id in [&first, &second] {
-        site.json(["call", "approve", id]).expect(0);
-    }
-    // Existing files are unchanged.
-    let files = site.workspace.files(".brigade/tools");
-    for part in [&b"cut off"[..], b"[1,2]", b"\xff\xfe", b"[[[[[[["] {
-        let kept = files.values().any(|bytes| bytes.windows(part.len()).any(|found| found == part));
-        assert!(kept, "{} is lost", String::from_utf8_lossy(part));
     }
 }
 

@@ -118,66 +118,6 @@ fn the_step_for_a_conflict_shows_what_would_be_lost() {
 }
 
 #[test]
-fn projections_without_a_tool_are_found_everywhere() {
-    let workspace = sample();
-    let with = |path: &str| CATALOG.replace(".claude/commands/greet.md", path);
-    let plan = || {
-        let plan = json(&workspace, &["plan"], 0, PLAN);
-        let orphans = plan["orphans"].as_array().unwrap().iter();
-        let paths: Vec<String> =
-            orphans.map(|orphan| orphan["projection_path"].as_str().unwrap().to_owned()).collect();
-        (
-            paths.iter().map(|path| path.rsplit_once("workspace/").unwrap().1.to_owned()).collect::<Vec<_>>(),
-            plan["orphans_complete"].clone(),
-        )
-    };
-    workspace.write(".brigade/tools.toml", with("docs/agents/x.md"));
-    json(&workspace, &["apply", "--all"], 0, APPLY);
-    assert_eq!(plan(), (Vec::new(), true.into()));
-    workspace.write(
-        ".brigade/tools.toml",
-        CATALOG.replace("\"claude\", ", "").replace("claude = \".claude/commands/greet.md\", ", ""),
-    );
-    assert_eq!(plan(), (vec!["docs/agents/x.md".to_owned()], true.into()));
-    // Without the record, only projections next to a wanted one are found, and the result is incomplete.
-    workspace.remove(".brigade/tools/projected.json");
-    assert_eq!(plan(), (Vec::new(), false.into()));
-    workspace.write(".brigade/tools.toml", with("docs/agents/y.md"));
-    assert_eq!(plan(), (vec!["docs/agents/x.md".to_owned()], false.into()));
-    assert_eq!(json(&workspace, &["apply", "--all", "--prune"], 0, APPLY)["pruned_count"], 1);
-    assert!(!workspace.exists("docs/agents/x.md") && workspace.exists("docs/agents/y.md"));
-    assert_eq!(plan(), (Vec::new(), false.into()));
-}
-
-#[test]
-fn the_source_of_a_summary_is_null_where_it_is_gone() {
-    let workspace = sample();
-    let fingerprint = || json(&workspace, &["show", "greet"], 0, &[])["tool"]["source_fingerprint"].clone();
-    assert_eq!(fingerprint().as_str().map(str::len), Some(64));
-    workspace.remove("tools/greet.md");
-    let tool = json(&workspace, &["show", "greet"], 0, &[])["tool"].clone();
-    assert_eq!(tool.get("source_fingerprint"), Some(&Value::Null), "{tool:#}");
-}
-
-#[test]
-fn projections_of_v030_are_current() {
-    let workspace = sample();
-    let header = r#"{"family":"slash-command","generated_at":"2026-11-21T20:27:14.890099+00:00","harness":"claude","projection_fingerprint":"3d023121b458e96b","source_fingerprint":"3d023121b458e96b","tool_id":"greet"}"#;
-    workspace.write(
-        ".claude/commands/greet.md",
-        format!("<!-- brigade-tool-projection: {header} -->\nSay hello.\n"),
-    );
-    let plan = json(&workspace, &["plan"], 0, PLAN);
-    assert_eq!(plan["projections"][0]["status"], "current", "{plan:#}");
-    // The harness shows line 1 as the description, so the file can be written again.
-    assert_eq!(plan["projections"][0]["advice"][0]["code"], "header-misplaced", "{plan:#}");
-    json(&workspace, &["apply", "--all", "--force"], 0, APPLY);
-    let text = workspace.read_text(".claude/commands/greet.md");
-    assert!(text.starts_with("---\n# brigade-tool-projection: {"), "{text}");
-    assert!(text.contains("\ndescription: \"") && text.ends_with("\n---\nSay hello.\n"), "{text}");
-}
-
-#[test]
 fn wrong_requests_are_distinguished() {
     let workspace = sample();
     tools(&workspace, &["apply"]).assert_code(2);
@@ -299,52 +239,6 @@ fn every_family_is_written_for_every_harness() {
     let files = projected(&workspace);
     assert_eq!(json(&workspace, &["apply", "--all"], 0, APPLY)["applied_count"], 0);
     assert_eq!(projected(&workspace), files);
-}
-
-#[test]
-fn sources_of_all_kinds_are_read_or_refused() {
-    let workspace = sample();
-    let body = || workspace.read_text(".claude/commands/greet.md").rsplit_once("---\n").unwrap().1.to_owned();
-    for (source, expect) in [
-        (&b"one\r\ntwo\r\n"[..], "one\ntwo\n"),
-        (b"\xef\xbb\xbfmarked", "marked\n"),
-        (b"", "\n"),
-        ("gr\u{fc}n \u{1f600}\n".as_bytes(), "gr\u{fc}n \u{1f600}\n"),
-    ] {
-        workspace.write("tools/greet.md", source);
-        json(&workspace, &["apply", "--all"], 0, APPLY);
-        assert_eq!(body(), expect);
-        assert_eq!(json(&workspace, &["plan"], 0, PLAN)["counts"]["current"], 2);
-    }
-    // Changed line ends are not a local edit.
-    let written = workspace.read_text(".claude/commands/greet.md").replace('\n', "\r\n");
-    workspace.write(".claude/commands/greet.md", written);
-    assert_eq!(json(&workspace, &["plan"], 0, PLAN)["counts"]["current"], 2);
-    let before = projected(&workspace);
-    workspace.write("tools/greet.md", b"not UTF-8: \xff\n");
-    assert_eq!(json(&workspace, &["plan"], 0, PLAN)["counts"]["missing_source"], 2);
-    assert_eq!(json(&workspace, &["apply", "--all", "--force"], 0, APPLY)["applied_count"], 0);
-    assert_eq!(workspace.read(".claude/commands/greet.md"), before[".claude/commands/greet.md"]);
-    let found = json(&workspace, &["doctor"], 0, &["issues"]);
-    assert_eq!(found["issues"][0]["issue_type"], "missing_source", "{found:#}");
-}
-
-#[test]
-fn targets_that_differ_in_case_alone_are_pointed_out() {
-    let workspace = sample();
-    let second = CATALOG.replace("\"greet\"", "\"other\"").replace("greet.md\", codex", "Greet.md\", codex");
-    let second = second.replace("skills/greet/", "skills/other/");
-    workspace.write(".brigade/tools.toml", format!("{CATALOG}{second}"));
-    let plan = json(&workspace, &["plan"], 0, PLAN);
-    let advice: Vec<&Value> = plan["projections"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|item| item["advice"].to_string().contains("differs-in-case"))
-        .map(|item| &item["projection_path"])
-        .collect();
-    assert_eq!(advice.len(), 1, "{plan:#}");
-    assert!(advice[0].as_str().unwrap().ends_with("/Greet.md"), "{advice:?}");
 }
 
 #[test]

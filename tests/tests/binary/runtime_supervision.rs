@@ -491,20 +491,6 @@ fn changed_running_runtime_is_an_issue_until_restart() {
 }
 
 #[test]
-fn duplicate_entries_are_not_started() {
-    let runtimes = Runtimes::serving();
-    let file = ".brigade/tools/runtimes.toml";
-    let one = runtimes.site.workspace.read_text(file);
-    let other = "[[runtime]]\nid = 'helper'\nname = 'Other'\ncommand = 'sleep 600'\n";
-    runtimes.site.workspace.write(file, format!("{one}\n{other}"));
-    for action in ["start", "restart"] {
-        let refused = runtimes.json(&[action, "helper"], 1);
-        assert!(refused.to_string().contains("2 entries have the id"), "{refused:#}");
-    }
-    assert!(!runtimes.site.workspace.exists(".brigade/tools/runtime/helper.pid"));
-}
-
-#[test]
 fn an_endless_log_is_cut_by_every_reader() {
     let runtimes = Runtimes::serving();
     runtimes.start();

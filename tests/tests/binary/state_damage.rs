@@ -165,30 +165,6 @@ fn runs_are_served_whatever_became_of_the_ledger() {
 }
 
 #[test]
-fn calls_that_were_queued_together_are_there_together() {
-    let site = Site::script("echo done\n");
-    site.queue("tool", r#"{"n":0}"#);
-    let lines: String = (1..4).map(|n| format!("{{\"tool\":\"tool\",\"args\":{{\"n\":{n}}}}}\n")).collect();
-    let queued = site.brigade.clone().input(lines).run(["tools", "call", "queue", "--stdin", "--json"]);
-    assert_eq!(queued.code(), Some(0), "{queued}");
-    let whole = site.workspace.read(JOURNAL);
-    let ends: Vec<usize> =
-        whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
-    // The power fails after the second of three lines.
-    site.workspace.write(JOURNAL, &whole[..ends[ends.len() - 2]]);
-    let list = || site.json(["call", "list"]).expect(0)["calls"].as_array().unwrap().len();
-    assert_eq!(list(), 1);
-    let checked = site.json(["state", "check"]).expect(1);
-    assert!(
-        checked["damage"][0]["problem"].as_str().unwrap().contains("kept from being queued"),
-        "{checked:#}"
-    );
-    site.queue("tool", r#"{"n":1}"#);
-    assert_eq!(list(), 2);
-    assert_eq!(site.json(["state", "check"]).expect(0)["quarantined"][0]["lines"], 2);
-}
-
-#[test]
 fn changed_log_is_found_and_missing_log_is_not() {
     let site = Site::script("seq 1 200000\necho problem >&2\n").env("TOKEN", "hunter2hunter2");
     let receipt = site.receipt_of("tool", "{}");
@@ -348,24 +324,6 @@ fn unreadable_checkpoints_and_leftovers_are_reported() {
 }
 
 #[test]
-fn unreadable_receipt_at_adoption_is_reported_once() {
-    let site = Site::script("echo done\n");
-    let call = "{\"id\":\"call-1\",\"status\":\"completed\",\"tool_id\":\"tool\",\"args\":{}}\n";
-    site.workspace.write(JOURNAL, call);
-    site.workspace.write(".brigade/tools/runs/run-1.json", "{\"id\": \"run-1\", \"ca\n");
-    let checked = site.json(["state", "check"]).expect(1);
-    assert_eq!(checked["damage"][0]["next"], "brigade tools state compact", "{checked:#}");
-    site.json(["state", "compact"]).expect(0);
-    let checked = site.json(["state", "check"]).expect(0);
-    assert_eq!(checked["unreadable_when_adopted"].as_array().map(Vec::len), Some(1), "{checked:#}");
-    site.json(["run", "verify"]).expect(0);
-    // From now on it is checked normally.
-    site.workspace.write(".brigade/tools/runs/run-1.json", "{\n");
-    assert_eq!(site.json(["state", "check"]).expect(1)["damage"][0]["next"], "brigade tools run verify");
-    assert_eq!(site.json(["run", "verify"]).expect(1)["findings"][0]["run_id"], "run-1");
-}
-
-#[test]
 fn verification_begins_at_entries_that_are_there() {
     let site = Site::script("echo done\n");
     assert!(!site.tools(["run", "verify"]).stderr_text().contains("v0.30"));
@@ -404,44 +362,4 @@ fn export_needs_valid_receipt_and_private_key() {
     let text = fs::read_to_string(path).unwrap();
     fs::write(path, text.replace("\"exit_code\": 0", "\"exit_code\": 1")).unwrap();
     site.json(["run", "export", id]).refused("the receipt is not what was recorded: its file was changed");
-}
-
-#[test]
-fn leftovers_of_killed_commands_are_removed() {
-    let site = Site::script("echo done\n");
-    site.queue("tool", "{}");
-    // No process has this id.
-    let gone = i32::MAX;
-    let left = [
-        format!(".brigade/tools/parity-closeouts/x/.closeout.json.{gone}-0.tmp"),
-        format!(".brigade/tools/.projected.json.{gone}-0.tmp"),
-        format!(".brigade/tools/.policy.toml.{gone}-1.tmp"),
-        format!(".brigade/work/imports/.inbox.jsonl.{gone}-0.tmp"),
-        format!(".brigade/.tools.toml.{gone}-0.tmp"),
-        format!("docs/.tool.md.{gone}-0.tmp"),
-        format!("..gitignore.{gone}-0.tmp"),
-    ];
-    let kept = [format!(".brigade/.tools.toml.{}-0.tmp", std::process::id()), ".notes.tmp".to_owned()];
-    for file in left.iter().chain(&kept) {
-        site.workspace.write(file, "half");
-    }
-    let named = site.json(["state", "check"]).expect(0)["temporary"].clone();
-    for file in &left {
-        let is_it = |path: &Value| path.as_str().is_some_and(|path| path.ends_with(file));
-        assert!(named.as_array().unwrap().iter().any(is_it), "{file}: {named:#}");
-    }
-    assert_eq!(site.json(["doctor", "--fix"]).expect(0)["failed_count"], 0);
-    assert!(left.iter().all(|file| !site.workspace.exists(file)));
-    assert!(kept.iter().all(|file| site.workspace.exists(file)));
-}
-
-#[test]
-fn a_state_of_our_own_is_not_adopted() {
-    let site = Site::script("echo done\n");
-    assert_eq!(site.json(["state", "compact"]).expect(0)["adopted"], false);
-    site.workspace.write(
-        ".brigade/tools/calls.jsonl",
-        "{\"id\":\"call-1\",\"status\":\"pending\",\"tool_id\":\"tool\"}\n",
-    );
-    assert_eq!(site.json(["state", "compact"]).expect(0)["adopted"], true);
 }

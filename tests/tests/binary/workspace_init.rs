@@ -85,20 +85,6 @@ fn a_workspace_within_another_one_is_said_to_be_one() {
 }
 
 #[test]
-fn lines_of_any_bytes_are_kept_in_the_ignore_file() {
-    let workspace = TempWorkspace::empty();
-    let mine = b"caf\xe9/\n\xff\xfe\x00\x80\n";
-    workspace.write(".gitignore", mine);
-    let run = Brigade::new(&workspace).run(["tools", "init"]);
-    run.assert_code(0);
-    let now = workspace.read(".gitignore");
-    assert!(now.starts_with(mine), "{now:?}");
-    assert!(String::from_utf8_lossy(&now).contains("\n.brigade/tools/\n"), "{run}");
-    Brigade::new(&workspace).run(["tools", "init", "--force"]).assert_code(0);
-    assert_eq!(workspace.read(".gitignore"), now, "a second time changes nothing");
-}
-
-#[test]
 fn sources_are_shared_and_the_state_is_private() {
     for words in [["tools", "init", "--with-skills"].as_slice(), &["tools", "defaults"]] {
         let workspace = TempWorkspace::empty();

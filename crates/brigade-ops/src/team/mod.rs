@@ -641,3 +641,6 @@ pub fn joined_store(
         }) as Arc<dyn Store>
     })
 }
+
+#[cfg(test)]
+mod tests;
