@@ -1,10 +1,15 @@
 //! A workspace in memory, for tests of operations.
 
+mod calls;
+mod host_files;
+
 use std::sync::Arc;
 
 use brigade_fs::{FileMode, MemoryFs, RelPath};
 use brigade_testkit::TickingClock;
 use brigade_workspace::WorkspaceContext;
+
+pub(crate) use calls::{CallBench, RunEnding};
 
 /// The largest file that a test reads.
 const LIMIT: u64 = 1 << 20;

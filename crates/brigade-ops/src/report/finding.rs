@@ -558,3 +558,52 @@ pub struct StatsReport {
 impl Report for StatsReport {
     const SCHEMA: &'static str = "brigade.tool-stats.v1";
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(code: &str, message: &str, hint: Option<&str>) -> StateReason {
+        StateReason { hint: hint.map(|hint| Hint::from(hint.to_owned())), ..StateReason::new(code, message) }
+    }
+
+    #[track_caller]
+    fn check(state: &[StateReason], refusals: &[StateReason], expect: &[StateReason]) {
+        assert_eq!(StateReason::together(state.to_vec(), refusals.to_vec()), expect);
+    }
+
+    #[test]
+    fn one_cause_is_said_once_by_plan_and_state() {
+        let missing = reason("program_missing", "jq is missing", None);
+        let not_found = reason("program_not_found", "`jq` is not on PATH", Some("install jq"));
+        check(
+            &[missing.clone()],
+            &[not_found.clone()],
+            &[reason("program_missing", "jq is missing", Some("install jq"))],
+        );
+        let other = reason("policy_family", "not allowed", None);
+        check(&[missing.clone()], &[other.clone()], &[missing, other.clone()]);
+        // The same sentence is the same reason, whatever its code is.
+        check(
+            &[reason("x", "not allowed", Some("h"))],
+            &[other.clone()],
+            &[reason("x", "not allowed", Some("h"))],
+        );
+        check(&[], &[not_found.clone()], &[not_found]);
+        let cwd = reason("missing_cwd", "a", None);
+        check(&[cwd.clone()], &[reason("missing_cwd", "b", None)], &[cwd]);
+        check(
+            &[reason("script_missing", "a", None)],
+            &[reason("script_not_found", "b", None)],
+            &[reason("script_missing", "a", None)],
+        );
+    }
+
+    #[test]
+    fn a_query_without_words_has_none() {
+        let row = FindQueryRow::from(&FindQuery::default());
+        assert_eq!((row.words, row.limit), (None, FindQuery::default().limit));
+        let words = FindQuery { words: "json".to_owned(), ..FindQuery::default() };
+        assert_eq!(FindQueryRow::from(&words).words.as_deref(), Some("json"));
+    }
+}
