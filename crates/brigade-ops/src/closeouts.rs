@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_closeout_is_an_error_and_counts_nothing() {
+    fn what_is_not_a_closeout_is_only_an_error() {
         let fs = MemoryFs::new();
         for (name, text) in [("a", "{"), ("b", "[]"), ("c", "7")] {
             write(&fs, &format!("{name}/closeout.json"), text);

@@ -104,7 +104,7 @@ mod tests {
     use crate::testing::{CallBench, RunEnding};
 
     #[test]
-    fn an_exported_receipt_verifies_with_the_key_of_its_host() {
+    fn an_exported_receipt_verifies_with_its_key() {
         let home = tempfile::tempdir().unwrap();
         let bench = CallBench::new("").with_home(home.path());
         let run = bench.ran("{}", RunEnding::completed()).receipt.id;

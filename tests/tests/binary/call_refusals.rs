@@ -37,39 +37,6 @@ fn blocked(site: &Site, args: &str, because: &str, code: &str) -> Value {
 }
 
 #[test]
-fn inline_code_needs_a_reviewed_command() {
-    let site = Site::script(MARK);
-    let command = r#"python3 -c 'open("ran.txt", "w").write("inline")'"#;
-    site.add_to_catalog(&Site::entry("inline", command, "effects = [\"local-write\"]\n"));
-    let id = site.approved("inline", "{}");
-    site.run_call(&id).expect(0);
-    assert_eq!(site.workspace.read_text("ran.txt"), "inline");
-    let doctor = site.json(["doctor"]).expect(0);
-    let issues = doctor["issues"].as_array().expect("a list").iter();
-    let issue = issues.clone().find(|issue| issue["issue_type"] == "inline_code").expect("it is reported");
-    assert_eq!((&issue["tool_id"], &issue["severity"]), (&json!("inline"), &json!("info")));
-    // The approval covers the text.
-    let id = site.approved("inline", "{}");
-    let catalog = site.workspace.read_text(".brigade/tools.toml");
-    site.workspace.write(".brigade/tools.toml", catalog.replace(r#"\"inline\""#, r#"\"other\""#));
-    site.run_call(&id).refused("contract");
-    assert_eq!(site.workspace.read_text("ran.txt"), "inline");
-    // The policy can refuse inline code. The refusal names the place.
-    let policy = ".brigade/tools/policy.toml";
-    site.workspace.write(policy, "[commands]\ninline_code = \"refuse\"\n");
-    let plan = site.json(["call", "plan", "inline", "--args", "{}"]).expect(1);
-    let detail = &plan["blocker_details"][0];
-    assert_eq!((&detail["code"], &detail["line"]), (&json!("policy_inline_code"), &json!(2)), "{plan:#}");
-    site.json(["call", "plan", "tool", "--args", "{}"]).expect(0);
-    // A misspelled rule refuses everything.
-    for rule in ["inline_code = \"refused\"", "inline = \"refuse\""] {
-        site.workspace.write(policy, format!("[commands]\n{rule}\n"));
-        let plan = site.json(["call", "plan", "tool", "--args", "{}"]).expect(1);
-        assert_eq!(plan["blocker_details"][0]["code"], "policy_invalid", "{rule}");
-    }
-}
-
-#[test]
 fn a_refusal_is_one_complete_document() {
     let site = Site::script_with(MARK, "enabled = false\n");
     site.add_to_catalog(&Site::entry("net", "sh bin/tool.sh", "effects = [\"secret-read\"]\n"));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_offers_are_one_group_in_the_order_of_their_hosts() {
+    fn equal_offers_are_one_group_in_order_of_hosts() {
         let own = binding("a", "p");
         let offers = [
             offer("one", Some(own.clone()), &[]),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_team_there_are_no_offers_and_the_reasons_are_all() {
+    fn without_a_team_only_reasons_prevent_approval() {
         let bench = CallBench::new("");
         let call = bench.call(&bench.queue("{}"));
         assert_eq!(offers_for(&bench.context, &call).unwrap(), []);

@@ -3,6 +3,7 @@
 mod deciding;
 mod planning;
 mod queueing;
+mod secrets;
 mod showing;
 
 use brigade_core::ErrorCode;

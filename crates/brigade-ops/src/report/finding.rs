@@ -567,36 +567,28 @@ mod tests {
         StateReason { hint: hint.map(|hint| Hint::from(hint.to_owned())), ..StateReason::new(code, message) }
     }
 
+    /// Puts one reason for the state and one against every call together.
     #[track_caller]
-    fn check(state: &[StateReason], refusals: &[StateReason], expect: &[StateReason]) {
-        assert_eq!(StateReason::together(state.to_vec(), refusals.to_vec()), expect);
+    fn check(state: &StateReason, refusal: &StateReason, expect: &[&StateReason]) {
+        let together = StateReason::together(vec![state.clone()], vec![refusal.clone()]);
+        assert_eq!(together.iter().collect::<Vec<_>>(), expect);
     }
 
     #[test]
     fn one_cause_is_said_once_by_plan_and_state() {
         let missing = reason("program_missing", "jq is missing", None);
         let not_found = reason("program_not_found", "`jq` is not on PATH", Some("install jq"));
-        check(
-            &[missing.clone()],
-            &[not_found.clone()],
-            &[reason("program_missing", "jq is missing", Some("install jq"))],
-        );
+        check(&missing, &not_found, &[&reason("program_missing", "jq is missing", Some("install jq"))]);
         let other = reason("policy_family", "not allowed", None);
-        check(&[missing.clone()], &[other.clone()], &[missing, other.clone()]);
+        check(&missing, &other, &[&missing, &other]);
         // The same sentence is the same reason, whatever its code is.
-        check(
-            &[reason("x", "not allowed", Some("h"))],
-            &[other.clone()],
-            &[reason("x", "not allowed", Some("h"))],
-        );
-        check(&[], &[not_found.clone()], &[not_found]);
+        let same = reason("x", "not allowed", Some("h"));
+        check(&same, &other, &[&same]);
         let cwd = reason("missing_cwd", "a", None);
-        check(&[cwd.clone()], &[reason("missing_cwd", "b", None)], &[cwd]);
-        check(
-            &[reason("script_missing", "a", None)],
-            &[reason("script_not_found", "b", None)],
-            &[reason("script_missing", "a", None)],
-        );
+        check(&cwd, &reason("missing_cwd", "b", None), &[&cwd]);
+        let script = reason("script_missing", "a", None);
+        check(&script, &reason("script_not_found", "b", None), &[&script]);
+        check(&script, &not_found, &[&script, &not_found]);
     }
 
     #[test]

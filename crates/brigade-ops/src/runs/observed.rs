@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_server_without_its_record_has_no_observation() {
+    fn a_kept_server_needs_its_record() {
         for record in [None, Some("{"), Some("[]")] {
             let ObservedRun::Nothing(why) = told(record) else { panic!("{record:?}") };
             assert_eq!(why, "its server was kept, but the record of that start (start-1) no longer exists");

@@ -10,7 +10,7 @@ use brigade_call::{
 };
 use brigade_core::{CallId, ErrorKind, IdPrefix, Json, Timestamp};
 use brigade_exec::{Drops, HostEnvironment, RunFiles, RunPaths};
-use brigade_fs::{FileMode, RelPath};
+use brigade_fs::{FileKind, FileMode, RelPath};
 use brigade_kitchen::show::DecisionRow;
 use brigade_queue::{StoredCall, this_runner};
 use brigade_testkit::TickingClock;
@@ -172,7 +172,7 @@ impl Runner for ScriptedRunner {
 
 /// Returns the variables of a host. One has a secret that the policy binds.
 fn variables(path: &str) -> Arc<HostEnvironment> {
-    let variables = [("PATH", path), ("CANARY", "canary-value-4711")];
+    let variables = [("PATH", path), ("CANARY", "canary/value+4711")];
     Arc::new(HostEnvironment::new(variables.map(|(name, value)| (name.into(), value.into()))))
 }
 
@@ -214,7 +214,7 @@ impl CallBench {
 
     fn with_files(self, lines: &str) -> CallBench {
         self.write(POLICY, RULES);
-        self.write(CATALOG, &CallBench::entry("tool", "/bin/sh bin/tool.sh", lines));
+        self.write(CATALOG, CallBench::entry("tool", "/bin/sh bin/tool.sh", lines));
         self.write("bin/tool.sh", "echo ran\n");
         self.write("docs/tool.md", "# Tool\n");
         self.write("schemas/tool.json", r#"{"type":"object"}"#);
@@ -236,6 +236,16 @@ impl CallBench {
     pub(crate) fn with_home(&self, home: &Path) -> CallBench {
         let home = [("HOME".into(), home.as_os_str().to_owned())];
         self.changed(|context| context.environment = Arc::new(HostEnvironment::new(home)))
+    }
+
+    /// Returns the same workspace on a host with another key.
+    pub(crate) fn with_another_key(&self) -> CallBench {
+        let fresh = WorkspaceContext::new(self.context.fs.clone());
+        self.changed(|context| {
+            context.key = fresh.key;
+            context.trust = fresh.trust;
+            context.files_of_calls = fresh.files_of_calls;
+        })
     }
 
     fn changed(&self, change: impl FnOnce(&mut WorkspaceContext)) -> CallBench {
@@ -285,6 +295,28 @@ impl CallBench {
     #[track_caller]
     pub(crate) fn read(&self, path: &str) -> String {
         String::from_utf8(self.context.fs.read(&path.parse().unwrap(), LIMIT).unwrap()).unwrap()
+    }
+
+    /// Lists the files whose name or content has a text.
+    #[track_caller]
+    pub(crate) fn files_with(&self, text: &str) -> Vec<String> {
+        let (fs, mut found) = (&*self.context.fs, Vec::new());
+        let mut folders = vec![RelPath::root()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs.list_dir(&folder).unwrap() {
+                let path = folder.join(&entry.name).unwrap();
+                match entry.kind {
+                    FileKind::Directory => folders.push(path),
+                    _ if path.as_str().contains(text) => found.push(path.to_string()),
+                    _ => {
+                        let bytes = fs.read(&path, LIMIT).unwrap();
+                        let has_it = String::from_utf8_lossy(&bytes).contains(text);
+                        found.extend(has_it.then(|| path.to_string()));
+                    }
+                }
+            }
+        }
+        found
     }
 
     /// Returns whether a file exists.

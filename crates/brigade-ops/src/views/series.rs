@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn older_calls_end_the_series_and_calls_without_a_time_do_not() {
+    fn older_calls_end_the_series() {
         let mut series = Series::new("2026-11-29T18:00:00Z".parse().unwrap(), 3);
         assert_eq!(series.add(&call("a", "pending", 26, "")), ControlFlow::Break(()));
         let timeless = Call { created_at: None, ..call("a", "pending", 29, "") };

@@ -1,9 +1,10 @@
 use brigade_call::{CallStatus, Caller};
 use brigade_core::{ErrorCode, ErrorKind, Hint, Json, NextStep};
 use brigade_fs::{DiskFs, FileMode, Fs as _};
-use brigade_workspace::{CATALOG, POLICY};
+use brigade_workspace::{AdoptStep, CATALOG, POLICY};
 
 use super::*;
+use crate::CallFilter;
 use crate::testing::{CallBench, RunEnding};
 
 const CALLS: &str = ".brigade/tools/calls.jsonl";
@@ -206,6 +207,7 @@ fn a_record_that_was_edited_does_not_run() {
         (&["blockers"], list(r#"["someone blocked this"]"#), &[]),
         (&["contract", "effects"], list(r#"["network"]"#), &["contract"]),
         (&["policy", "fingerprint"], Json::from("0"), &["approval record"]),
+        (&["caller"], Json::from("program:other"), &["caller"]),
     ] {
         let bench = bench();
         let id = bench.approved(r#"{"a":"1"}"#);
@@ -315,7 +317,7 @@ fn under_an_invalid_policy_nothing_is_next() {
     bench.write(POLICY, "= =");
     let error = bench.calls.run(RunTarget::Next).unwrap_err();
     assert!(error.blockers().iter().all(|reason| reason.is(ErrorCode::PolicyInvalid)), "{error:?}");
-    // The approval of a single call is not compared with what nobody knows.
+    // The approval of a single call is not compared with an unknown policy.
     let error = bench.calls.run(&id).unwrap_err();
     assert_eq!(error.to_string(), format!("call {id} cannot run"));
 }
@@ -351,7 +353,7 @@ fn a_call_that_another_process_claimed_is_not_run() {
 #[test]
 fn a_missing_call_is_not_run() {
     let bench = CallBench::new("");
-    let error = bench.calls.run(&"call-nope".parse::<CallId>().unwrap()).unwrap_err();
+    let error = bench.calls.run("call-nope".parse::<CallId>().unwrap()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::CallMissing);
     assert!(matches!(error.refusal(), Some(Refusal::Run(RunRefusal { call: None, .. }))));
 }
@@ -376,7 +378,7 @@ fn one_reason_says_more_than_names_of_changes() {
     assert_eq!(message(vec![Change::NothingBound], 1), nothing);
 }
 
-/// Programs of this host in a directory of their own.
+/// Programs of this host in a separate directory.
 struct Programs(tempfile::TempDir);
 
 impl Programs {
@@ -392,7 +394,7 @@ impl Programs {
     }
 
     fn path(&self) -> String {
-        self.0.path().canonicalize().unwrap().display().to_string()
+        DiskFs::open(self.0.path()).unwrap().root().display().to_string()
     }
 }
 
@@ -550,4 +552,69 @@ fn the_code_in_a_command_is_approved_with_it() {
     refused(&bench, &id, &["contract"]);
     bench.replace(CATALOG, "other", "inline");
     assert!(bench.calls.run(&id).unwrap().succeeded);
+}
+
+#[test]
+fn the_interpreter_of_a_launcher_is_bound() {
+    let helper = "#!/bin/sh\nexec /bin/sh \"$@\"\n";
+    let programs = Programs::new(&[("helper", helper)]);
+    let bench = CallBench::new("").with_path(&programs.path());
+    bench.write(CATALOG, CallBench::entry("tool", "env helper bin/tool.sh", ""));
+    let id = bench.approved("{}");
+    programs.write("helper", "#!/bin/sh\necho evil\n");
+    refused(&bench, &id, &[&format!("file {}/helper", programs.path())]);
+    programs.write("helper", helper);
+    assert!(bench.calls.run(&id).unwrap().succeeded);
+}
+
+/// Expects that an approval does not count, until a person accepts the records of another host.
+#[track_caller]
+fn not_approved_here(bench: &CallBench, id: &CallId) {
+    let error = bench.calls.run(id).unwrap_err();
+    assert!(error.blockers().iter().any(|reason| reason.is(ErrorCode::Status)), "{error:?}");
+    assert_eq!(bench.calls.run(RunTarget::Next).unwrap_err().code(), ErrorCode::NothingApproved);
+    let call = bench.call(id);
+    assert_eq!(
+        (call.status, call.review_reason.as_deref()),
+        (CallStatus::Pending, Some("not approved on this host"))
+    );
+    let listed = |status| {
+        let filter = CallFilter { status: Some(status), ..CallFilter::default() };
+        bench.calls.list(filter).unwrap().into_iter().count()
+    };
+    assert_eq!((listed(CallStatus::Pending), listed(CallStatus::Approved)), (1, 0));
+    let adopt = |step| crate::state::adopt(&bench.context, step).unwrap();
+    let shown = adopt(AdoptStep::Show);
+    assert_eq!((shown.adopted, shown.records.len()), (false, 1), "{shown:?}");
+    assert_eq!(bench.status(id), CallStatus::Pending, "showing accepts nothing");
+    assert!(adopt(AdoptStep::Adopt).adopted);
+    assert!(bench.calls.run(id).unwrap().succeeded);
+}
+
+#[test]
+fn only_approvals_with_the_key_of_this_host_count() {
+    let bench = CallBench::new("");
+    let id = bench.approved("{}");
+    not_approved_here(&bench.with_another_key(), &id);
+    for mac in [Json::Null, Json::from("0".repeat(64))] {
+        let bench = CallBench::new("");
+        let id = bench.approved("{}");
+        edit(&bench, &["host_mac"], mac);
+        not_approved_here(&bench, &id);
+    }
+}
+
+#[test]
+fn the_mac_of_one_approval_signs_no_other() {
+    let bench = CallBench::new("");
+    let other = bench.approved(r#"{"n":1}"#);
+    let mac_of = |id: &CallId| {
+        let text = bench.read(CALLS);
+        let line = text.lines().rev().find(|line| line.contains(id.as_str())).unwrap().to_owned();
+        Json::parse(&line).unwrap().get("host_mac").unwrap().clone()
+    };
+    let mac = mac_of(&other);
+    let id = bench.approved("{}");
+    edit(&bench, &["host_mac"], mac);
+    assert_eq!((bench.status(&other), bench.status(&id)), (CallStatus::Approved, CallStatus::Pending));
 }

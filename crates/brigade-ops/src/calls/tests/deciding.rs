@@ -87,7 +87,7 @@ fn rejecting_and_holding_need_a_reason() {
 fn a_bound_value_in_a_reason_is_masked() {
     let bench = CallBench::new("");
     let id = bench.queue("{}");
-    bench.calls.reject(&id, "because canary-value-4711").unwrap();
+    bench.calls.reject(&id, "because canary/value+4711").unwrap();
     assert_eq!(bench.call(&id).review_reason.as_deref(), Some("because [redacted]"));
 }
 
@@ -181,7 +181,7 @@ fn an_approval_shows_what_it_binds() {
 }
 
 #[test]
-fn a_decision_counts_only_for_the_revision_that_was_shown() {
+fn a_decision_counts_only_for_the_shown_revision() {
     let bench = CallBench::new("");
     let id = bench.queue("{}");
     let shown = bench.stored(&id);

@@ -409,11 +409,11 @@ fn a_projection_that_was_edited_blocks_the_call() {
 #[test]
 fn a_secret_in_the_arguments_is_not_shown() {
     let bench = CallBench::new("");
-    for secret in [r#"{"password":"EXAMPLE-canary-1"}"#, r#"{"a":"canary-value-4711"}"#] {
+    for secret in [r#"{"password":"EXAMPLE-canary-1"}"#, r#"{"a":"canary/value+4711"}"#] {
         let planned = blocked(&bench, secret, ErrorCode::SecretArgument, "");
         let refused = bench.calls.queue(CallBench::request(secret).blocked(OnBlocked::Include)).unwrap_err();
         let told = format!("{planned:?}{refused:?}");
-        assert!(!told.contains("EXAMPLE-canary") && !told.contains("canary-value"), "{told}");
+        assert!(!told.contains("EXAMPLE-canary") && !told.contains("canary/value"), "{told}");
         assert!(!bench.exists(CALLS), "a secret is never stored");
     }
 }
@@ -491,7 +491,7 @@ fn a_path_that_cannot_be_bound_is_a_reason() {
 }
 
 #[test]
-fn words_that_only_a_shell_understands_are_warned_about() {
+fn words_for_a_shell_are_warned_about() {
     let bench = CallBench::new("");
     for (command, is_warned) in [
         ("/bin/sh bin/tool.sh", false),
@@ -504,4 +504,46 @@ fn words_that_only_a_shell_understands_are_warned_about() {
         let planned = plan(&bench, "{}");
         assert_eq!(!planned.warnings.is_empty(), is_warned, "{command}: {:?}", planned.warnings);
     }
+}
+
+#[test]
+fn too_long_arguments_are_refused_in_few_words() {
+    let bench = CallBench::new("argument_template = { a = \"{a}\" }");
+    for (size, is_too_long) in [(131_071, false), (131_072, true), (3_000_000, true)] {
+        let args = format!(r#"{{"a":"{}"}}"#, "x".repeat(size));
+        let planned = bench.calls.plan(CallBench::request(&args)).unwrap();
+        let expect: &[&str] = if is_too_long { &["arguments_too_long"] } else { &[] };
+        assert_eq!(codes(&planned.blocker_details), expect, "{size}");
+        assert!(planned.blockers.concat().len() < 1_000);
+    }
+}
+
+#[test]
+fn a_plan_names_only_what_is_wrong() {
+    let bench = CallBench::new("argument_template = { a = \"{a}\" }");
+    // Without arguments, those that the template needs are not known to be missing.
+    for source in [ArgsSource::File("/memory/nofile.json".into()), ArgsSource::Inline("{".to_owned())] {
+        let planned = bench.calls.plan(Request::new("tool").args(source)).unwrap();
+        assert_eq!(codes(&planned.blocker_details), ["invalid_args"]);
+    }
+    bench.add(CATALOG, "[[tool]]\nname = \"nobody\"\nfamily = \"script\"\n");
+    bench.add(CATALOG, &CallBench::entry("odd", "/bin/sh bin/tool.sh", "family = \"weird\"\n"));
+    let planned = bench.calls.plan(Request::new("odd")).unwrap();
+    assert_eq!(codes(&planned.blocker_details), ["invalid_entry"], "{planned:#?}");
+}
+
+#[test]
+fn no_form_of_a_bound_value_is_an_argument() {
+    // The tool does not use the label, but the policy binds the value.
+    let bench = CallBench::new("argument_template = { a = \"{a}\" }");
+    let hex: String = "canary/value+4711".bytes().map(|byte| format!("{byte:02x}")).collect();
+    for given in ["x canary/value+4711 y", "Y2FuYXJ5L3ZhbHVlKzQ3MTE=", &hex, "canary%2Fvalue%2B4711"] {
+        let args = format!(r#"{{"a":"{given}"}}"#);
+        let planned = bench.calls.plan(CallBench::request(&args)).unwrap();
+        assert_eq!(codes(&planned.blocker_details), ["secret_argument"], "{given}");
+        let queued = bench.calls.queue(CallBench::request(&args).blocked(OnBlocked::Include)).unwrap_err();
+        assert_eq!(reasons(&queued), ["secret_argument"], "{given}");
+        assert!(!format!("{planned:?}{queued:?}").contains(given), "{given}");
+    }
+    assert!(!bench.exists(CALLS));
 }

@@ -66,7 +66,7 @@ fn a_blocked_call_is_stored_only_on_request() {
 }
 
 #[test]
-fn a_blocked_call_is_approved_after_its_reason_is_gone() {
+fn a_blocked_call_is_approved_without_its_reason() {
     let bench = CallBench::new("");
     bench.replace(POLICY, "allowed_effects = [\"local-read\", ", "allowed_effects = [");
     let id = bench.calls.queue(Request::new("tool").blocked(OnBlocked::Include)).unwrap().call.id;
@@ -153,7 +153,7 @@ fn a_replay_of_todays_facts_waits_for_approval() {
     let run = bench.ran(r#"{"a":"1"}"#, RunEnding::completed());
     let prefix = brigade_core::IdPrefix::new(run.receipt.id.as_str());
     let [one, two] = [(); 2].map(|()| bench.runs().replay(&prefix).unwrap());
-    assert_ne!(one.call.id, two.call.id, "every replay is a call of its own");
+    assert_ne!(one.call.id, two.call.id, "every replay is a separate call");
     assert_eq!((one.created, one.executed, bench.run_count()), (1, 0, 1));
     let replay = bench.call(&one.call.id).replay.unwrap();
     assert_eq!(replay.run_id, run.receipt.id.to_string());

@@ -1,4 +1,5 @@
 use std::ops::ControlFlow;
+use std::slice;
 
 use brigade_call::{CallStatus, RunStatus};
 use brigade_core::{ErrorCode, ErrorKind, IdPrefix, NextStep};
@@ -28,7 +29,7 @@ fn a_shown_call_has_the_step_that_is_accepted_now() {
 }
 
 #[test]
-fn no_approval_is_proposed_after_a_change_of_the_source() {
+fn no_approval_is_proposed_after_a_source_change() {
     let bench = CallBench::new("");
     let id = bench.queue("{}");
     bench.write("docs/tool.md", "# Other\n");
@@ -73,7 +74,7 @@ fn a_call_without_its_tool_is_shown_without_a_preview() {
 }
 
 #[test]
-fn under_an_invalid_policy_only_finished_calls_are_shown() {
+fn an_invalid_policy_shows_only_finished_calls() {
     let bench = CallBench::new("");
     let run = bench.ran("{}", RunEnding::completed());
     let open = bench.queue(r#"{"a":1}"#);
@@ -109,10 +110,10 @@ fn a_list_is_filtered_by_status_and_tool() {
         list.into_iter().map(|call| call.unwrap().id).collect::<Vec<_>>()
     };
     assert_eq!(list(None, None, None), [first.clone(), second.clone(), other.clone()]);
-    assert_eq!(list(Some(CallStatus::Approved), None, None), [second.clone()]);
+    assert_eq!(list(Some(CallStatus::Approved), None, None), slice::from_ref(&second));
     assert_eq!(list(Some(CallStatus::Failed), None, None), []);
     assert_eq!(list(None, Some("tool"), None), [first.clone(), second.clone()]);
-    assert_eq!(list(Some(CallStatus::Pending), Some("other"), None), [other.clone()]);
+    assert_eq!(list(Some(CallStatus::Pending), Some("other"), None), slice::from_ref(&other));
     // A limit keeps the newest.
     assert_eq!(list(None, None, Some(2)), [second.clone(), other]);
     assert_eq!(list(None, Some("tool"), Some(1)), [second]);
@@ -132,7 +133,7 @@ fn a_list_counts_all_calls_whatever_it_lists() {
 }
 
 #[test]
-fn a_list_of_an_unknown_status_fails_and_of_an_unknown_tool_is_noted() {
+fn unknown_status_fails_and_unknown_tool_is_noted() {
     let bench = CallBench::new("");
     let status = CallStatus::from_word("pendng");
     let error = bench.calls.list(CallFilter { status: Some(status), ..CallFilter::default() }).err().unwrap();

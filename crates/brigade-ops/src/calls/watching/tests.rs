@@ -78,7 +78,7 @@ fn the_policy_decides_which_runs_are_observed() {
 }
 
 #[test]
-fn a_run_is_observed_after_each_change_and_until_one_succeeds() {
+fn changed_calls_are_observed_until_one_succeeds() {
     let bench = bench(ENFORCE);
     let failed = RunEnding { status: RunStatus::Failed, ..RunEnding::observed(&[], &[], &[]) };
     bench.ran("{}", failed);
@@ -103,7 +103,7 @@ fn a_run_without_an_observation_is_not_remembered() {
 }
 
 #[test]
-fn code_of_an_observed_run_is_bound_from_the_next_approval_on() {
+fn code_of_observed_runs_is_bound_by_new_approvals() {
     let bench = CallBench::new("data = [\"lib/data/**\"]\nargument_template = { a = \"{a}\" }");
     bench.add(POLICY, ENFORCE);
     for path in ["lib/one.sh", "lib/arg.sh", "lib/data/two.sh", "lib/made.sh"] {
@@ -126,7 +126,7 @@ fn code_of_an_observed_run_is_bound_from_the_next_approval_on() {
 }
 
 #[test]
-fn a_plan_lists_files_that_the_last_run_used_and_nothing_binds() {
+fn a_plan_lists_used_files_that_nothing_binds() {
     let bench = bench(ENFORCE);
     bench.write("notes.txt", "text\n");
     let plan = || bench.calls.plan(Request::new("tool")).unwrap().bound_code.unbound;

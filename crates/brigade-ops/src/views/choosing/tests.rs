@@ -141,7 +141,7 @@ fn numbers_of_another_program_mean_nothing() {
 }
 
 #[test]
-fn equal_requests_have_one_number_and_are_decided_together() {
+fn equal_requests_have_one_number() {
     let bench = CallBench::new("");
     let first = bench.ran("{}", RunEnding::completed());
     let prefix = IdPrefix::new(first.receipt.id.as_str());
@@ -154,7 +154,7 @@ fn equal_requests_have_one_number_and_are_decided_together() {
 }
 
 #[test]
-fn a_decision_on_a_review_counts_only_for_what_it_showed() {
+fn a_review_is_decided_only_as_it_was_shown() {
     let (bench, ids) = listed();
     let daily = bench.daily();
     let reviewed = |place: usize| {

@@ -86,7 +86,7 @@ fn statistics_of_nothing_are_zero() {
 }
 
 #[test]
-fn a_failure_is_its_reason_or_the_last_line_or_the_code() {
+fn a_failure_is_its_reason_last_line_or_code() {
     type Change<'a> = &'a dyn Fn(&mut Receipt);
     let told = |status: RunStatus, change: Change<'_>| {
         let (run, call) = ("run-1".parse().unwrap(), "call-1".parse().unwrap());

@@ -57,7 +57,7 @@ fn a_row_describes_its_call() {
 }
 
 #[test]
-fn requests_are_equal_only_with_their_caller_and_state() {
+fn requests_are_equal_only_for_caller_and_state() {
     let bench = CallBench::new("");
     let agent = bench.for_caller(Caller::Agent("ann".parse().unwrap()));
     let first = bench.queue("{}");
@@ -90,7 +90,7 @@ fn the_riskiest_is_first() {
 }
 
 #[test]
-fn approved_calls_of_people_are_listed_but_do_not_wait() {
+fn approved_calls_of_people_do_not_wait() {
     let bench = CallBench::new("");
     let mine = bench.approved("{}");
     let agent = bench.for_caller(Caller::Agent("ann".parse().unwrap()));

@@ -76,7 +76,7 @@ fn each_change_is_found_in_its_part() {
         (&|bench, _| bench.write("bin/tool.sh", "echo other\n"), &["code"]),
         (&|bench, id| drop(bench.calls.hold(id, "later").unwrap()), &["call"]),
         (&|bench, _| bench.add(POLICY, "[sandbox]\nmode = \"enforce\"\n"), &["access", "code", "policy"]),
-        // What other calls do is no part of the decision.
+        // What other calls do does not belong to the decision.
         (&|bench, _| drop(bench.ran(r#"{"other":1}"#, RunEnding::completed())), &[]),
     ];
     for (change, parts) in changes {
@@ -116,7 +116,7 @@ fn a_question_is_shown_whole_and_guarded() {
     let error = asked.check(&gate.review_fingerprint).unwrap_err();
     assert_eq!(error.code(), ErrorCode::ChangedMeanwhile);
     assert!(error.to_string().starts_with("`q-1` changed since it was shown: question"), "{error}");
-    // A call is no question, and an answered one no longer waits.
+    // A call is not a question, and an answered one no longer waits.
     let call = bench.queue(r#"{"a":1}"#);
     bench.checkpoints().approve(&"gate".parse().unwrap(), "yes").unwrap();
     for id in [call.as_str(), "gate", "nothing"] {

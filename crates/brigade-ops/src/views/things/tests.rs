@@ -87,7 +87,7 @@ fn a_question_that_waits_is_found_by_its_prefix() {
 }
 
 #[test]
-fn a_prd_is_found_by_name_and_path_and_a_task_beside_it() {
+fn prds_and_tasks_are_found_by_name_and_path() {
     let bench = CallBench::new("");
     bench.write("brigade/tasks/prd-login.json", "{}");
     bench.write("docs/other.json", "{}");
@@ -95,7 +95,7 @@ fn a_prd_is_found_by_name_and_path_and_a_task_beside_it() {
     assert_eq!(descriptions(&daily, "login"), ["PRD brigade/tasks/prd-login.json"]);
     assert_eq!(descriptions(&daily, "docs/other.json"), ["PRD docs/other.json"]);
     assert_eq!(descriptions(&daily, "login/T-1"), ["task T-1 of brigade/tasks/prd-login.json"]);
-    assert_eq!(descriptions(&daily, "docs/tool.md"), [""; 0], "another file is no PRD");
+    assert_eq!(descriptions(&daily, "docs/tool.md"), [""; 0], "another file is not a PRD");
     assert_eq!(descriptions(&daily, "nope/T-1"), [""; 0]);
 }
 
