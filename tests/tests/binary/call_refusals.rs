@@ -18,24 +18,6 @@ fn contains(list: &Value, part: &str) {
     assert!(texts(list).iter().any(|text| text.contains(part)), "nothing says `{part}`: {list:#}");
 }
 
-/// Plans a call that must be blocked with this reason and code. Queueing it must store nothing.
-#[track_caller]
-fn blocked(site: &Site, args: &str, because: &str, code: &str) -> Value {
-    let plan = site.json(["call", "plan", "tool", "--args", args]).expect(1);
-    contains(&plan["blockers"], because);
-    let details = plan["blocker_details"].as_array().expect("a list");
-    assert_eq!(texts(&plan["blockers"]).len(), details.len());
-    assert!(details.iter().any(|detail| detail["code"] == code), "no code {code}: {plan:#}");
-    let human = site.tools(["call", "plan", "tool", "--args", args]);
-    human.assert_code(1);
-    assert!(format!("{}{}", human.stdout_text(), human.stderr_text()).contains(because), "{human}");
-    let queued = site.json(["call", "queue", "tool", "--args", args]).expect(1);
-    assert_eq!((&queued["created"], &queued["blocked"]), (&json!(0), &json!(1)));
-    assert_eq!(queued["call"]["blockers"], queued["blockers"]);
-    assert!(!site.workspace.exists(".brigade/tools/calls.jsonl"), "a blocked call is not stored");
-    plan
-}
-
 #[test]
 fn a_refusal_is_one_complete_document() {
     let site = Site::script_with(MARK, "enabled = false\n");

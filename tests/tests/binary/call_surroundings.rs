@@ -7,7 +7,6 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use brigade_testkit::Brigade;
 use brigade_tests::{PATH, Site};
-use serde_json::json;
 
 #[test]
 fn the_child_inherits_no_open_file() {
