@@ -689,3 +689,6 @@ pub(crate) fn queue_report(
         blocker_details: plan.reason_details(),
     }
 }
+
+#[cfg(test)]
+mod tests;

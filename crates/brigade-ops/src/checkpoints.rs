@@ -338,3 +338,6 @@ fn with_hint(error: Error, hint: Option<Hint>) -> Error {
         None => error,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -132,3 +132,79 @@ pub fn projection_issues(host: Host<'_>, config: &Config) -> Vec<Issue> {
 fn closeout_file(folder: &RelPath) -> RelPath {
     folder.join("closeout.json").expect("a name is a path")
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::MemoryFs;
+
+    use super::*;
+
+    fn write(fs: &MemoryFs, path: &str, text: &str) {
+        let path: RelPath = format!("{CLOSEOUTS}/{path}").parse().unwrap();
+        fs.create_dir_all(&path.parent()).unwrap();
+        fs.write_atomic(&path, text.as_bytes(), brigade_fs::FileMode::Private).unwrap();
+    }
+
+    fn record(fingerprint: &str) -> Closeout {
+        let text = format!(
+            r#"{{"closeout_id": "", "created_at": "", "status": "reviewed", "reason": null, "issue_count": 1,
+                "source_fingerprints": ["{fingerprint}"], "safe_summary": ""}}"#
+        );
+        let members = parse_json(text.as_bytes()).unwrap().as_object().cloned().unwrap();
+        Closeout::from_members(members).unwrap()
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_latest_closeout_counts() {
+        let fs = MemoryFs::new();
+        assert_eq!(closeouts(&fs).fingerprints(), None);
+        store_closeout(&fs, at("2026-01-02T00:00:00Z"), record("second")).unwrap();
+        store_closeout(&fs, at("2026-01-01T00:00:00Z"), record("first")).unwrap();
+        let found = closeouts(&fs);
+        assert_eq!(found.fingerprints(), Some(BTreeSet::from(["second".to_owned()])));
+        let latest = found.latest.unwrap();
+        assert_eq!(latest.created_at, "2026-01-02T00:00:00+00:00");
+        let path = format!("{CLOSEOUTS}/{}/closeout.json", latest.closeout_id);
+        assert_eq!((latest.path, found.errors.len()), (Some(path), 0));
+    }
+
+    #[test]
+    fn a_taken_name_gets_a_number() {
+        let fs = MemoryFs::new();
+        let now = at("2026-01-02T00:00:00Z");
+        let ids = ["a", "b", "c"].map(|text| store_closeout(&fs, now, record(text)).unwrap().0.closeout_id);
+        assert_eq!(ids[1], format!("{}-2", ids[0]));
+        assert_eq!(ids[2], format!("{}-3", ids[0]));
+        assert!(ids[0].ends_with("-tool-parity-closeout"), "{ids:?}");
+    }
+
+    #[test]
+    fn what_is_not_a_closeout_is_only_an_error() {
+        let fs = MemoryFs::new();
+        for (name, text) in [("a", "{"), ("b", "[]"), ("c", "7")] {
+            write(&fs, &format!("{name}/closeout.json"), text);
+        }
+        // A directory without a closeout is left by a crash.
+        write(&fs, "d/other.json", "");
+        write(&fs, "e/closeout.json/file", "");
+        let found = closeouts(&fs);
+        assert!(found.latest.is_none());
+        let errors: Vec<&str> = found.errors.iter().map(|error| error.0.as_str()).collect();
+        assert_eq!(errors.len(), 4, "{errors:?}");
+        assert_eq!(errors[0], format!("`{CLOSEOUTS}/a/closeout.json` is not a closeout"));
+        assert!(errors[3].starts_with(&format!("`{CLOSEOUTS}/e/closeout.json`: ")), "{errors:?}");
+    }
+
+    #[test]
+    fn a_file_in_place_of_the_directory_is_an_error() {
+        let fs = MemoryFs::new();
+        let path: RelPath = CLOSEOUTS.parse().unwrap();
+        fs.create_dir_all(&path.parent()).unwrap();
+        fs.write_atomic(&path, b"", brigade_fs::FileMode::Private).unwrap();
+        assert_eq!(closeouts(&fs).errors.len(), 1);
+    }
+}

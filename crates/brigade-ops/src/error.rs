@@ -208,3 +208,98 @@ pub(crate) fn ok_if_found<T>(found: Result<T, Error>) -> Result<Option<T>, Error
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::{NextStep, OperationError as _};
+    use brigade_fs::{FsError, FsErrorKind};
+
+    use super::*;
+    use crate::refusal::RunRefusal;
+    use crate::testing::Bench;
+
+    fn refused() -> Error {
+        Error::new(ErrorKind::Refused, "no")
+    }
+
+    #[test]
+    fn the_exit_code_follows_the_kind_and_two_codes() {
+        for (error, exit) in [
+            (refused(), Exit::Refused),
+            (Error::new(ErrorKind::NotFound, "no"), Exit::Refused),
+            (Error::new(ErrorKind::Ambiguous, "no"), Exit::Refused),
+            (Error::new(ErrorKind::InvalidConfig, "no"), Exit::Refused),
+            (Error::new(ErrorKind::Usage, "no"), Exit::Usage),
+            (Error::new(ErrorKind::Environment, "no"), Exit::Environment),
+            (refused().coded(ErrorCode::ServiceBusy), Exit::Busy),
+            (Error::new(ErrorKind::Environment, "no").coded(ErrorCode::JournalLost), Exit::Paused),
+        ] {
+            assert_eq!(error.exit(), exit, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_refusal_stays() {
+        let bench = Bench::new(&[]);
+        let error =
+            refused().refusing(&bench.context, Refusal::Tool).refusing(&bench.context, Refusal::RunShow);
+        assert!(matches!(error.refusal(), Some(Refusal::Tool)));
+        assert_eq!(error.target(), Some("/memory"));
+        assert_eq!(error.calls_path(), Some(("/memory/.brigade/tools/calls.jsonl", StoreKind::Files)));
+        assert_eq!(
+            (refused().refusal().is_none(), refused().target(), refused().calls_path()),
+            (true, None, None)
+        );
+    }
+
+    #[test]
+    fn a_file_error_is_not_a_refusal() {
+        let bench = Bench::new(&[]);
+        let failed = || Error::from(FsError::new("read", "x", FsErrorKind::NotAFile));
+        assert_eq!(failed().kind(), FsError::new("read", "x", FsErrorKind::NotAFile).kind());
+        let disk = Error::new(ErrorKind::Environment, "the disk is full");
+        assert!(disk.refusing(&bench.context, Refusal::Tool).refusal().is_none());
+        // Only an error about the request means that nothing was found.
+        assert!(refused().missing(&bench.context, Refusal::Tool).refusal().is_some());
+        assert!(ok_if_found::<()>(Err(refused())).unwrap().is_none());
+        assert!(ok_if_found::<()>(Err(Error::new(ErrorKind::Environment, "disk"))).is_err());
+        assert_eq!(ok_if_found(Ok(1)).unwrap(), Some(1));
+    }
+
+    #[test]
+    fn the_refusal_of_a_run_becomes_that_of_its_resume() {
+        let bench = Bench::new(&[]);
+        let checkpoint =
+            || Box::new(Checkpoint::new("ask".parse().unwrap(), "call-1".parse().unwrap(), "run-1"));
+        let run = RunRefusal { changed: vec!["source".to_owned()], ..RunRefusal::default() };
+        let error = refused().refusing(&bench.context, Refusal::Run(run)).resuming(checkpoint());
+        let Some(Refusal::Resume { checkpoint: Some(_), run }) = error.refusal() else { panic!("{error:?}") };
+        assert_eq!(run.changed, ["source"]);
+        let other = refused().refusing(&bench.context, Refusal::Tool).resuming(checkpoint());
+        assert!(matches!(other.refusal(), Some(Refusal::Tool)));
+    }
+
+    #[test]
+    fn a_step_of_a_restart_is_kept_inside() {
+        let bench = Bench::new(&[]);
+        let inner = refused().refusing(&bench.context, Refusal::Tool);
+        let error = inner.restarting(&bench.context, "db".to_owned(), None);
+        let Some(Refusal::RuntimeRestart { runtime_id, stop: None, step: Some(step) }) = error.refusal()
+        else {
+            panic!("{error:?}")
+        };
+        assert_eq!((runtime_id.as_str(), matches!(**step, Refusal::Tool)), ("db", true));
+    }
+
+    #[test]
+    fn an_operation_that_was_not_done_keeps_its_report() {
+        let bench = Bench::new(&[]);
+        let failure = || Failure::new(ErrorKind::Refused, "no").hint(NextStep::Fix);
+        let with = FailureReport::refused(failure(), ());
+        let error = Error::not_done(&bench.context, with, |()| Refusal::Tool);
+        assert!(matches!(error.refusal(), Some(Refusal::Tool)));
+        let without = FailureReport { failure: failure(), told: None };
+        let error = Error::not_done(&bench.context, without, |()| Refusal::Tool);
+        assert_eq!((error.refusal().is_none(), error.hints().len()), (true, 1));
+    }
+}

@@ -241,3 +241,6 @@ fn quarantine(fs: &dyn Fs, inbox: &InboxFile) -> Result<QuarantinedLines, FsErro
     };
     Ok(QuarantinedLines { lines: inbox.broken.len(), file: Some(path.to_string()) })
 }
+
+#[cfg(test)]
+mod tests;

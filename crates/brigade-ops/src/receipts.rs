@@ -95,3 +95,57 @@ fn host_keys(context: &WorkspaceContext) -> Result<HostKeys, Error> {
 fn unreadable(error: FsError) -> Error {
     Error::new(ErrorKind::Usage, error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::ErrorCode;
+
+    use super::*;
+    use crate::testing::{CallBench, RunEnding};
+
+    #[test]
+    fn an_exported_receipt_verifies_with_its_key() {
+        let home = tempfile::tempdir().unwrap();
+        let bench = CallBench::new("").with_home(home.path());
+        let run = bench.ran("{}", RunEnding::completed()).receipt.id;
+        let made = bench.runs().init_keys(OnExisting::Keep).unwrap();
+        let again = bench.runs().init_keys(OnExisting::Keep).unwrap_err();
+        assert_eq!(
+            (again.kind(), again.hints()[0].steps().next()),
+            (ErrorKind::Usage, Some(&NextStep::Replace))
+        );
+        let envelope = bench.runs().export(&IdPrefix::new(run.as_str())).unwrap();
+        assert_eq!(envelope.signatures[0].keyid.as_deref(), Some(made.key_id.as_str()));
+        let text = Json::Object(envelope.to_members()).to_compact();
+        bench.write("envelope.json", &text);
+        let path = Path::new("/memory/envelope.json");
+        let report = bench.runs().verify_envelope(path, None).unwrap();
+        assert_eq!((report.valid, report.problem), (true, None));
+        assert_eq!(report.statement.map(|statement| statement.predicate.id), Some(run));
+        // Another key of the host does not verify it, and the old public key would.
+        bench.runs().init_keys(OnExisting::Overwrite).unwrap();
+        let report = bench.runs().verify_envelope(path, None).unwrap();
+        assert!(!report.valid && report.problem.is_some() && report.statement.is_none());
+        bench.write("envelope.json", "{");
+        let report = bench.runs().verify_envelope(path, Some(Path::new(&made.public_key_path))).unwrap();
+        assert_eq!(report.problem.as_deref(), Some("the envelope is not JSON"));
+    }
+
+    #[test]
+    fn files_that_cannot_be_used_are_usage_errors() {
+        let home = tempfile::tempdir().unwrap();
+        let bench = CallBench::new("").with_home(home.path());
+        bench.write("envelope.json", "{}");
+        bench.write("key.pem", "no key");
+        let verify = |envelope: &str, key: Option<&str>| {
+            let error = bench.runs().verify_envelope(Path::new(envelope), key.map(Path::new)).unwrap_err();
+            assert_eq!((error.kind(), error.code()), (ErrorKind::Usage, ErrorCode::Usage), "{error:?}");
+            error.to_string()
+        };
+        assert!(verify("/memory/envelope.json", None).contains("receipts.pub.pem"));
+        let no_key = verify("/memory/envelope.json", Some("/memory/key.pem"));
+        assert_eq!(no_key, "the key is not an Ed25519 public key in PEM");
+        bench.runs().init_keys(OnExisting::Keep).unwrap();
+        assert!(verify("/memory/gone.json", None).contains("gone.json"));
+    }
+}

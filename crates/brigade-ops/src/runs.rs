@@ -327,3 +327,6 @@ fn listed_summary(context: &WorkspaceContext, view: &View<'_>, run: &ListedRun) 
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

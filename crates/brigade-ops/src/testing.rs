@@ -1,5 +1,8 @@
 //! A workspace in memory, for tests of operations.
 
+mod calls;
+mod host_files;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +11,8 @@ use brigade_fs::{DiskFs, FileKind, FileMode, Fs, MemoryFs, RelPath};
 use brigade_testkit::TickingClock;
 use brigade_workspace::WorkspaceContext;
 use tempfile::TempDir;
+
+pub(crate) use calls::{CallBench, RunEnding};
 
 /// The largest file that a test reads.
 const LIMIT: u64 = 4 << 20;

@@ -197,3 +197,6 @@ impl<E: Into<Failure>> From<E> for RowError {
 pub(crate) fn inbox_counts(inbox: &InboxFile) -> BTreeMap<String, u64> {
     counts(inbox.rows().map(|row| row.status.as_ref().map_or("unknown", InboxStatus::as_str)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -81,7 +81,8 @@ pub fn listener_of(address: &str) -> Option<String> {
         Ok(address) => listening(&address)?,
         Err(_) => local(address)?,
     };
-    let pid = holders_of(&inode).next()?;
+    // The children that it has just started hold the socket, too.
+    let pid = holders_of(&inode).last()?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     Some(format!("process {pid} ({})", name.trim().escape_debug()))
 }

@@ -106,32 +106,6 @@ fn pause_approve_resume() {
 }
 
 #[test]
-fn a_rejected_checkpoint_is_never_resumed() {
-    let site = asking(ASK);
-    let (id, _) = waiting(&site);
-    let rejected = site.json(["checkpoint", "reject", "gate", "--reason", "not safe"]).expect(0);
-    assert_eq!(rejected["checkpoint"]["review_reason"], "not safe");
-    site.json(["checkpoint", "resume", "gate"]).refused("rejected");
-    site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(1);
-    site.run_call(&id).expect(1);
-    assert!(!site.workspace.exists("resumed.txt"));
-}
-
-#[test]
-fn changes_while_waiting_prevent_the_resume() {
-    let site = asking(ASK);
-    waiting(&site);
-    site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
-    let script = site.workspace.read("bin/tool.sh");
-    site.workspace.write("bin/tool.sh", "echo evil > resumed.txt\n");
-    let refused = site.json(["checkpoint", "resume", "gate"]).expect(1);
-    assert_eq!(refused["changed"], json!(["file bin/tool.sh"]), "{refused:#}");
-    assert!(!site.workspace.exists("resumed.txt"));
-    site.workspace.write("bin/tool.sh", script);
-    site.json(["checkpoint", "resume", "gate"]).expect(0);
-}
-
-#[test]
 fn a_file_of_another_name_is_left_out_with_a_warning() {
     let check = |ask: &str, status: &str, name: &str| {
         let site = asking(ask);
@@ -214,62 +188,6 @@ echo '{"id":"second","choices":["b"],"created_at":"2026-01-02T00:00:00Z"}' > y.j
     assert_eq!(choices, [(&json!("second"), &json!("b")), (&json!("first"), &json!("a"))]);
     let list = site.json(["checkpoint", "list"]).expect(0);
     assert_eq!(list["counts"], json!({"resumed": 2}), "{list:#}");
-}
-
-#[test]
-fn an_id_that_is_taken_gets_a_suffix() {
-    let site = asking(ASK);
-    waiting(&site);
-    site.json(["checkpoint", "reject", "gate", "--reason", "no"]).expect(0);
-    let before = site.workspace.read(".brigade/tools/checkpoints/gate.json");
-    let again = site.queue("tool", r#"{"again":true}"#);
-    site.json(["call", "approve", &again]).expect(0);
-    let run = site.run_call(&again).expect(0);
-    let taken = run["call"]["checkpoint_id"].as_str().unwrap();
-    assert!(taken.starts_with("gate-"), "{taken}");
-    assert_eq!(
-        site.workspace.read(".brigade/tools/checkpoints/gate.json"),
-        before,
-        "a decision is never overwritten"
-    );
-    // An exact id wins over a longer id with that prefix.
-    assert_eq!(site.json(["checkpoint", "show", "gate"]).expect(0)["checkpoint"]["status"], "rejected");
-    let document = site.json(["checkpoint", "show", "gat"]).expect(1);
-    assert_eq!(document["candidates"].as_array().unwrap().len(), 2, "{document:#}");
-}
-
-#[test]
-fn a_resumed_run_can_ask_again() {
-    let site = Site::script(
-        r#"n=$(cat count.txt 2>/dev/null || echo 0); n=$((n + 1)); echo $n > count.txt
-[ $n -ge 3 ] || echo "{\"id\":\"ask-$n\",\"choices\":[\"go\"]}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json"
-"#,
-    );
-    let (id, _) = waiting(&site);
-    for n in 1..3 {
-        let ask = format!("ask-{n}");
-        site.json(["checkpoint", "approve", &ask, "--choice", "go"]).expect(0);
-        let resumed = site.json(["checkpoint", "resume", &ask]).expect(0);
-        assert_eq!(resumed["checkpoint"]["status"], "resumed", "{resumed:#}");
-        assert_eq!(site.status(&id), if n == 1 { "waiting" } else { "completed" });
-    }
-    assert_eq!(site.workspace.read_text("count.txt"), "3\n");
-    assert_eq!(site.json(["run", "verify"]).expect(0)["checked"], 3);
-}
-
-#[test]
-fn failed_resume_keeps_checkpoint_resumed() {
-    let site = asking(ASK);
-    let script = site.workspace.read_text("bin/tool.sh").replace("exit 0", "exit 9");
-    site.workspace.write("bin/tool.sh", script);
-    let (id, _) = waiting(&site);
-    site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
-    let resumed = site.json(["checkpoint", "resume", "gate"]).expect(1);
-    assert_eq!(
-        (&resumed["checkpoint"]["status"], &resumed["receipt"]["exit_code"]),
-        (&json!("resumed"), &json!(9))
-    );
-    assert_eq!(site.status(&id), "failed");
 }
 
 #[test]
@@ -421,15 +339,4 @@ fn lost_checkpoint_is_known_from_call_record() {
         damage(&site);
         site.json(["checkpoint", "resume", "gate"]).expect(0);
     }
-}
-
-#[test]
-fn a_checkpoint_file_left_by_a_crash_is_no_change() {
-    let site = asking(ASK);
-    waiting(&site);
-    let before = site.workspace.read_text(FILE);
-    site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
-    site.workspace.write(FILE, before);
-    site.json(["state", "check"]).expect(0);
-    site.json(["checkpoint", "resume", "gate"]).expect(0);
 }

@@ -50,18 +50,6 @@ allow_option_values = ["a"]"#;
 }
 
 #[test]
-fn the_command_itself_is_split_as_posix_says() {
-    let site = Site::script(WORDS);
-    site.workspace.replace(
-        ".brigade/tools.toml",
-        r#"command = "sh bin/tool.sh""#,
-        r#"command = '''sh bin/tool.sh "a b" 'c"d' e\ f "" $HOME *.md'''"#,
-    );
-    let receipt = site.receipt_of("tool", "{}");
-    assert_eq!(site.log_text(&receipt, "stdout"), "3:a b|3:c\"d|3:e f|0:|5:$HOME|4:*.md|");
-}
-
-#[test]
 fn standard_input_is_empty_whatever_brigade_is_given() {
     let site = Site::script("cat; echo end; readlink /proc/self/fd/0\n");
     let id = site.approved("tool", "{}");

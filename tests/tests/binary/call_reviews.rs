@@ -67,22 +67,6 @@ fn approve_and_show_name_command_and_access() {
     assert_eq!(preview["last_approved"]["call_id"], json!(first));
 }
 
-/// Issue 13: after a run, the last approved call is found through its receipt, and changed code is named.
-#[test]
-fn a_call_is_compared_with_the_last_approved_one() {
-    let site = site();
-    let first = site.approved("tool", r#"{"path":"a.txt"}"#);
-    site.run_call(&first).expect(0);
-    let again = r#"{"path":"a.txt","limit":1}"#;
-    site.workspace.write("bin/tool.sh", "echo other\n");
-    let second = site.queue("tool", again);
-    let document = site.json(["call", "approve", &second]).expect(0);
-    let difference = &document["preview"]["last_approved"];
-    assert_eq!(difference["call_id"], json!(first));
-    assert_eq!(difference["changed"], json!(["file bin/tool.sh"]));
-    assert_eq!(difference["arguments"], json!([{"name": "limit", "before": null, "value": 1}]));
-}
-
 #[test]
 fn several_calls_are_decided_at_once() {
     let site = site();
@@ -124,26 +108,6 @@ fn a_call_that_is_named_twice_is_decided_once() {
     source.workspace.write("docs/tool.md", "Says something else.\n");
     source.json(["call", "approve", &changed, &changed]).expect(1);
     assert_eq!(source.status(&changed), "pending");
-}
-
-/// Issue 13: candidates included calls that the command could not run, and were listed twice.
-#[test]
-fn candidates_are_calls_that_the_command_accepts() {
-    let site = site();
-    let [a, b, c] = ["a", "b", "c"].map(|path| site.queue("tool", &json!({"path": path}).to_string()));
-    site.json(["call", "approve", &a]).expect(0);
-    let run = site.tools(["call", "approve", "call-"]);
-    run.assert_code(1);
-    let said = run.stderr_text();
-    assert!(!said.contains(&a), "{said}");
-    for one in [&b, &c] {
-        assert_eq!(said.matches(one.as_str()).count(), 1, "{said}");
-    }
-    // A single match is used.
-    assert_eq!(site.json(["call", "run", "call-"]).expect(0)["call"]["id"], json!(a));
-    let none = site.tools(["call", "run", "call-"]);
-    none.assert_code(1);
-    assert!(none.stderr_text().contains("several calls match `call-`, and none can be run"), "{none}");
 }
 
 /// Issue 13: `approve` showed fewer facts than `show`.

@@ -7,7 +7,6 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use brigade_testkit::Brigade;
 use brigade_tests::{PATH, Site};
-use serde_json::json;
 
 #[test]
 fn the_child_inherits_no_open_file() {
@@ -31,20 +30,6 @@ fn files_are_private_under_any_umask() {
     for (path, _) in site.workspace.files(".brigade/tools/runs") {
         let mode = fs::metadata(site.workspace.join(&path)).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{path}");
-    }
-}
-
-#[test]
-fn a_program_that_is_not_there_cannot_be_approved() {
-    let site = Site::script("true\n");
-    site.workspace.write("bin/plain", "#!/bin/sh\n");
-    for command in ["no-such-program-4711 x", "./bin/nothing", "./bin/plain", "./bin", "''"] {
-        site.workspace.write(".brigade/tools.toml", Site::entry("tool", command, ""));
-        let queued = site.json(["call", "queue", "tool", "--include-blocked"]);
-        let id = queued.json["call"]["id"].as_str().unwrap().to_owned();
-        let refused = site.json(["call", "approve", &id]).expect(1);
-        assert!(!refused["blockers"].as_array().unwrap().is_empty(), "{command}: {refused:#}");
-        site.json(["call", "reject", &id, "--reason", "x"]).expect(0);
     }
 }
 
@@ -81,16 +66,6 @@ fn timeouts_of_any_size() {
         let receipt = site.receipt_of("tool", "{}");
         assert_eq!(receipt["status"], "completed", "{timeout}: {receipt:#}");
     }
-    for timeout in ["0", "-1", "nan", "inf", "\"5\"", "true"] {
-        let site = Site::script_with("echo hi\n", &format!("timeout = {timeout}"));
-        site.json(["call", "plan", "tool"]).refused("timeout");
-    }
-    // Without a limit in the entry, the policy's maximum applies, else five minutes.
-    let site = Site::script("echo hi\n");
-    site.workspace.replace(".brigade/tools.toml", "timeout = 30", "");
-    assert_eq!(site.json(["call", "plan", "tool"]).expect(0)["plan"]["effective_timeout"], 60.0);
-    site.workspace.remove(".brigade/tools/policy.toml");
-    assert_eq!(site.json(["call", "plan", "tool"]).expect(0)["plan"]["effective_timeout"], 300.0);
 }
 
 #[test]
@@ -133,30 +108,6 @@ fn a_directory_below_finds_the_workspace() {
 }
 
 #[test]
-fn a_waiting_call_is_reviewed_through_its_checkpoint() {
-    let body = r#"[ -n "${BRIGADE_TOOL_RESUME_CHOICE:-}" ] || echo '{"id":"ask","choices":["a"]}' > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#;
-    let site = Site::script(body);
-    let id = site.approved("tool", "{}");
-    site.run_call(&id).expect(0);
-    for words in [&["call", "approve", &id][..], &["call", "hold", &id, "--reason", "x"]] {
-        site.json(words).refused("waiting");
-    }
-    assert_eq!(site.status(&id), "waiting");
-    site.json(["checkpoint", "approve", "ask", "--choice", "a"]).expect(0);
-    site.json(["call", "approve", &id]).refused("resume-pending");
-    site.json(["checkpoint", "resume", "ask"]).expect(0);
-}
-
-#[test]
-fn a_stricter_policy_prevents_the_approval() {
-    let site = Site::script("true\n");
-    let id = site.queue("tool", "{}");
-    site.workspace.replace(".brigade/tools/policy.toml", r#"["secret-read"]"#, r#"["local-read"]"#);
-    site.json(["call", "approve", &id]).refused("local-read");
-    assert_eq!(site.status(&id), "pending");
-}
-
-#[test]
 fn arguments_that_are_not_utf8_are_a_usage_error() {
     use std::os::unix::ffi::OsStrExt;
     let site = Site::script("true\n");
@@ -174,14 +125,4 @@ fn a_script_that_removes_the_state_is_reported() {
     let run = site.tools(["call", "run", &id, "--json"]);
     assert!(matches!(run.code(), Some(1 | 3)), "{run}");
     run.json();
-}
-
-#[test]
-fn argument_order_of_templates_gives_equal_words() {
-    // Words are ordered by the names in the template, not by their order in the file.
-    for template in [r#"{ b = "{b}", a = "{a}" }"#, r#"{ a = "{a}", b = "{b}" }"#] {
-        let site = Site::script_with("echo \"$@\"\n", &format!("argument_template = {template}"));
-        let plan = site.json(["call", "plan", "tool", "--args", r#"{"a":"1","b":"2"}"#]).expect(0);
-        assert_eq!(plan["argv"], json!(["sh", "bin/tool.sh", "1", "2"]));
-    }
 }

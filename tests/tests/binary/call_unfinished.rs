@@ -97,31 +97,6 @@ fn end(site: &Site, id: &str, refusal: &Value) {
 }
 
 #[test]
-fn a_call_whose_checkpoint_was_rejected_can_be_ended() {
-    let (site, id) = waiting(r#"{"id":"ask"}"#);
-    site.json(["checkpoint", "reject", "ask", "--reason", "no"]).expect(0);
-    let refusal = site.json(["checkpoint", "approve", "ask", "--choice", "yes"]).expect(1);
-    end(&site, &id, &refusal);
-}
-
-#[test]
-fn a_call_whose_checkpoint_expired_can_be_ended() {
-    let (site, id) = waiting(r#"{"id":"ask","expires_at":"2020-01-01T00:00:00Z"}"#);
-    let refusal = site.json(["checkpoint", "approve", "ask", "--choice", "yes"]).expect(1);
-    end(&site, &id, &refusal);
-    assert_eq!(site.json(["checkpoint", "show", "ask"]).expect(0)["checkpoint"]["status"], "rejected");
-}
-
-#[test]
-fn a_call_with_an_unreadable_checkpoint_can_be_ended() {
-    let (site, id) = waiting(r#"{"id":"ask"}"#);
-    site.workspace.write(".brigade/tools/checkpoints/ask.json", "{");
-    let refusal = site.json(["call", "run", &id]).expect(1);
-    end(&site, &id, &refusal);
-    assert_eq!(site.json(["checkpoint", "show", "ask"]).expect(0)["checkpoint"]["status"], "rejected");
-}
-
-#[test]
 fn a_call_that_cannot_resume_can_be_ended() {
     let (site, id) = waiting(r#"{"id":"ask"}"#);
     site.json(["checkpoint", "approve", "ask", "--choice", "yes"]).expect(0);

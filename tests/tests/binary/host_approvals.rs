@@ -16,61 +16,6 @@ fn key(site: &Site) -> std::path::PathBuf {
     site.workspace.home().join(".local/state/brigade/host.key")
 }
 
-/// Changes the last record of the journal of calls.
-fn edit(site: &Site, change: impl FnOnce(&mut Value)) {
-    let text = site.workspace.read_text(CALLS);
-    let (before, last) = text.trim_end().rsplit_once('\n').expect("there is a header");
-    let mut record: Value = serde_json::from_str(last).expect("a record");
-    change(&mut record);
-    site.workspace.write(CALLS, format!("{before}\n{record}\n"));
-}
-
-/// Checks that an approved call counts as pending after a change, until a person accepts it.
-#[track_caller]
-fn check_call(what: &str, change: impl FnOnce(&Site)) {
-    let site = Site::script("echo ran >> ran.txt\n");
-    let id = site.approved("tool", "{}");
-    change(&site);
-    site.run_call(&id).refused(NOT_HERE);
-    site.json(["call", "run", "--next"]).expect(1);
-    assert_eq!(site.status(&id), "pending", "{what}");
-    let listed = site.json(["call", "list", "--status", "pending"]).expect(0);
-    assert_eq!(listed["calls"][0]["review_reason"], NOT_HERE, "{what}: {listed:#}");
-    assert_eq!(site.json(["call", "list", "--status", "approved"]).expect(0)["calls"], json!([]), "{what}");
-    assert!(!site.workspace.exists("ran.txt"), "{what}");
-    let shown = site.document(["state", "adopt"]).expect(0);
-    assert_eq!((&shown["adopted"], &shown["records"][0]["id"]), (&json!(false), &json!(id)), "{shown:#}");
-    assert_eq!(site.status(&id), "pending", "{what}: showing accepts nothing");
-    assert_eq!(site.json(["state", "adopt", "--yes"]).expect(0)["records"][0]["kind"], "call");
-    site.run_call(&id).expect(0);
-    assert!(site.workspace.exists("ran.txt"), "{what}");
-}
-
-#[test]
-fn only_approvals_of_this_host_count() {
-    check_call("another key", |site| {
-        std::fs::remove_file(key(site)).expect("the key was made by the approval");
-    });
-    check_call("no MAC", |site| {
-        edit(site, |record| _ = record.as_object_mut().map(|own| own.remove("host_mac")))
-    });
-    check_call("another MAC", |site| edit(site, |record| record["host_mac"] = json!("0".repeat(64))));
-    check_call("the MAC of another status", |site| {
-        let other = site.approved("tool", r#"{"n":1}"#);
-        let text = site.workspace.read_text(CALLS);
-        let mac = text
-            .lines()
-            .rev()
-            .find(|line| line.contains(&other))
-            .map(|line| serde_json::from_str::<Value>(line).expect("a record")["host_mac"].clone());
-        site.json(["call", "reject", &other, "--reason", "x"]).expect(0);
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        let first = lines.iter().rposition(|line| !line.contains(&other)).expect("the first call");
-        site.workspace.write(CALLS, lines[..=first].join("\n") + "\n");
-        edit(site, |record| record["host_mac"] = mac.expect("a MAC"));
-    });
-}
-
 #[test]
 fn a_copied_workspace_brings_no_approvals() {
     let (site, copy) = (Site::script("echo ran >> ran.txt\n"), Site::script("echo ran >> ran.txt\n"));

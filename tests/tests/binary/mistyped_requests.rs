@@ -80,24 +80,6 @@ fn lines_are_answered_in_order() {
 }
 
 #[test]
-fn a_plan_names_only_what_is_wrong() {
-    let site = Site::script_with("echo ran\n", "argument_template = { a = \"{a}\" }\n");
-    let blockers = |words: &[&str]| {
-        let document = site.json(["call", "plan"].iter().chain(words)).expect(1);
-        document["blockers"].as_array().expect("a list").clone()
-    };
-    let missing = blockers(&["tool", "--args-json", "nofile.json"]);
-    assert_eq!(missing.len(), 1, "{missing:?}");
-    assert!(missing[0].to_string().contains("nofile.json"), "{missing:?}");
-    assert_eq!(blockers(&["tool", "--args", "{"]).len(), 1);
-    site.add_to_catalog("[[tool]]\nname = \"nobody\"\nfamily = \"script\"\n");
-    site.add_to_catalog(&Site::entry("odd", "sh bin/tool.sh", "family = \"weird\"\n"));
-    let broken = blockers(&["odd"]);
-    assert!(!broken.iter().any(|blocker| blocker.to_string().contains("required field")), "{broken:?}");
-    assert!(broken.iter().any(|blocker| blocker.to_string().contains("expected one of")), "{broken:?}");
-}
-
-#[test]
 fn impossible_arguments_are_not_queued() {
     let site = Site::script_with("echo ran\n", "argument_template = { a = \"{a}\" }\n");
     for (size, code) in [(131_071, 0), (131_072, 1), (3_000_000, 1)] {

@@ -4,92 +4,13 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
 
-use brigade_tests::{PATH, Site};
+use brigade_tests::Site;
 use serde_json::{Value, json};
 
 use crate::mutation_common::{ARGS, CATALOG, refused, site};
 
 const POLICY: &str = ".brigade/tools/policy.toml";
-
-/// Returns a workspace with a tool of this command. Fake programs exist for all its words.
-fn with_programs(command: &str) -> Site {
-    let site = site();
-    site.workspace.replace(CATALOG, "\"sh bin/tool.sh\"", &format!("{command:?}"));
-    let programs = site.beside("programs");
-    fs::create_dir_all(&programs).expect("the folder can be made");
-    let program = programs.join(command.split(' ').next().expect("a command has a program"));
-    fs::write(&program, "#!/bin/sh\n").expect("the program can be written");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("the program can be made one");
-    site.env("PATH", format!("{PATH}:{}", programs.display()))
-}
-
-/// Approves a call of this command, changes a file, and expects that the run is refused because of it.
-#[track_caller]
-fn bound(command: &str, file: &Path) {
-    let site = with_programs(command);
-    site.workspace.replace(CATALOG, "argument_template = { a = \"{a}\" }\n", "");
-    let place = site.workspace.join(file);
-    fs::create_dir_all(place.parent().expect("a file has a folder")).expect("the folder can be made");
-    fs::write(&place, "one\n").expect("the file can be written");
-    let id = site.approved("tool", ARGS);
-    fs::write(&place, "two\n").expect("the file can be written");
-    let document = site.run_call(&id).expect(1);
-    assert!(document["changed"].to_string().contains(&*file.to_string_lossy()), "{command}: {document:#}");
-    assert_eq!(document["receipt"], Value::Null);
-}
-
-#[test]
-fn every_file_that_a_word_names_is_bound() {
-    for (command, file) in [
-        ("sh bin/tool.sh -cconf.json", "conf.json"),
-        ("sh bin/tool.sh --config=conf.json", "conf.json"),
-        ("sh bin/tool.sh @conf.json", "conf.json"),
-        ("cat -d@conf.json", "conf.json"),
-        ("unheard-of a=b=conf.json", "conf.json"),
-        ("node --import file:a%20b.js x", "a b.js"),
-        ("awk -fa.awk", "a.awk"),
-        ("make --fil x.mk", "x.mk"),
-        ("cat notes.txt", "notes.txt"),
-        ("env -C sub python3 a.py", "sub/a.py"),
-        ("env -S 'python3 bin/x.py'", "bin/x.py"),
-        ("env -S '-C sub python3 a.py'", "sub/a.py"),
-        ("timeout 5 prlimit --nofile=100 setarch x86_64 sh bin/x.sh", "bin/x.sh"),
-        ("watch -g 'python3 bin/x.py'", "bin/x.py"),
-        ("find . -exec sh ./a.sh {} ;", "a.sh"),
-    ] {
-        bound(command, Path::new(file));
-    }
-    let elsewhere = site().beside("elsewhere.txt");
-    for command in [format!("cat {}", elsewhere.display()), format!("cat --in={}", elsewhere.display())] {
-        bound(&command, &elsewhere);
-    }
-}
-
-#[test]
-fn programs_after_wrappers_and_interpreters_are_bound() {
-    let site = with_programs("env timeout 5 wrapped x");
-    let programs = site.beside("programs");
-    let write = |name: &str, text: &str| {
-        fs::write(programs.join(name), text).expect("the program can be written");
-        fs::set_permissions(programs.join(name), fs::Permissions::from_mode(0o755)).expect("it is a program");
-    };
-    fs::remove_file(programs.join("env")).expect("that of the system is meant");
-    write("inner", "#!/bin/sh\n");
-    write("wrapped", &format!("#!{}/inner -x\n", programs.display()));
-    for (args, name, text) in
-        [(ARGS, "inner", "#!/bin/sh\ntrue\n"), (r#"{"a":"2"}"#, "wrapped", "#!/bin/sh\n")]
-    {
-        let id = site.approved("tool", args);
-        let before = fs::read(programs.join(name)).expect("the program can be read");
-        write(name, text);
-        let document = site.run_call(&id).expect(1);
-        assert!(document["changed"].to_string().contains(name), "{name}: {document:#}");
-        fs::write(programs.join(name), before).expect("the program can be written");
-        site.json(["call", "reject", &id, "--reason", "changed"]).expect(0);
-    }
-}
 
 #[test]
 fn the_approval_reports_files_that_are_not_bound() {
@@ -190,36 +111,6 @@ fn code_of_observed_runs_is_learned() {
     assert!(plan().get("learned").is_some());
     site.workspace.write(CATALOG, entry("/usr/bin/python3 -B ./main.py"));
     assert_eq!(plan().get("learned"), None);
-}
-
-#[test]
-fn an_approval_of_an_earlier_rule_is_void() {
-    let site = site();
-    let id = site.approved("tool", ARGS);
-    let calls = site.workspace.join(".brigade/tools/calls.jsonl");
-    let text = fs::read_to_string(&calls).unwrap();
-    let earlier = text.replace(",\"version\":2", "");
-    assert_ne!(earlier, text);
-    fs::write(&calls, earlier).unwrap();
-    refused(&site, &id, &["approved by an earlier version, which bound other files"]);
-}
-
-#[test]
-fn a_path_that_cannot_be_bound_is_a_reason() {
-    let site = site();
-    site.workspace.replace(CATALOG, "sh bin/tool.sh", "sh /proc/self/cwd/bin/tool.sh");
-    let plan = site.json(["call", "plan", "tool", "--args", ARGS]).json;
-    assert_eq!(plan["blocker_details"][0]["code"], "code_not_bound", "{plan:#}");
-}
-
-#[test]
-fn a_directory_that_is_only_an_argument_is_not_code() {
-    let site = site();
-    site.workspace.replace(CATALOG, "sh bin/tool.sh", "sh bin/tool.sh src");
-    site.workspace.write("src/data.txt", "1\n");
-    let id = site.approved("tool", ARGS);
-    site.workspace.write("src/data.txt", "2\n");
-    site.run_call(&id).expect(0);
 }
 
 #[test]

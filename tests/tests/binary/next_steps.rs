@@ -14,62 +14,6 @@ fn next(run: &brigade_testkit::Run) -> String {
 }
 
 #[test]
-fn only_accepted_steps_are_proposed_for_v030_calls() {
-    let site = Site::script("echo ran\n");
-    let state = brigade_testkit::fixtures().join("state/0.30.0");
-    for file in ["calls.jsonl", "checkpoints/checkpoint-1.json", "checkpoints/checkpoint-3.json"] {
-        let bytes = std::fs::read(state.join(file)).expect("the fixture is there");
-        site.workspace.write(format!(".brigade/tools/{file}"), bytes);
-    }
-    for (words, code, call) in [
-        (["checkpoint", "resume", "checkpoint-1"], 1, "call-waiting"),
-        (["checkpoint", "resume", "checkpoint-3"], 1, "call-resume"),
-        (["checkpoint", "show", "checkpoint-1"], 0, "call-waiting"),
-        (["checkpoint", "show", "checkpoint-3"], 0, "call-resume"),
-        (["call", "show", "call-waiting"], 0, "call-waiting"),
-        (["call", "show", "call-resume"], 0, "call-resume"),
-    ] {
-        let run = site.tools(words);
-        run.assert_code(code);
-        let reject = format!("brigade tools call reject {call} --reason WHY");
-        // The command ends its line, so that a copied line has no further words.
-        let help = run.stderr_text();
-        assert!(help.lines().any(|line| line.starts_with("help: ") && line.ends_with(&reject)), "{run}");
-    }
-    let issues = site.json(["doctor"]).expect(0)["issues"].clone();
-    let blocked =
-        issues.as_array().unwrap().iter().filter(|issue| issue["issue_type"] == "checkpoint_blocked");
-    let fixes: Vec<&str> = blocked.map(|issue| issue["fix"].as_str().unwrap()).collect();
-    assert!(!fixes.is_empty());
-    for fix in fixes {
-        assert!(fix.starts_with("brigade tools checkpoint show checkpoint-"), "{fix}");
-    }
-    for call in ["call-waiting", "call-resume"] {
-        site.json(["call", "reject", call, "--reason", "no"]).expect(0);
-    }
-}
-
-#[test]
-fn a_paused_v030_call_is_replayed_only_with_its_tool() {
-    let site = Site::script("echo ran\n");
-    let state = brigade_testkit::fixtures().join("state/0.30.0");
-    for file in ["calls.jsonl", "checkpoints/checkpoint-1.json", "runs/run-waiting.json"] {
-        let bytes = std::fs::read(state.join(file)).expect("the fixture is there");
-        site.workspace.write(format!(".brigade/tools/{file}"), bytes);
-    }
-    let refused = || {
-        let run = site.tools(["checkpoint", "approve", "checkpoint-1", "--choice", "yes"]);
-        run.assert_code(1);
-        next(&run)
-    };
-    let receipt = site.json(["run", "show", "run-waiting"]).expect(0)["run"].clone();
-    let tool = receipt["tool_id"].as_str().unwrap();
-    assert_eq!(refused(), "to end the call: brigade tools call reject call-waiting --reason WHY");
-    site.add_to_catalog(&Site::entry(tool, "sh bin/tool.sh", ""));
-    assert!(refused().contains("brigade tools run replay run-waiting"), "{}", refused());
-}
-
-#[test]
 fn without_runs_the_list_of_calls_is_proposed() {
     let site = Site::script("echo ran\n");
     for words in [["run", "list"], ["run", "latest"]] {
@@ -94,19 +38,6 @@ fn calls_that_never_run_are_not_listed_as_ready() {
     for family in ["skill", "slash-command", "superpower"] {
         assert_ne!(state(family), "ready", "{listed}");
     }
-}
-
-#[test]
-fn a_bare_word_is_not_an_id() {
-    let site = Site::script("echo ran\n");
-    let queued = site.json(["call", "queue", "tool", "--args", "{}"]).expect(0);
-    let id = queued["call"]["id"].as_str().unwrap();
-    for word in ["call", "c", "ends", "the"] {
-        site.json(["call", "reject", word, "--reason", "no"]).expect(1);
-    }
-    assert_eq!(site.json(["call", "show", id]).expect(0)["call"]["status"], "pending");
-    // One distinguishing character is enough, as in v0.30.
-    site.json(["call", "reject", &id[..6], "--reason", "no"]).expect(0);
 }
 
 #[test]
@@ -135,30 +66,6 @@ fn no_approval_is_suggested_after_a_source_change() {
     site.json(["call", "approve", &id]).expect(1);
     // In a list, the suggestion is to look at the call.
     assert_eq!(next(&site.tools(["call", "list"])), format!("brigade show {id}"));
-}
-
-#[test]
-fn a_run_that_can_no_longer_be_replayed_is_not_to_be() {
-    let site = Site::script("exit 3\n");
-    let id = site.approved("tool", "{}");
-    site.run_call(&id).expect(1);
-    assert!(next(&site.tools(["run", "latest"])).starts_with("brigade tools run replay "));
-    site.workspace.remove("bin/tool.sh");
-    let shown = site.tools(["run", "latest"]);
-    assert!(!shown.stderr_text().contains("help: "), "{shown}");
-}
-
-#[test]
-fn brief_counts_stale_approvals_apart() {
-    let site = Site::script("echo ran\n");
-    site.approved("tool", "{}");
-    let brief = || site.brigade.run(["work", "brief", "--json"]).json();
-    assert_eq!(brief()["stale_approval_count"], 0);
-    assert_eq!(brief()["next_command"], "brigade tools call run --next");
-    site.workspace.write("bin/tool.sh", "echo other\n");
-    let stale = brief();
-    assert_eq!((&stale["approved_count"], &stale["stale_approval_count"]), (&json!(1), &json!(1)));
-    assert_ne!(stale["next_command"], "brigade tools call run --next");
 }
 
 #[test]
@@ -193,13 +100,6 @@ fn a_choice_is_typed_as_it_is_shown() {
     assert!(!choice.contains('\u{1b}'), "{choice:?}");
     let document = site.json(["checkpoint", "approve", "ask", "--choice", &choice]).expect(0);
     assert_eq!(document["checkpoint"]["selected_choice"], "go\u{1b}[1m");
-}
-
-#[test]
-fn the_family_of_a_broken_entry_is_not_to_be_allowed() {
-    let site = Site::script_with("echo ran\n", "family = \"weird\"\n");
-    let document = site.json(["call", "plan", "tool"]).expect(1);
-    assert!(!document.to_string().contains("unknown"), "{document:#}");
 }
 
 #[test]

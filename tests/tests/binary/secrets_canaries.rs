@@ -475,34 +475,6 @@ fn the_child_sees_what_is_named_and_nothing_else() {
 }
 
 #[test]
-fn a_variable_that_is_not_set_blocks_the_run() {
-    let site = Site::script_with("echo ran > ran.txt\n", LABEL);
-    site.json(["call", "plan", "tool"]).refused("CANARY");
-    let site = site.env("CANARY", CANARY);
-    let id = site.approved("tool", "{}");
-    let brigade = brigade_testkit::Brigade::new(&site.workspace).env("PATH", brigade_tests::PATH);
-    let run = brigade.run(["tools", "call", "run", &id]);
-    run.assert_code(1);
-    assert!(run.stderr_text().contains("CANARY"), "{run}");
-    assert_eq!(site.status(&id), "approved");
-    assert!(!site.workspace.exists("ran.txt"));
-    site.run_call(&id).expect(0);
-}
-
-#[test]
-fn labels_that_change_program_lookup_are_refused() {
-    for label in ["PATH", "BRIGADE_TOOL_RESUME_CHOICE", "a b"] {
-        let site = Site::script_with("echo ran > ran.txt\n", &format!("env_labels = [{label:?}]"));
-        let site = site.env("CANARY", CANARY);
-        let policy = site.workspace.read_text(".brigade/tools/policy.toml");
-        let policy = policy.replace("GITHUB_TOKEN = ", &format!("{label:?} = "));
-        site.workspace.write(".brigade/tools/policy.toml", policy);
-        let answer = site.json(["call", "plan", "tool"]);
-        assert_eq!(answer.code, 1, "{label} is refused\n{}", answer.run);
-    }
-}
-
-#[test]
 fn a_token_as_a_label_is_refused_and_not_repeated() {
     let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     for line in [format!("env_labels = [{token:?}]"), format!("auth_label = {token:?}")] {
@@ -559,15 +531,6 @@ fn an_argument_that_looks_secret_is_never_stored() {
 }
 
 #[test]
-fn harmless_arguments_are_not_taken_for_secrets() {
-    let site =
-        Site::script_with("echo \"$1\" > ran.txt\n", r#"argument_template = { a = "{max_tokens} {text}" }"#);
-    let args = r#"{"max_tokens":100,"text":"the token bucket; author: me; keyboard=us"}"#;
-    site.receipt_of("tool", args);
-    assert_eq!(site.workspace.read_text("ran.txt"), "100 the token bucket; author: me; keyboard=us\n");
-}
-
-#[test]
 fn known_secrets_are_cut_from_summaries_not_logs() {
     let secrets = [
         "AKIAIOSFODNN7EXAMPLE",
@@ -606,16 +569,6 @@ fn known_secrets_are_cut_from_summaries_not_logs() {
         let holding: Vec<String> = files.iter().filter_map(holds).collect();
         assert!(holding.iter().all(|path| path.ends_with(".stdout.log")), "{holding:?}");
     }
-}
-
-#[test]
-fn secrets_in_a_reason_are_taken_out() {
-    let site = Site::script("true\n");
-    let id = site.queue("tool", "{}");
-    let reason = "wait for password=hunter2-4711";
-    let held = site.json(["call", "hold", &id, "--reason", reason]);
-    assert!(!held.json.to_string().contains("hunter2-4711"));
-    site.assert_nowhere(b"hunter2-4711", &[]);
 }
 
 #[test]

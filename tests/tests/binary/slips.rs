@@ -96,23 +96,6 @@ fn doctor_reports_a_catalog_fault_once() {
 }
 
 #[test]
-fn a_misspelt_argument_is_one_message() {
-    let site = site();
-    for (args, message, hint) in [
-        (
-            r#"{"pth":"x"}"#,
-            "$.pth: additional property not allowed",
-            json!("{\"pth\":\"x\"}\n       ^^^\ndid you mean `path`?"),
-        ),
-        ("{}", "$.path: required", json!(null)),
-    ] {
-        let plan = site.json(["call", "plan", "tool", "--args", args]).expect(1);
-        assert_eq!(plan["blockers"], json!([message]), "{plan:#}");
-        assert_eq!(plan["blocker_details"][0]["hint"], hint, "{plan:#}");
-    }
-}
-
-#[test]
 fn misspelt_words_are_answered_with_near_ones() {
     let site = Site::script("echo ran\n");
     let catalog = site.workspace.read_text(".brigade/tools.toml");
@@ -265,25 +248,6 @@ fn approving_with_another_path_shows_both_programs() {
 }
 
 #[test]
-fn a_program_lost_from_path_is_the_only_cause() {
-    let site = Site::script("echo ran\n");
-    let catalog = site.workspace.read_text(".brigade/tools.toml").replace("sh bin/tool.sh", "helper");
-    site.workspace.write(".brigade/tools.toml", catalog);
-    site.write_program("../pb/helper", "#!/bin/sh\necho ran\n");
-    let was = site.workspace.join("../pb").canonicalize().expect("it was made").display().to_string();
-    let site = site.env("PATH", format!("{was}:{PATH}"));
-    let id = site.approved("tool", "{}");
-    let site = site.env("PATH", PATH);
-    let run = site.tools(["call", "run", &id]);
-    run.assert_code(1);
-    let said = run.stderr_text();
-    let message = format!("the program `helper` was {was}/helper and is not found now: PATH differs");
-    assert_eq!(said.matches("error[").count(), 1, "{said}");
-    assert!(said.contains(&message) && !said.contains("policy") && !said.contains("/bin/sh"), "{said}");
-    assert!(said.contains(&format!("write `{was}/helper` in `command` of the entry")), "{said}");
-}
-
-#[test]
 fn a_misspelled_key_has_one_message_with_a_suggestion() {
     let site = Site::script("echo ran\n");
     let whole = site.workspace.read_text(".brigade/tools.toml");
@@ -418,21 +382,6 @@ fn path_like_a_secret_name_is_shown_with_reason() {
     assert!(!said.contains("[redacted]"), "{said}");
 }
 
-#[test]
-fn latest_is_the_run_that_finished_last() {
-    let site = site();
-    site.json(["run", "show", "latest"]).expect(1);
-    for path in ["a", "b"] {
-        let id = site.approved("tool", &json!({"path": path}).to_string());
-        site.run_call(&id).expect(0);
-    }
-    let newest = site.json(["run", "latest"]).expect(0)["run"]["id"].clone();
-    assert_eq!(site.json(["run", "show", "latest"]).expect(0)["run"]["id"], newest);
-    assert_eq!(site.tools(["run", "show", "latest", "--log", "stdout"]).stdout_text(), "ran\n");
-    site.tools(["run", "export", "latest"]).assert_code(0);
-    site.json(["run", "replay", "latest"]).expect(0);
-}
-
 /// Issue 13: the text output only had the conflict, not the other entries to add.
 #[test]
 fn a_built_in_conflict_lists_what_would_be_added() {
@@ -447,27 +396,6 @@ fn a_built_in_conflict_lists_what_would_be_added() {
     assert!(said.contains("error[entry_exists]: simplify: "), "{run}");
     assert!(said.ends_with("note: nothing was written\nhelp: brigade tools show simplify\n"), "{run}");
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
-}
-
-/// Issue 13: the entry was broken in `list`, but its calls ran.
-#[test]
-fn an_entry_under_one_bracket_is_not_called() {
-    let site = site();
-    let id = site.approved("tool", r#"{"path":"x"}"#);
-    let catalog = site.workspace.read_text(".brigade/tools.toml").replace("[[tool]]", "[tool]");
-    site.workspace.write(".brigade/tools.toml", catalog);
-    for words in ["plan", "queue"] {
-        let refused = site.json(["call", words, "tool", "--args", r#"{"path":"x"}"#]).expect(1);
-        assert_eq!(refused["blocker_details"][0]["code"], "invalid_entry", "{refused:#}");
-        assert_eq!(refused["blockers"], json!(["tool: tool: expected a list of tables"]), "{refused:#}");
-    }
-    site.json(["call", "run", &id]).expect(1);
-    assert_eq!(site.status(&id), "approved");
-    // An invalid list of entries has no callable entries either.
-    let list = "tool = [{ id = \"tool\" }, { id = \"other\" }]\nx = \n";
-    site.workspace.write(".brigade/tools.toml", list);
-    let refused = site.json(["call", "plan", "tool"]).expect(1);
-    assert_eq!(refused["blocker_details"][0]["code"], "invalid_entry", "{refused:#}");
 }
 
 #[test]
@@ -533,19 +461,6 @@ fn arguments_are_read_from_a_pipe() {
     let folder = site.json(["call", "plan", "tool", "--args-json", "bin"]).expect(1);
     let said = folder["blockers"][0].as_str().expect("a text").to_owned();
     assert!(said.ends_with(": it is not a file"), "{folder:#}");
-}
-
-#[test]
-fn a_rejected_call_proposes_nothing_that_is_refused() {
-    let site = site();
-    let id = site.queue("tool", r#"{"path":"x"}"#);
-    site.tools(["call", "reject", &id, "--reason", "no"]).assert_code(0);
-    for words in [&["call", "approve", &id][..], &["call", "run", &id]] {
-        let refused = site.json(words).expect(1);
-        let help = refused["help"].as_str().expect("help");
-        assert!(help.starts_with("a rejected call cannot be queued again: "), "{refused:#}");
-        assert!(!help.contains("brigade tools"), "{refused:#}");
-    }
 }
 
 #[test]

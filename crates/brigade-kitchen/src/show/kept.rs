@@ -26,7 +26,7 @@ pub struct KeptStatus {
 }
 
 /// The layout version of an encoded status. Increase it when the layout or the contents of a status change.
-const LAYOUT_VERSION: u32 = 3;
+const LAYOUT_VERSION: u32 = 4;
 
 impl KeptStatus {
     /// Keeps the status of a PRD that no service works on.

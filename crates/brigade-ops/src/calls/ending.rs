@@ -63,3 +63,66 @@ impl Calls {
         Ok(taken)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_call::Claim;
+    use brigade_queue::this_runner;
+
+    use super::*;
+    use crate::testing::CallBench;
+
+    /// A workspace with a call that runs here.
+    fn running() -> (CallBench, CallId, RunId) {
+        let bench = CallBench::new("");
+        let id = bench.approved("{}");
+        let run: RunId = "run-1".parse().unwrap();
+        let now = bench.context.now();
+        let claim = Claim { run_id: run.clone(), runner: Some(this_runner().unwrap()) };
+        let queue = bench.context.queue();
+        queue.lock(now).unwrap().claim(&id, bench.stored(&id).revision, claim, now).unwrap();
+        (bench, id, run)
+    }
+
+    #[test]
+    fn only_the_process_of_a_run_takes_the_request() {
+        let (bench, id, run) = running();
+        assert_eq!(bench.calls.request_end(&id).unwrap(), Some(run.clone()));
+        assert!(bench.calls.is_end_requested(&run));
+        // Another process runs other calls.
+        assert_eq!(bench.calls.take_requested_ends(&[]).unwrap(), []);
+        assert!(bench.calls.is_end_requested(&run));
+        let taken = bench.calls.take_requested_ends(std::slice::from_ref(&id)).unwrap();
+        assert_eq!(taken, [(id.clone(), "command-line".to_owned())]);
+        assert!(!bench.calls.is_end_requested(&run));
+        assert_eq!(bench.calls.take_requested_ends(&[id]).unwrap(), []);
+    }
+
+    #[test]
+    fn a_request_can_be_withdrawn_until_it_is_taken() {
+        let (bench, id, run) = running();
+        bench.calls.request_end(&id).unwrap();
+        assert!(bench.calls.withdraw_end(&run));
+        assert!(!bench.calls.withdraw_end(&run) && !bench.calls.is_end_requested(&run));
+    }
+
+    #[test]
+    fn only_the_caller_ends_a_call_that_runs() {
+        let (bench, id, _) = running();
+        let other = bench.for_caller(brigade_call::Caller::Agent("ann".parse().unwrap()));
+        assert_eq!(other.calls.request_end(&id).unwrap(), None);
+        let pending = bench.queue(r#"{"a":1}"#);
+        for none in [pending, "call-nope".parse().unwrap()] {
+            assert_eq!(bench.calls.request_end(&none).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn requests_for_runs_that_ended_are_removed() {
+        let (bench, id, _) = running();
+        let gone: RunId = "run-gone".parse().unwrap();
+        request_end(&*bench.context.fs, &gone, "you").unwrap();
+        assert_eq!(bench.calls.take_requested_ends(&[id]).unwrap(), []);
+        assert!(!bench.calls.is_end_requested(&gone));
+    }
+}

@@ -125,3 +125,29 @@ fn plan_list(
     let program = program.expect("a verified start has its program open");
     Ok((start, program))
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::ErrorCode;
+
+    use super::*;
+    use crate::testing::CallBench;
+
+    #[test]
+    fn only_a_tool_of_a_server_is_compared() {
+        let bench = CallBench::new("");
+        let error = tool_live(&bench.context, "tool").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        assert!(error.to_string().starts_with("tool `tool` names no MCP server and tool"), "{error}");
+        assert_eq!(error.hints()[0].to_string(), "set `runtime_id` and `mcp_tool_name`");
+        assert_eq!(tool_live(&bench.context, "tolo").unwrap_err().code(), ErrorCode::ToolMissing);
+    }
+
+    #[test]
+    fn without_tools_of_servers_nothing_is_asked() {
+        let bench = CallBench::new("");
+        let report = contracts_live(&bench.context).unwrap();
+        assert_eq!(report.issues.len(), 0);
+        assert!(Pins::new(bench.context.clone()).list_live().unwrap().is_live);
+    }
+}

@@ -111,3 +111,93 @@ pub(crate) fn not_approvable(
     };
     Ok(error(format!("{message}: this host cannot run it, and {waits_for}")).because(reasons))
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_call::{Caller, ProgramBinding};
+    use brigade_policy::Access;
+
+    use super::*;
+    use crate::testing::CallBench;
+
+    fn mark(text: &str) -> Fingerprint {
+        Fingerprint::of_bytes(text.as_bytes())
+    }
+
+    /// What a host binds, with this script of the workspace and this program of the host.
+    fn binding(script: &str, program: &str) -> Binding {
+        let one = mark("one");
+        let mut binding = Binding::new(one, one, one, one, Caller::CommandLine);
+        binding.files.insert("bin/tool.sh".to_owned(), mark(script));
+        binding.files.insert("/opt/lib.so".to_owned(), mark(program));
+        binding.program = Some(ProgramBinding { path: "/bin/sh".to_owned(), sha256: mark(program) });
+        binding
+    }
+
+    fn offer(host: &str, binding: Option<Binding>, blockers: &[&str]) -> HostOffer {
+        let access =
+            Access { read: vec![], write: vec![], closed: vec![], network: false, sandbox: "off".to_owned() };
+        HostOffer {
+            host: host.to_owned(),
+            is_own: false,
+            offered_at: None,
+            binding,
+            access,
+            blockers: blockers.iter().map(|reason| (*reason).to_owned()).collect(),
+            passed_over: None,
+        }
+    }
+
+    #[test]
+    fn equal_offers_are_one_group_in_order_of_hosts() {
+        let own = binding("a", "p");
+        let offers = [
+            offer("one", Some(own.clone()), &[]),
+            offer("two", Some(binding("a", "q")), &[]),
+            offer("three", Some(own.clone()), &[]),
+            offer("four", Some(own.clone()), &["no"]),
+            offer("five", None, &["no tool"]),
+        ];
+        let groups = grouped(&offers, Some(&own));
+        let hosts: Vec<String> = groups.iter().map(|group| group.hosts.join(" ")).collect();
+        assert_eq!(hosts, ["one three", "two", "four", "five"]);
+        let covered: Vec<bool> = groups.iter().map(|group| group.covered).collect();
+        assert_eq!(covered, [true, true, false, false], "another program is covered, a blocked host is not");
+        assert!(groups[0].differs.is_empty() && !groups[1].differs.is_empty(), "{groups:?}");
+        // Files of the workspace are shared, so only others are listed.
+        assert_eq!(groups[0].files.keys().collect::<Vec<_>>(), ["/opt/lib.so"]);
+        assert_eq!((groups[3].program.clone(), groups[3].shared_part), (None, None));
+    }
+
+    #[test]
+    fn another_script_of_the_workspace_is_not_covered() {
+        let groups = grouped(&[offer("one", Some(binding("b", "p")), &[])], Some(&binding("a", "p")));
+        assert!(!groups[0].covered);
+        let unknown = grouped(&[offer("one", Some(binding("a", "p")), &[])], None);
+        assert!(!unknown[0].covered && unknown[0].differs.is_empty(), "nothing here to compare with");
+    }
+
+    #[test]
+    fn without_a_team_only_reasons_prevent_approval() {
+        let bench = CallBench::new("");
+        let call = bench.call(&bench.queue("{}"));
+        assert_eq!(offers_for(&bench.context, &call).unwrap(), []);
+        let reasons = vec![Blocker::new(ErrorCode::ProgramNotFound, "gone")];
+        let error = not_approvable(&bench.context, &call, &[], reasons).unwrap();
+        assert_eq!((error.code(), error.blockers().len()), (ErrorCode::CallBlocked, 1));
+        assert_eq!(error.to_string(), format!("call {} cannot be approved", call.id));
+    }
+
+    #[test]
+    fn an_approval_covers_more_only_with_a_new_host() {
+        let bench = CallBench::new("");
+        let call = bench.call(&bench.approved("{}"));
+        let own = call.approval.as_ref().unwrap().binding.clone();
+        let covers =
+            |hosts: Vec<Fingerprint>| ApprovedHosts { binding: own.clone(), hosts }.covers_more_than(&call);
+        assert!(!covers(Vec::new()) && !covers(vec![own.host_part()]));
+        assert!(covers(vec![own.host_part(), mark("another host")]));
+        let pending = Call { approval: None, ..call.clone() };
+        assert!(!ApprovedHosts { binding: own.clone(), hosts: vec![mark("x")] }.covers_more_than(&pending));
+    }
+}

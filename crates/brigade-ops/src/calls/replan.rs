@@ -179,3 +179,77 @@ impl From<FsError> for ReplanError {
         ReplanError::Files(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_workspace::{CATALOG, POLICY, gather};
+
+    use super::*;
+    use crate::testing::CallBench;
+
+    /// Plans calls of a workspace again.
+    fn with<T>(bench: &CallBench, look: impl FnOnce(&mut Replanner<'_, '_>) -> T) -> T {
+        let config = gather::config(&bench.context).unwrap();
+        look(&mut Replanner::new(&Site::new(&bench.context, &config), &config, &[]))
+    }
+
+    #[test]
+    fn an_approved_call_says_why_it_cannot_run() {
+        for (path, text, expect) in [
+            ("lib/other.sh", "true\n", &[][..]),
+            ("bin/tool.sh", "echo other\n", &["the file bin/tool.sh changed"]),
+            ("docs/tool.md", "# Other\n", &["the source changed"]),
+            (CATALOG, "", &["no tool has the id `tool`"]),
+            // An invalid policy is reported once, not with each call.
+            (POLICY, "= =", &[]),
+        ] {
+            let bench = CallBench::new("");
+            let call = bench.call(&bench.approved("{}"));
+            bench.write(path, text);
+            let changes = with(&bench, |replanner| replanner.changes(&call)).unwrap();
+            assert_eq!(
+                (changes.said.as_slice(), changes.is_only_moved),
+                (expect.iter().map(ToString::to_string).collect::<Vec<_>>().as_slice(), false),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_pending_call_says_why_it_cannot_be_approved() {
+        let bench = CallBench::new("");
+        let call = bench.call(&bench.queue("{}"));
+        assert_eq!(with(&bench, |replanner| replanner.objections(&call)).unwrap(), [""; 0]);
+        bench.replace(POLICY, r#"["secret-read"]"#, r#"["local-read"]"#);
+        let objections = with(&bench, |replanner| replanner.objections(&call)).unwrap();
+        assert!(objections.concat().contains("local-read"), "{objections:?}");
+        bench.write(CATALOG, "");
+        let objections = with(&bench, |replanner| replanner.objections(&call)).unwrap();
+        assert_eq!(objections, ["no tool has the id `tool`"]);
+    }
+
+    #[test]
+    fn arguments_say_why_they_cannot_be_queued_again() {
+        let bench = CallBench::new("");
+        bench.write("schemas/tool.json", r#"{"type":"object","properties":{"a":{"type":"integer"}}}"#);
+        let blockers = |tool: &str, args: &str| {
+            with(&bench, |replanner| replanner.replay_blockers(tool, &Json::parse(args).unwrap())).unwrap()
+        };
+        assert_eq!(blockers("tool", r#"{"a":1}"#), [""; 0]);
+        assert_eq!(blockers("tool", r#"{"a":"x"}"#).len(), 1);
+        assert_eq!(blockers("tolo", "{}").len(), 1);
+    }
+
+    #[test]
+    fn the_facts_of_a_tool_are_read_once() {
+        let bench = CallBench::new("");
+        let calls = [r#"{"a":1}"#, r#"{"a":2}"#].map(|args| bench.call(&bench.approved(args)));
+        with(&bench, |replanner| {
+            assert!(replanner.changes(&calls[0]).unwrap().said.is_empty());
+            // A file that changes meanwhile is not read again.
+            bench.write("bin/tool.sh", "echo other\n");
+            assert!(replanner.changes(&calls[1]).unwrap().said.is_empty());
+        });
+        assert_eq!(with(&bench, |replanner| replanner.changes(&calls[1])).unwrap().said.len(), 1);
+    }
+}

@@ -204,3 +204,6 @@ fn not_run(context: &WorkspaceContext, call: Option<&Call>, error: Error, known:
     let call = call.map(|call| Box::new(call.clone().shown(context)));
     error.refusing(context, Refusal::Run(RunRefusal { call, ..known }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -96,3 +96,70 @@ fn of_decision(decision: &DecisionRow) -> WaitingRow {
         next: Hint::from(NextStep::AnswerDecision(decision.id.to_string())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::Timestamp;
+
+    use super::*;
+    use crate::testing::{CallBench, RunEnding};
+
+    fn call(tool: &str, args: &str, more: &str) -> Call {
+        let text = format!(
+            r#"{{"id": "call-1", "status": "pending", "tool_id": "{tool}", "args": {args},
+                "created_at": "2026-01-02T00:00:00Z", "caller": "agent:ann"{more}}}"#
+        );
+        Call::from_record(Json::parse(&text).unwrap()).unwrap().0
+    }
+
+    #[test]
+    fn a_call_is_an_approval_or_a_plan() {
+        let plan = call(EXIT_PLAN, r#"{"plan": "First this."}"#, "");
+        assert_eq!((of_call(&plan).kind, of_call(&plan).text.as_str()), (WaitingKind::Plan, "First this."));
+        // Another tool may have an argument of this name, and a plan is a text.
+        for (tool, args) in [("tool", r#"{"plan": "x"}"#), (EXIT_PLAN, "{}"), (EXIT_PLAN, r#"{"plan": 1}"#)] {
+            let row = of_call(&call(tool, args, ""));
+            assert_eq!(row.kind, WaitingKind::Approval);
+            assert!(row.text.starts_with(&format!("{tool} {{")), "{row:?}");
+        }
+        let row = of_call(&plan);
+        assert_eq!((row.who.as_str(), row.choices.join(" ").as_str()), ("agent:ann", "approve reject"));
+        assert_eq!(row.next.step(), Some(&NextStep::ShowCall("call-1".parse().unwrap())));
+    }
+
+    #[test]
+    fn a_long_text_is_cut() {
+        let row = of_call(&call(EXIT_PLAN, &format!(r#"{{"plan": "{}"}}"#, "x".repeat(1_000)), ""));
+        assert_eq!(row.text.chars().count(), WaitingRow::TEXT);
+    }
+
+    #[test]
+    fn a_checkpoint_shows_its_prompt_or_what_it_has() {
+        let checkpoint = |prompt: Option<&str>, action: Option<&str>, reason: Option<&str>| {
+            let mut made = Checkpoint::new("ask".parse().unwrap(), "call-1".parse().unwrap(), "run-1");
+            made.prompt = prompt.map(str::to_owned);
+            made.requested_action = action.map(str::to_owned);
+            made.reason = reason.map(str::to_owned);
+            of_checkpoint(&made).text
+        };
+        assert_eq!(checkpoint(Some("prompt"), Some("action"), Some("reason")), "prompt");
+        assert_eq!(checkpoint(None, Some("action"), Some("reason")), "action");
+        assert_eq!(checkpoint(None, None, Some("reason")), "reason");
+        assert_eq!(checkpoint(None, None, None), "");
+    }
+
+    #[test]
+    fn only_pending_things_wait_and_the_oldest_is_first() {
+        let bench = CallBench::new("");
+        bench.ran("{}", RunEnding::waiting(&[("one", &["yes"]), ("two", &["yes"])]));
+        bench.checkpoints().approve(&"one".parse().unwrap(), "yes").unwrap();
+        let call = bench.queue(r#"{"a":1}"#);
+        let held = bench.queue(r#"{"a":2}"#);
+        bench.calls.hold(&held, "later").unwrap();
+        let old = Timestamp::from_unix_micros(0);
+        let question = WaitingRow::question("q-1".to_owned(), ("ann", "s-1"), "Go on?", Vec::new(), old);
+        let rows = waiting(&bench.context, &[], vec![question]).unwrap();
+        let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(ids, ["q-1", "two", call.as_str()]);
+    }
+}

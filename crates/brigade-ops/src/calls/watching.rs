@@ -169,21 +169,4 @@ fn parse(bytes: &[u8]) -> LatestRuns {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whatever_is_no_such_file_remembers_nothing() {
-        let good = format!(
-            r#"{{"schema": "{SCHEMA}", "runs": {{"ab": "run-1", "odd": 7}},
-            "tools": {{"a": "run-2"}}}}"#
-        );
-        let run = |key: &str, run: &str| BTreeMap::from([(key.to_owned(), run.parse().unwrap())]);
-        let expect =
-            LatestRuns { schema: SCHEMA.to_owned(), runs: run("ab", "run-1"), tools: run("a", "run-2") };
-        assert_eq!(parse(good.as_bytes()), expect);
-        for bad in ["", "[]", "{}", &good.replace(".v1", ".v2"), &good[..40]] {
-            assert_eq!(parse(bad.as_bytes()), LatestRuns::default(), "{bad}");
-        }
-    }
-}
+mod tests;

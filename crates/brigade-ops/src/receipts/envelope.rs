@@ -173,4 +173,41 @@ mod tests {
             assert_eq!(statement.get("predicateType").and_then(Json::as_str), Some(kind));
         }
     }
+
+    #[test]
+    fn what_is_not_a_signed_statement_says_why() {
+        let key = SigningKey::from_bytes(&[7; 32]);
+        let check = |bytes: &[u8], why: &str| {
+            let problem = verify(bytes, &key.verifying_key()).unwrap_err();
+            assert!(problem.contains(why), "{why}: {problem}");
+        };
+        let text = |change: &dyn Fn(&mut Envelope), payload: &[u8]| {
+            let mut made = envelope(payload, Some(&key));
+            change(&mut made);
+            Json::Object(made.to_members()).to_compact().into_bytes()
+        };
+        check(b"{", "not JSON");
+        check(b"{}", "no in-toto statement");
+        check(&text(&|made| made.payload_type = "text/plain".to_owned(), b"{}"), "no in-toto statement");
+        check(&text(&|made| made.payload = "?".to_owned(), b"{}"), "not base64");
+        check(&text(&|made| made.signatures.clear(), b"{}"), "not signed");
+        check(&text(&|made| made.signatures[0].sig = "?".to_owned(), b"{}"), "no signature");
+        check(&text(&|made| made.payload = STANDARD.encode(b"[]"), b"{}"), "no signature");
+        check(&text(&|_| (), b"{"), "payload is not JSON");
+        // A byte order mark is not a part of the text.
+        let marked = [&b"\xef\xbb\xbf"[..], &text(&|_| (), b"{}")].concat();
+        assert!(verify(&marked, &key.verifying_key()).is_ok());
+    }
+
+    #[test]
+    fn one_valid_signature_of_several_is_enough() {
+        let (key, other) = (SigningKey::from_bytes(&[7; 32]), SigningKey::from_bytes(&[8; 32]));
+        let mut made = envelope(b"{}", Some(&other));
+        made.signatures.extend(envelope(b"{}", Some(&key)).signatures);
+        let names: Vec<Option<String>> = made.signatures.iter().map(|one| one.keyid.clone()).collect();
+        assert_eq!(names, [&other, &key].map(|key| Some(key_id(&key.verifying_key()))));
+        let bytes = Json::Object(made.to_members()).to_compact().into_bytes();
+        assert!(verify(&bytes, &key.verifying_key()).is_ok());
+        assert!(envelope(b"{}", None).signatures.is_empty());
+    }
 }

@@ -156,3 +156,75 @@ pub fn public_key(fs: &dyn Fs, path: &Path) -> Result<Option<VerifyingKey>, FsEr
     let pem = fs.read_outside(path, KEY_LIMIT)?;
     Ok(std::str::from_utf8(&pem).ok().and_then(|pem| VerifyingKey::from_public_key_pem(pem).ok()))
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::NextStep;
+
+    use super::*;
+
+    /// Keys in a new directory, and the file system that reads them.
+    fn keys() -> (tempfile::TempDir, HostKeys, DiskFs) {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        let keys = HostKeys::new(fs.root().join("brigade"));
+        (folder, keys, fs)
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_read_again() {
+        let (_folder, keys, fs) = keys();
+        assert!(keys.read(&fs).unwrap().is_none(), "without a key nothing is signed");
+        let made = keys.make(false).unwrap();
+        assert_eq!(keys.read(&fs).unwrap().map(|key| key.verifying_key()), Some(made));
+        assert_eq!(public_key(&fs, &keys.public_key_path()).unwrap(), Some(made));
+        let mode =
+            |path: &str| fs.metadata(&format!("brigade/{path}").parse().unwrap()).unwrap().mode & 0o777;
+        assert_eq!((mode(PRIVATE_KEY), mode(PUBLIC_KEY)), (0o600, 0o644));
+        assert!(matches!(keys.make(false), Err(KeyError::Exists)));
+        assert_eq!(keys.read(&fs).unwrap().map(|key| key.verifying_key()), Some(made));
+        assert_ne!(keys.make(true).unwrap(), made);
+    }
+
+    #[test]
+    fn a_key_that_others_can_read_signs_nothing() {
+        let (_folder, keys, fs) = keys();
+        keys.make(false).unwrap();
+        let path: RelPath = format!("brigade/{PRIVATE_KEY}").parse().unwrap();
+        for mode in [0o640, 0o604, 0o666] {
+            fs.set_mode(&path, mode).unwrap();
+            let Err(KeyError::Open { mode: found, .. }) = keys.read(&fs) else { panic!("{mode:o} is read") };
+            assert_eq!(found, mode);
+        }
+    }
+
+    #[test]
+    fn another_file_is_not_a_key() {
+        let (_folder, keys, fs) = keys();
+        keys.make(false).unwrap();
+        for text in [&b""[..], b"\xff", b"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n"] {
+            for path in [PRIVATE_KEY, PUBLIC_KEY] {
+                let path: RelPath = format!("brigade/{path}").parse().unwrap();
+                fs.write_atomic(&path, text, FileMode::Private).unwrap();
+            }
+            assert!(matches!(keys.read(&fs), Err(KeyError::Unusable)));
+            assert_eq!(public_key(&fs, &keys.public_key_path()).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn an_error_says_what_to_do() {
+        let steps = |error: &KeyError| {
+            let hints = error.hints();
+            let steps: Vec<NextStep> = hints.iter().flat_map(Hint::steps).cloned().collect();
+            (error.kind(), error.is_about_request(), steps)
+        };
+        assert_eq!(steps(&KeyError::Exists), (ErrorKind::Usage, true, vec![NextStep::Replace]));
+        let open = KeyError::Open { path: "/keys".into(), mode: 0o644 };
+        assert_eq!(steps(&open), (ErrorKind::Refused, true, vec![NextStep::ReplaceKey]));
+        assert_eq!(open.hints()[0].to_string(), "chmod 600 /keys");
+        assert_eq!(steps(&KeyError::Unusable), (ErrorKind::Environment, false, vec![NextStep::ReplaceKey]));
+        let random = KeyError::NoRandomness(io::ErrorKind::Other);
+        assert_eq!(steps(&random), (ErrorKind::Environment, false, Vec::new()));
+    }
+}

@@ -279,3 +279,52 @@ impl Report for BatchReport {
         if self.refused == 0 { Exit::Done } else { Exit::Refused }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_workspace::POLICY;
+
+    use super::*;
+    use crate::Request;
+    use crate::testing::{CallBench, RunEnding};
+
+    #[test]
+    fn a_report_that_did_not_do_it_exits_as_refused() {
+        let bench = CallBench::new("");
+        let plan = || bench.calls.plan(Request::new("tool")).unwrap().exit();
+        assert_eq!(plan(), Exit::Done);
+        for (args, ending, exit) in [
+            (r#"{"a":1}"#, RunEnding::completed(), Exit::Done),
+            (r#"{"a":2}"#, RunEnding::failed(), Exit::Refused),
+            (r#"{"a":3}"#, RunEnding::waiting(&[("ask", &["yes"])]), Exit::Done),
+        ] {
+            assert_eq!(bench.ran(args, ending).exit(), exit, "{args}");
+        }
+        let batch = |lines: &[u8]| {
+            let refuse = brigade_call::OnBlocked::Refuse;
+            bench.calls.queue_lines(&mut &*lines, refuse, &mut |_| ()).unwrap().exit()
+        };
+        assert_eq!(
+            batch(b"{\"tool\":\"tool\"}\n{\"tool\":\"tool\"}\n"),
+            Exit::Done,
+            "an equal call is no failure"
+        );
+        assert_eq!(batch(b"{\"tool\":\"tool\"}\nnot json\n"), Exit::Refused);
+        let verify = || bench.runs().verify(1).unwrap().exit();
+        assert_eq!(verify(), Exit::Done);
+        bench.remove(".brigade/tools/runs/ledger.jsonl");
+        assert_eq!(verify(), Exit::Refused);
+        bench.write(POLICY, "= =");
+        assert_eq!(plan(), Exit::Refused);
+    }
+
+    #[test]
+    fn paths_of_a_document_are_absolute() {
+        let bench = CallBench::new("");
+        let run = bench.ran("{}", RunEnding::completed());
+        assert_eq!((run.target.as_str(), run.runs_path.as_str()), ("/memory", "/memory/.brigade/tools/runs"));
+        assert_eq!(run.calls_path, "/memory/.brigade/tools/calls.jsonl");
+        let log = run.receipt.stdout_log_path.as_deref();
+        assert_eq!(log, Some(&*format!("/memory/.brigade/tools/runs/{}.stdout.log", run.receipt.id)));
+    }
+}

@@ -558,3 +558,44 @@ pub struct StatsReport {
 impl Report for StatsReport {
     const SCHEMA: &'static str = "brigade.tool-stats.v1";
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(code: &str, message: &str, hint: Option<&str>) -> StateReason {
+        StateReason { hint: hint.map(|hint| Hint::from(hint.to_owned())), ..StateReason::new(code, message) }
+    }
+
+    /// Puts one reason for the state and one against every call together.
+    #[track_caller]
+    fn check(state: &StateReason, refusal: &StateReason, expect: &[&StateReason]) {
+        let together = StateReason::together(vec![state.clone()], vec![refusal.clone()]);
+        assert_eq!(together.iter().collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn one_cause_is_said_once_by_plan_and_state() {
+        let missing = reason("program_missing", "jq is missing", None);
+        let not_found = reason("program_not_found", "`jq` is not on PATH", Some("install jq"));
+        check(&missing, &not_found, &[&reason("program_missing", "jq is missing", Some("install jq"))]);
+        let other = reason("policy_family", "not allowed", None);
+        check(&missing, &other, &[&missing, &other]);
+        // The same sentence is the same reason, whatever its code is.
+        let same = reason("x", "not allowed", Some("h"));
+        check(&same, &other, &[&same]);
+        let cwd = reason("missing_cwd", "a", None);
+        check(&cwd, &reason("missing_cwd", "b", None), &[&cwd]);
+        let script = reason("script_missing", "a", None);
+        check(&script, &reason("script_not_found", "b", None), &[&script]);
+        check(&script, &not_found, &[&script, &not_found]);
+    }
+
+    #[test]
+    fn a_query_without_words_has_none() {
+        let row = FindQueryRow::from(&FindQuery::default());
+        assert_eq!((row.words, row.limit), (None, FindQuery::default().limit));
+        let words = FindQuery { words: "json".to_owned(), ..FindQuery::default() };
+        assert_eq!(FindQueryRow::from(&words).words.as_deref(), Some("json"));
+    }
+}

@@ -310,3 +310,39 @@ pub struct ImportReport {
 impl Report for ImportReport {
     const SCHEMA: &'static str = "brigade.import-issues.v1";
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::Report as _;
+
+    use super::*;
+
+    #[test]
+    fn an_execution_is_named_beside_its_caller() {
+        for (caller, session, expect) in [
+            ("agent:ann", None, "agent:ann"),
+            ("agent:ann", Some("s-1"), "agent:ann"),
+            ("agent:ann", Some("task-1"), "agent:ann of task-1"),
+            ("command-line", None, "command-line"),
+        ] {
+            assert_eq!(WaitingRow::who(caller, session), expect);
+        }
+    }
+
+    #[test]
+    fn a_question_is_answered_by_a_choice_or_a_text() {
+        let at = "2026-01-02T00:00:00Z".parse().unwrap();
+        let row = |text: &str, choices: &[&str]| {
+            let choices = choices.iter().map(|choice| (*choice).to_owned()).collect();
+            WaitingRow::question("q-1".to_owned(), ("ann", "s-1"), text, choices, at)
+        };
+        assert_eq!(row("Go on?", &["yes"]).next.step(), Some(&NextStep::AnswerByChoice("q-1".to_owned())));
+        assert_eq!(row("Why?", &[]).next.step(), Some(&NextStep::AnswerByText("q-1".to_owned())));
+        let long = row(&"x".repeat(1_000), &[]);
+        assert_eq!((long.text.chars().count(), long.kind), (WaitingRow::TEXT, WaitingKind::Question));
+        let next = Hint::from(NextStep::ShowBrief);
+        let report = WorkAnswerReport::new("/memory".to_owned(), &long, AnswerOutcome::Answered, next);
+        assert_eq!((report.id.as_str(), report.kind), ("q-1", WaitingKind::Question));
+        assert_eq!(report.schema, WorkAnswerReport::SCHEMA);
+    }
+}

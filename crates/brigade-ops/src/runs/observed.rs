@@ -95,3 +95,48 @@ pub fn seen_runs(fs: &dyn Fs, view: &View<'_>, tool: &str, limit: usize) -> Resu
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_call::RunStatus;
+    use brigade_fs::{FileMode, MemoryFs, RelPath};
+
+    use super::*;
+    use crate::testing::{CallBench, RunEnding};
+
+    /// Says what is known of the start of a kept server with this record.
+    fn told(record: Option<&str>) -> ObservedRun {
+        let fs = MemoryFs::new();
+        if let Some(record) = record {
+            let path: RelPath = ".brigade/tools/runtime/upstreams/start-1.json".parse().unwrap();
+            fs.create_dir_all(&path.parent()).unwrap();
+            fs.write_atomic(&path, record.as_bytes(), FileMode::Private).unwrap();
+        }
+        let receipt = Receipt::new("run-1".parse().unwrap(), "call-1".parse().unwrap(), RunStatus::Completed);
+        of_start(&fs, "start-1", &receipt)
+    }
+
+    #[test]
+    fn a_kept_server_needs_its_record() {
+        for record in [None, Some("{"), Some("[]")] {
+            let ObservedRun::Nothing(why) = told(record) else { panic!("{record:?}") };
+            assert_eq!(why, "its server was kept, but the record of that start (start-1) no longer exists");
+        }
+    }
+
+    #[test]
+    fn equal_runs_share_one_observation() {
+        let bench = CallBench::new("");
+        bench.ran(r#"{"a":1}"#, RunEnding::observed(&["docs/tool.md"], &[], &[]));
+        bench.ran(r#"{"a":2}"#, RunEnding::completed());
+        let queue = bench.context.queue();
+        let view = queue.read().unwrap();
+        let seen = seen_runs(&*bench.context.fs, &view, "tool", 5).unwrap();
+        assert_eq!((seen.looked_at, seen.runs.len()), (2, 1));
+        assert!(seen.why_not.is_some(), "the newest run has none");
+        let newest = seen_runs(&*bench.context.fs, &view, "tool", 1).unwrap();
+        assert_eq!((newest.looked_at, newest.runs.len()), (1, 0));
+        let none = seen_runs(&*bench.context.fs, &view, "other", 5).unwrap();
+        assert_eq!((none.looked_at, none.why_not), (0, None));
+    }
+}

@@ -145,3 +145,6 @@ impl Daily {
         Ok(fs.write_atomic(&path, proposal.after.as_bytes(), FileMode::KeepOr(0o644))?)
     }
 }
+
+#[cfg(test)]
+mod tests;

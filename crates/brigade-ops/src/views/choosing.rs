@@ -190,15 +190,4 @@ fn is_tool(row: &PendingRow, tool: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_and_ranges_are_not_ids() {
-        assert_eq!(number_range("2"), Some((2, 2)));
-        assert_eq!(number_range("1-3"), Some((1, 3)));
-        for word in ["3-1", "call-1", "a", "+1", "", "1-", "run-1-2"] {
-            assert_eq!(number_range(word), None, "{word}");
-        }
-    }
-}
+mod tests;

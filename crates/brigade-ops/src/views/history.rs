@@ -213,3 +213,6 @@ fn failure(receipt: &Receipt) -> Option<String> {
     let said = said.or_else(|| printed().map(str::to_owned)).or(code)?;
     Some(short(&said, MAX_FAILURE))
 }
+
+#[cfg(test)]
+mod tests;

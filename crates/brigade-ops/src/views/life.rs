@@ -186,3 +186,6 @@ fn now(shown: &CallReport) -> Vec<String> {
         status => vec![format!("nothing: it is {}, and a call runs only once", status.as_str())],
     }
 }
+
+#[cfg(test)]
+mod tests;

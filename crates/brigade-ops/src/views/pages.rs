@@ -81,3 +81,6 @@ pub(crate) fn page(context: &WorkspaceContext, page: &CallPage) -> Result<CallLi
         next_before,
     })
 }
+
+#[cfg(test)]
+mod tests;

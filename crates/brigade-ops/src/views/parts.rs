@@ -143,4 +143,37 @@ mod tests {
             assert_eq!(changed_parts(&now, foreign), ["command", "access"], "{foreign}");
         }
     }
+
+    #[test]
+    fn different_words_look_different() {
+        for (word, expect) in [
+            ("a b", "a b"),
+            ("a\\b", "a\\b"),
+            ("it's", "it's"),
+            ("", "''"),
+            ("''", "$'\\'\\''"),
+            (" a", "$' a'"),
+            ("$'a'", "$'$\\'a\\''"),
+            ("a\nb", "$'a\\nb'"),
+            ("\u{a0}", "$'\\u{a0}'"),
+            ("a\\\u{200b}", "$'a\\\\\\u{200b}'"),
+        ] {
+            assert_eq!(visible_word(word), expect, "{word:?}");
+        }
+    }
+
+    #[test]
+    fn differences_are_the_lines_that_came_and_went() {
+        let (shown, now) = (parts(&["git", "push"], &["read a"]), parts(&["git", "pull"], &["read a"]));
+        let [difference] = differences(&shown, &now).try_into().unwrap();
+        assert_eq!(
+            (difference.removed, difference.added),
+            (vec!["push".to_owned()], vec!["pull".to_owned()])
+        );
+        // Another order is a difference without lines.
+        let [difference] = differences(&shown, &parts(&["push", "git"], &["read a"])).try_into().unwrap();
+        assert_eq!((difference.part, difference.removed.len(), difference.added.len()), ("command", 0, 0));
+        // A part that was not shown is new.
+        assert_eq!(differences(&[], &now).len(), 2);
+    }
 }

@@ -248,3 +248,6 @@ fn row_of_other(row: WaitingRow) -> PendingRow {
         next: row.next,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -322,3 +322,6 @@ fn bound_lines(review: &ReviewCall) -> impl Iterator<Item = String> {
     });
     lines.into_iter().flatten()
 }
+
+#[cfg(test)]
+mod tests;

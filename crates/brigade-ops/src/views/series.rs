@@ -211,4 +211,81 @@ mod tests {
         assert_eq!(report.days, ["2026-11-27", "2026-11-28", "2026-11-29"]);
         assert_eq!(report.since.to_string(), "2026-11-27T00:00:00+00:00");
     }
+
+    /// A call of a tool that was asked for at noon of a day in November 2026.
+    fn call(tool: &str, status: &str, day: u32, members: &str) -> Call {
+        let text = format!(
+            r#"{{"id": "call-1", "status": "{status}", "tool_id": "{tool}", "args": {{}},
+                "created_at": "2026-11-{day:02}T12:00:00Z"{members}}}"#
+        );
+        Call::from_record(brigade_core::Json::parse(&text).unwrap()).unwrap().0
+    }
+
+    fn summed(calls: &[Call]) -> SeriesReport {
+        let now = "2026-11-29T18:00:00Z".parse().unwrap();
+        let mut series = Series::new(now, 3);
+        for call in calls {
+            let _ = series.add(call);
+        }
+        series.report(now)
+    }
+
+    #[test]
+    fn each_day_has_its_calls() {
+        let calls = [call("a", "pending", 27, ""), call("a", "failed", 29, ""), call("b", "pending", 29, "")];
+        let report = summed(&calls);
+        let row =
+            |rows: &[SeriesRow], name: &str| rows.iter().find(|row| row.name == name).unwrap().counts.clone();
+        assert_eq!(
+            (row(&report.outcomes, "pending"), row(&report.outcomes, "failed")),
+            (vec![1, 0, 1], vec![0, 0, 1])
+        );
+        assert_eq!((row(&report.tools, "a"), row(&report.tools, "b")), (vec![1, 0, 1], vec![0, 0, 1]));
+        assert_eq!((row(&report.agents, "you"), report.call_count), (vec![1, 0, 2], 3));
+    }
+
+    #[test]
+    fn older_calls_end_the_series() {
+        let mut series = Series::new("2026-11-29T18:00:00Z".parse().unwrap(), 3);
+        assert_eq!(series.add(&call("a", "pending", 26, "")), ControlFlow::Break(()));
+        let timeless = Call { created_at: None, ..call("a", "pending", 29, "") };
+        assert_eq!(series.add(&timeless), ControlFlow::Continue(()));
+        assert_eq!(series.calls, 0);
+        // The clock of another host may be ahead.
+        assert_eq!(series.add(&call("a", "pending", 30, "")), ControlFlow::Continue(()));
+        assert_eq!(series.outcomes["pending"], [0, 0, 1]);
+    }
+
+    #[test]
+    fn durations_are_those_of_runs_that_ended() {
+        let ran = |seconds: u32| {
+            let times = format!(
+                r#", "started_at": "2026-11-29T12:00:00Z", "completed_at": "2026-11-29T12:00:{seconds:02}Z""#
+            );
+            call("a", "completed", 29, &times)
+        };
+        let report = summed(&[ran(1), ran(3), ran(9), call("b", "pending", 29, "")]);
+        let [row] = report.durations.as_slice() else { panic!("{report:?}") };
+        assert_eq!((row.tool_id.as_str(), row.runs, row.median_seconds, row.p95_seconds), ("a", 3, 3.0, 9.0));
+    }
+
+    #[test]
+    fn waits_of_people_are_counted_up_to_their_limits() {
+        let rejected = |after: &str| {
+            call("a", "rejected", 28, &format!(r#", "reviewed_at": "{after}", "review_reason": "no""#))
+        };
+        let report = summed(&[
+            rejected("2026-11-28T12:00:10Z"),
+            rejected("2026-11-28T12:00:11Z"),
+            rejected("2026-11-28T13:00:00Z"),
+            rejected("2026-11-29T13:00:00Z"),
+            call("a", "pending", 28, ""),
+        ]);
+        let waited: Vec<(Option<u64>, u64)> =
+            report.waited.iter().map(|row| (row.up_to_seconds, row.calls)).collect();
+        let limits = [Some(10), Some(60), Some(600), Some(3_600), Some(86_400), None];
+        assert_eq!(waited, limits.into_iter().zip([1, 1, 0, 1, 0, 1]).collect::<Vec<_>>());
+        let [decision] = report.decisions.as_slice() else { panic!("{report:?}") };
+        assert_eq!((decision.by.as_str(), decision.approved, decision.rejected), ("person", 0, 4));
+    }
 }

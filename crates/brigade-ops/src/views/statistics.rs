@@ -88,3 +88,66 @@ impl Statistics {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_call::RunStatus;
+    use brigade_core::Number;
+
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_unix_micros(seconds * 1_000_000)
+    }
+
+    fn receipt(tool: &str, status: RunStatus, second: i64, seconds: f64) -> Receipt {
+        let mut receipt = Receipt::new("run-1".parse().unwrap(), "call-1".parse().unwrap(), status);
+        receipt.tool_id = tool.to_owned();
+        receipt.started_at = Some(at(second));
+        receipt.duration_seconds = Some(Number::from(seconds));
+        receipt
+    }
+
+    fn summed(receipts: &[Receipt], since: Option<i64>, now: i64) -> HistoryStatistics {
+        let mut statistics = Statistics::default();
+        receipts.iter().for_each(|receipt| statistics.add(receipt));
+        statistics.sum_up(since.map(at), at(now))
+    }
+
+    #[test]
+    fn tools_with_the_most_runs_come_first() {
+        let runs = [
+            receipt("a", RunStatus::Completed, 0, 0.1),
+            receipt("b", RunStatus::Failed, 1, 0.2),
+            receipt("b", RunStatus::Waiting, 2, 0.3),
+            receipt("b", RunStatus::Interrupted, 3, 0.4),
+        ];
+        let sums = summed(&runs, None, 100);
+        let rows: Vec<(&str, u64, u64, f64)> =
+            sums.tools.iter().map(|row| (row.name.as_str(), row.runs, row.failed, row.seconds)).collect();
+        // Sums have no noise of binary fractions.
+        assert_eq!(rows, [("b", 3, 2, 0.9), ("a", 1, 0, 0.1)]);
+        assert_eq!((sums.runs, sums.failed, sums.seconds), (4, 2, 1.0));
+        assert_eq!(sums.approved_by.get("unknown"), Some(&4));
+    }
+
+    #[test]
+    fn activity_is_counted_in_24_equal_periods() {
+        let runs = [0, 23, 24, 47, 240, 500].map(|second| receipt("a", RunStatus::Completed, second, 0.0));
+        let sums = summed(&runs, Some(0), 240);
+        let activity = &sums.tools[0].activity;
+        let expect: Vec<(usize, u64)> = vec![(0, 1), (2, 2), (4, 1), (23, 2)];
+        let counted = activity.iter().copied().enumerate().filter(|(_, count)| 0 < *count);
+        assert_eq!(counted.collect::<Vec<_>>(), expect, "runs outside count in the first or last period");
+        assert_eq!((sums.since, sums.until), (Some(at(0)), Some(at(240))));
+    }
+
+    #[test]
+    fn without_a_first_day_the_oldest_run_begins() {
+        let runs = [50, 40].map(|second| receipt("a", RunStatus::Completed, second, 0.0));
+        assert_eq!(summed(&runs, None, 100).since, Some(at(40)));
+        // A single run of this second fills a period, too.
+        let sums = summed(&runs[..1], None, 50);
+        assert_eq!(sums.tools[0].activity.iter().sum::<u64>(), 1);
+    }
+}

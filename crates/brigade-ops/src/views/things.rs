@@ -159,3 +159,6 @@ impl Daily {
         prd(name).map(|path| NamedThing::Task(path, task.to_owned()))
     }
 }
+
+#[cfg(test)]
+mod tests;
