@@ -8,7 +8,6 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::time::{Duration, SystemTime};
 
 use brigade_testkit::brigade_binary;
 use brigade_tests::{Site, until};
@@ -146,15 +145,6 @@ fn faults_of_the_catalog_are_found() {
     assert_eq!(issue["help"], "brigade tools init");
     assert_eq!(issue["labels"][0]["file"], issue["file"]);
     type_fix(&site, "config", "brigade tools init");
-}
-
-/// Makes the tool a skill for one harness, and applies it.
-fn projected(site: &Site) {
-    with_lines(
-        site,
-        "supported_harnesses = [\"claude\"]\nprojections = { claude = \".claude/commands/tool.md\" }",
-    );
-    site.json(["apply", "--all"]).expect(0);
 }
 
 #[test]

@@ -2,8 +2,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test makes a link")]
 
-use std::os::unix::fs::symlink;
-
 use brigade_tests::Site;
 use serde_json::{Value, json};
 

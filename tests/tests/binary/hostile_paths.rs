@@ -13,17 +13,6 @@ use serde_json::json;
 const MARK: &str = "echo ran > ran.txt\n";
 const CATALOG: &str = ".brigade/tools.toml";
 
-/// Creates a directory next to the workspace with a file that an attacker wants to read.
-fn outside(site: &Site) -> String {
-    let folder = site.beside("outside");
-    fs::create_dir(&folder).expect("the test made its folder");
-    fs::write(folder.join("secret.json"), r#"{"type":"object","title":"canary-4711"}"#)
-        .expect("the test made its folder");
-    fs::write(folder.join("secret.md"), "canary-4711\n").expect("the test made its folder");
-    fs::write(folder.join("tool.sh"), "echo evil\n").expect("the test made its folder");
-    folder.to_str().expect("temporary folders have plain names").to_owned()
-}
-
 #[test]
 fn a_state_link_that_leads_out_is_not_followed() {
     for part in [".brigade", ".brigade/tools", ".brigade/tools/runs", ".brigade/tools/checkpoints"] {

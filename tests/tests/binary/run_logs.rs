@@ -191,9 +191,8 @@ fn a_limit_of_file_sizes_is_an_error_and_no_death() {
 #[test]
 fn a_page_of_runs_names_the_next_one() {
     let site = Site::script("echo done\n");
-    let [first, second] = [r#"{"n":1}"#, r#"{"n":2}"#].map(|args| {
-        site.receipt_of("tool", args)["id"].as_str().expect("a run has an id").to_owned()
-    });
+    let [first, second] = [r#"{"n":1}"#, r#"{"n":2}"#]
+        .map(|args| site.receipt_of("tool", args)["id"].as_str().expect("a run has an id").to_owned());
     let page = site.json(["run", "list", "--limit", "1"]).expect(0);
     assert_eq!((&page["runs"][0]["id"], &page["next_before"]), (&json!(second), &json!(second)));
     let page = site.json(["run", "list", "--limit", "1", "--before", &second]).expect(0);

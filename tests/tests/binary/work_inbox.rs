@@ -44,7 +44,11 @@ fn a_row_is_promoted_and_done_and_does_not_come_back() {
     }
     brigade.run(["work", "inbox", "show", "nothing"]).assert_code(1);
     let list = brigade.run(["work", "inbox", "list", "--json"]).assert_code(0).json();
-    assert_eq!(brigade.run(["work", "inbox", "--json"]).assert_code(0).json(), list, "`work inbox` alone lists");
+    assert_eq!(
+        brigade.run(["work", "inbox", "--json"]).assert_code(0).json(),
+        list,
+        "`work inbox` alone lists"
+    );
     brigade.run(["work", "inbox", "list"]).assert_code(0);
 }
 
