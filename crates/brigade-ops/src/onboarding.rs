@@ -14,12 +14,13 @@ use brigade_harness::{
     Client, DiscoveredEntry, DiscoveryIssue, EntrySource, HarnessFiles, NAME, Scope, ServerTransport, clients,
 };
 use brigade_policy::SandboxMode;
-use brigade_workspace::{POLICY, WorkspaceContext, load};
+use brigade_workspace::{CATALOG, POLICY, RUNTIMES, WorkspaceContext, load};
 
 use crate::discovery::machine_view::DiscoverRequest;
 use crate::discovery::{discover, is_of_unread};
 use crate::error::{Error, ErrorKind};
 use crate::report::{SetupLevel, SetupProgram, SetupReport, SetupServer, SetupState};
+use crate::setup::Setup;
 use crate::tools::import_mcp::downloads_package;
 use crate::tools::register::RegisterSource;
 
@@ -68,8 +69,11 @@ impl Onboarding {
     /// Looks which agent programs and servers are on this machine. Starts nothing, and writes nothing.
     ///
     /// # Errors
-    /// Returns file errors.
+    /// Fails if a file that entries are added to is broken. Returns file errors.
     pub fn look(&self) -> Result<SetupReport, Error> {
+        for file in [CATALOG, RUNTIMES] {
+            Setup::new(&self.context).editable(file)?;
+        }
         let found = discover(&self.context, &DiscoverRequest::default())?;
         let catalog = load::catalog(&self.context)?;
         let imported = |id: &str| {

@@ -135,9 +135,14 @@ impl Setup<'_> {
     /// # Errors
     /// Fails if the file is not UTF-8, or on a disk error.
     pub fn text_of_catalog(&self) -> Result<String, Failure> {
-        match self.fs.read(&RelPath::from_static(CATALOG), CONFIG_LIMIT) {
+        self.text_of(CATALOG)
+    }
+
+    /// Reads the text of a configuration file; empty if it is missing.
+    pub(crate) fn text_of(&self, file: &'static str) -> Result<String, Failure> {
+        match self.fs.read(&RelPath::from_static(file), CONFIG_LIMIT) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
-                Failure::new(ErrorKind::InvalidConfig, format!("{CATALOG}: the file is not UTF-8 text"))
+                Failure::new(ErrorKind::InvalidConfig, format!("{file}: the file is not UTF-8 text"))
             }),
             Err(error) if error.is_not_found() => Ok(String::new()),
             Err(error) => Err(error.into()),

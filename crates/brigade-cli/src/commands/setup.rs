@@ -172,6 +172,15 @@ fn add_all(
     let usual: Vec<&str> = of_programs().filter(is_usual).map(|row| row.source.as_str()).collect();
     let option = arguments.servers.as_deref();
     let servers = chosen("servers", &sources, &names, &usual, option, asking, output)?;
+    if asking != Asking::Person {
+        let is_left = |row: &&brigade::report::SetupServer| {
+            row.state != SetupState::Known
+                && !servers.iter().any(|name| *name == row.source || *name == row.name)
+        };
+        for (row, why) in of_programs().filter(is_left).filter_map(|row| Some((row, row.detail.as_ref()?))) {
+            output.note(&format!("`{}` is left out: {why}", row.source));
+        }
+    }
     let is_new = |name: &String| {
         let known = found.servers.iter().find(|row| row.source == *name || row.name == *name);
         known.is_none_or(|row| row.state != SetupState::Known)

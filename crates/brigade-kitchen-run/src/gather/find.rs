@@ -319,7 +319,9 @@ impl Kitchen<'_> {
                 *newest = Some((candidate.modified, found));
             }
         }
-        let done = done.filter(|_| also_done).map(|(modified, mut found)| {
+        // The caller says what is wrong in a PRD that cannot be read.
+        let is_broken = |found: &PrdFile| !found.reading.errors.is_empty();
+        let done = done.filter(|(_, found)| also_done || is_broken(found)).map(|(modified, mut found)| {
             found.taken = PrdOrigin::Done;
             (modified, found)
         });

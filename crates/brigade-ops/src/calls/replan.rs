@@ -66,6 +66,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         let changed = changed.filter(|change| !is_explained(change) && !is_of_policy(change));
         let changed = changed.map(|change| match change {
             Change::NothingBound | Change::Rule => change.to_string(),
+            Change::Server => format!("{change} changed"),
             change => format!("the {change} changed"),
         });
         let is_other =

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use brigade_core::json::{from_json, pretty_text};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
@@ -16,7 +17,7 @@ use super::Onboarding;
 use super::stage::{changed_since_shown, remove_empty};
 use crate::DISCOVERED;
 use crate::clients::{CONNECTED, Clients, ConnectRequest, ConnectStatus, ConnectStep};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::report::{ConnectReport, SetupAction, SetupChange, SetupProgram, SetupReport, SetupState};
 use crate::setup::init::MARKER;
 use crate::setup::{GITIGNORE, Setup};
@@ -65,16 +66,25 @@ struct RecordedEntry {
 
 impl SetupRecord {
     /// Reads the record. Without one of this host, nothing was written.
-    pub(super) fn read(context: &WorkspaceContext) -> SetupRecord {
-        let read = || -> Option<SetupRecord> {
-            let bytes = context.fs.read(&RelPath::from_static(RECORD), LIMIT).ok()?;
-            let record: SetupRecord = from_json(&Json::parse_bytes(&bytes, Dialect::Strict).ok()?).ok()?;
-            let is_own = context.key.verify(SCHEMA, &record.content(), Some(&record.mac));
-            Some(record).filter(|record| record.schema == SCHEMA && is_own)
-        };
+    ///
+    /// # Errors
+    /// Fails if the record is damaged, and on file errors.
+    pub(super) fn read(context: &WorkspaceContext) -> Result<SetupRecord, Error> {
         let schema = SCHEMA.to_owned();
         let (files, entries) = (Vec::new(), Vec::new());
-        read().unwrap_or(SetupRecord { schema, files, entries, written_at: None, mac: String::new() })
+        let empty = SetupRecord { schema, files, entries, written_at: None, mac: String::new() };
+        let bytes = match context.fs.read(&RelPath::from_static(RECORD), LIMIT) {
+            Err(error) if error.is_not_found() => return Ok(empty),
+            read => read?,
+        };
+        let record: Option<SetupRecord> =
+            Json::parse_bytes(&bytes, Dialect::Strict).ok().and_then(|json| from_json(&json).ok());
+        let record = record.ok_or_else(|| {
+            let message = format!("{RECORD} is damaged, and without it nothing can be taken back");
+            Error::new(ErrorKind::InvalidConfig, message).hint("put the file back, or delete it")
+        })?;
+        let is_own = context.key.verify(SCHEMA, &record.content(), Some(&record.mac));
+        Ok(if record.schema == SCHEMA && is_own { record } else { empty })
     }
 
     /// Returns what the MAC covers.
@@ -153,7 +163,7 @@ impl Onboarding {
     pub fn undo(&self) -> Result<SetupUndo, Error> {
         self.context.require_outside_run()?;
         let fs = &*self.context.fs;
-        let mut record = SetupRecord::read(&self.context);
+        let mut record = SetupRecord::read(&self.context)?;
         let now = |file: &RecordedFile| fs.read(&RelPath::composed(&file.path), LIMIT).ok();
         // A setup that was killed did not write all of its files.
         let is_back = |file: &RecordedFile| now(file) == file.before.clone().map(String::into_bytes);
@@ -283,14 +293,16 @@ impl SetupUndo {
     /// Takes it back.
     ///
     /// # Errors
-    /// Fails if a file changed since it was shown; then nothing was taken back. Also fails on a disk error.
+    /// Fails if a file changed since it was shown; then nothing was taken back. Fails if the entry of a program cannot
+    /// be removed; then what the entry starts stays. Also fails on a disk error.
     pub fn write(mut self) -> Result<SetupReport, Error> {
         let context = &self.onboarding.context;
         let _lock = Setup::new(context).lock_catalog()?;
-        if let Some(path) = StagedFs::new(context.fs.clone()).write(&self.changes)? {
+        let trial = Arc::new(StagedFs::new(context.fs.clone()));
+        if let Some(path) = StagedFs::new(trial).write(&self.changes)? {
             return Err(changed_since_shown(path.as_str()));
         }
-        let mut left = Vec::new();
+        let (mut left, mut failed) = (Vec::new(), None);
         for (entry, program) in self.record.entries.iter().zip(&mut self.report.programs) {
             let request = ConnectRequest {
                 client: entry.client.clone(),
@@ -302,18 +314,32 @@ impl SetupUndo {
             match Clients::new(context.clone()).connect(&request) {
                 Ok(_) => program.state = SetupState::Offered,
                 Err(error) => {
-                    program.fail(&error);
                     left.push(entry.clone());
+                    failed.get_or_insert(error);
                 }
             }
         }
         self.record.entries = left;
+        if let Some(error) = failed {
+            self.record.store(context)?;
+            return Err(error);
+        }
+        if let Some(path) = StagedFs::new(context.fs.clone()).write(&self.changes)? {
+            return Err(changed_since_shown(path.as_str()));
+        }
         let changes = &self.changes;
         let is_back = |file: &RecordedFile| changes.iter().any(|change| change.path.as_str() == file.path);
         self.record.files.retain(|file| !is_back(file));
         self.record.store(context)?;
         for folder in changes.iter().map(|change| change.path.parent()).chain(self.homes) {
             remove_empty(&*context.fs, folder);
+        }
+        let is_there = context.fs.exists(&RelPath::from_static(MARKER)).unwrap_or_default();
+        if is_there && !has_more(&*context.fs, MARKER, &BTreeSet::new()) {
+            let place = context.absolute(MARKER);
+            self.report
+                .notes
+                .push(format!("only locks and empty lists are left in {place}: delete it to finish"));
         }
         self.report.written = true;
         Ok(self.report)

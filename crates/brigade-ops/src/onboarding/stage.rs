@@ -421,7 +421,7 @@ impl StagedSetup {
         let _lock = Setup::new(&real).lock_catalog()?;
         self.check_programs()?;
         // The record comes first, so that whatever a crash leaves can be taken back.
-        let known = SetupRecord::read(&real);
+        let known = SetupRecord::read(&real)?;
         let mut record = known.clone();
         record.add_files(self.changes.iter());
         record.store(&real)?;

@@ -50,12 +50,16 @@ impl Setup<'_> {
     /// # Errors
     /// Fails if the catalog is not text, or not valid TOML, or on a disk error.
     pub(crate) fn editable_catalog(&self) -> Result<String, Failure> {
-        let text = self.text_of_catalog()?;
+        self.editable(CATALOG)
+    }
+
+    /// Like [`Setup::editable_catalog`], for any configuration file.
+    pub(crate) fn editable(&self, file: &'static str) -> Result<String, Failure> {
+        let text = self.text_of(file)?;
         match edit::broken_line(&text) {
             None => Ok(text),
             Some(line) => {
-                let message =
-                    format!("{CATALOG}: line {line}: the TOML is broken there, so nothing is changed");
+                let message = format!("{file}: line {line}: the TOML is broken there, so nothing is changed");
                 Err(Failure::new(ErrorKind::InvalidConfig, message).hint("fix that line by hand first"))
             }
         }

@@ -233,12 +233,17 @@ impl Walk<'_, '_, '_> {
         let what = if row.choices.is_empty() { "Answer" } else { "Choice" };
         let question = Text::new(Tone::Strong, position)
             .then(Tone::Plain, &format!(" {what}?"))
-            .then(Tone::Faint, " [empty: later, q: end]");
+            .then(Tone::Faint, " [empty: later, q: end, ?]");
         loop {
             let answer = match self.output.ask_inline(&question) {
                 None => return Step::End,
                 Some(answer) if answer == "q" => return Step::End,
                 Some(answer) if answer.is_empty() => return Step::Next,
+                Some(answer) if answer == "?" => {
+                    let numbered = if row.choices.is_empty() { "" } else { "a number or " };
+                    self.output.note(&format!("type {numbered}a text, which is the answer"));
+                    continue;
+                }
                 Some(answer) => answer,
             };
             let number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
