@@ -172,7 +172,7 @@ fn add_all(
     let usual: Vec<&str> = of_programs().filter(is_usual).map(|row| row.source.as_str()).collect();
     let option = arguments.servers.as_deref();
     let servers = chosen("servers", &sources, &names, &usual, option, asking, output)?;
-    if asking != Asking::Person {
+    if asking != Asking::Person && option.is_none() {
         let is_left = |row: &&brigade::report::SetupServer| {
             row.state != SetupState::Known
                 && !servers.iter().any(|name| *name == row.source || *name == row.name)
