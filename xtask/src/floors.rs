@@ -13,7 +13,14 @@ enum Floor {
 
 /// The floors, from the lowest up.
 const FLOORS: &[Floor] = &[
-    Floor::Ordered(&["brigade-process", "brigade-fs", "brigade-redact", "brigade-cmdline", "brigade-core"]),
+    Floor::Ordered(&[
+        "brigade-process",
+        "brigade-fs",
+        "brigade-redact",
+        "brigade-sandbox",
+        "brigade-cmdline",
+        "brigade-core",
+    ]),
     Floor::Ordered(&[
         "brigade-doctor",
         "brigade-kitchen",
@@ -143,7 +150,8 @@ mod tests {
     fn the_lowest_floor_depends_on_nothing() {
         check("brigade-core", &[], &["brigade-fs", "brigade-process", "brigade-catalog", "brigade-core"]);
         check("brigade-fs", &["brigade-core"], &["brigade-process"]);
-        check("brigade-process", &["brigade-core"], &["brigade-fs", "brigade"]);
+        check("brigade-process", &["brigade-sandbox", "brigade-core"], &["brigade-fs", "brigade"]);
+        check("brigade-sandbox", &["brigade-cmdline"], &["brigade-fs", "brigade-process"]);
     }
 
     #[test]

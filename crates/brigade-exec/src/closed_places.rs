@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use brigade_core::{AgentFiles, ClosedPlace, STATE_FOLDER, closed_place, plain_path};
-use brigade_process::{Repositories, Search, State};
+use brigade_sandbox::{Repositories, Search, State};
 
 use crate::environment::HostEnvironment;
 

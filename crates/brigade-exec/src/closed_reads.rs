@@ -8,7 +8,7 @@ use brigade_catalog::Family;
 use brigade_core::Fingerprint;
 use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::{Decision, Reads, SandboxMode};
-use brigade_process::{ClosedWorkspace, Code};
+use brigade_sandbox::{ClosedWorkspace, Code};
 
 use crate::program::OpenedProgram;
 use crate::workspace_files::{
@@ -302,7 +302,7 @@ pub(crate) fn program_inside(fs: &dyn Fs, path: &Path) -> Option<PathBuf> {
 fn is_of_the_system(path: &Path) -> bool {
     const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"];
     let is_there = SYSTEM.iter().any(|system| path.starts_with(system)) && !path.starts_with("/usr/local");
-    is_there && brigade_process::is_only_of_root(path)
+    is_there && brigade_sandbox::is_only_of_root(path)
 }
 
 /// Returns the directory that a pattern of data opens as a whole (`fixtures/**`), if it has no link on its way and no

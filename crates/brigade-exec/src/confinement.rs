@@ -8,10 +8,10 @@ use brigade_call::{Race, SandboxUsed};
 use brigade_core::{AgentFiles, STATE_FOLDER};
 use brigade_fs::{DiskFs, Fs as _, RelPath};
 use brigade_policy::{Decision, Reads, SandboxMode};
-use brigade_process::{
-    Enforcement, Extent, Limits, LocalSockets, Mode, Network, OpenedRepository, PrivateFolder,
-    ProtectedEntries, Repositories, SandboxProfile, WritableScope, folders_in, json_files_in,
-    system_read_paths, without_links, without_links_below,
+use brigade_process::{Limits, OpenedRepository, PrivateFolder};
+use brigade_sandbox::{
+    Enforcement, Extent, LocalSockets, Mode, Network, ProtectedEntries, Repositories, SandboxProfile,
+    WritableScope, folders_in, json_files_in, system_read_paths, without_links, without_links_below,
 };
 
 use crate::closed_places::search_closed;

@@ -10,9 +10,10 @@ use brigade_core::{Clock, RunId, StepFormatter, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
     CancelToken, CapturedBytes, Control, Input, OpenedRepository, Outcome, PrivateFolder, Program, RunError,
-    Sink, Spec, Stream, run, shared_git, without_links,
+    Sink, Spec, Stream, run,
 };
 use brigade_redact::{Redactor, SecretValue};
+use brigade_sandbox::{shared_git, without_links};
 
 use crate::builtin_run::{BuiltinLimits, BuiltinOutcome, BuiltinRun};
 use crate::closed_reads::{ReadRules, closed, program_inside};

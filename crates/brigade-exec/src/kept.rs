@@ -9,8 +9,9 @@ use std::time::Duration;
 use brigade_call::{Binding, Change, RunObserved, SandboxUsed, VerifiedStart};
 use brigade_core::Fingerprint;
 use brigade_fs::{Fs, Mark};
-use brigade_process::{Enforcement, Outcome, PrivateFolder, Program, Sink, Spec, Stream};
+use brigade_process::{Outcome, PrivateFolder, Program, Sink, Spec, Stream};
 use brigade_redact::{Redactor, SecretValue};
+use brigade_sandbox::Enforcement;
 
 use crate::closed_reads::{ReadRules, closed, program_inside};
 use crate::confinement::{self, Confinement, RunFolders};

@@ -11,8 +11,8 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Hint, NextStep, RunId, StepFormatter};
 use brigade_fs::{Fs, Location, RelPath};
 use brigade_policy::{RefusedWrite, Writable, always_closed, refused_write};
-use brigade_process::{Attempt, Observation, ObservedUse};
 use brigade_redact::Redactor;
+use brigade_sandbox::{Attempt, Observation, ObservedUse};
 
 use crate::closed_reads::KEPT;
 use crate::workspace_files::links_on;
@@ -59,8 +59,8 @@ pub(crate) fn observed(
 fn to_record(observed: &ObservedUse, redactor: &Redactor) -> RunObserved {
     // Names come from the program and may have any content.
     let text = |path: &Path| redactor.redact_str(&path.to_string_lossy());
-    let files = |files: &[brigade_process::ObservedFile]| {
-        let file = |file: &brigade_process::ObservedFile| {
+    let files = |files: &[brigade_sandbox::ObservedFile]| {
+        let file = |file: &brigade_sandbox::ObservedFile| {
             let name = text(&file.path);
             let path = match (file.is_folder, name.is_empty()) {
                 (true, true) => "./".to_owned(),
@@ -72,13 +72,13 @@ fn to_record(observed: &ObservedUse, redactor: &Redactor) -> RunObserved {
         };
         Some(files.iter().map(file).collect())
     };
-    let address = |seen: &brigade_process::ObservedAddress| ObservedAddress {
+    let address = |seen: &brigade_sandbox::ObservedAddress| ObservedAddress {
         address: redactor.redact_str(&seen.address),
         port: seen.port,
         what: if seen.is_bound { SocketUse::Bind } else { SocketUse::Connect },
         ..ObservedAddress::default()
     };
-    let denial = |denied: &brigade_process::ObservedDenial| ObservedDenial {
+    let denial = |denied: &brigade_sandbox::ObservedDenial| ObservedDenial {
         path: text(&denied.path),
         what: match denied.what {
             Attempt::Read => DeniedUse::Read,
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn what_was_seen_is_masked_and_complete() {
-        let file = |path: &str, is_folder, sha256| brigade_process::ObservedFile {
+        let file = |path: &str, is_folder, sha256| brigade_sandbox::ObservedFile {
             path: path.into(),
             is_folder,
             sha256,
@@ -381,7 +381,7 @@ mod tests {
         let observed = ObservedUse {
             read: vec![file("lib/a", false, Some([7; 32])), file("", true, None), file("lib", true, None)],
             written: vec![file("out-hunter2hunter2.txt", false, None)],
-            denied: vec![brigade_process::ObservedDenial { path: "/etc/x".into(), what: Attempt::Read }],
+            denied: vec![brigade_sandbox::ObservedDenial { path: "/etc/x".into(), what: Attempt::Read }],
             outside: BTreeMap::from([("/usr".into(), 3)]),
             ..ObservedUse::default()
         };

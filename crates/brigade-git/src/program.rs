@@ -23,9 +23,9 @@ use crate::special::special_file_in;
 use brigade_call::{DirectoryFact, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
 use brigade_fs::{FsError, FsErrorKind};
 use brigade_process::{
-    CancelToken, Control, EndedBy, Exit, Input, Mode, OwnProgram, OwnPrograms, Program, SandboxProfile, Sink,
-    Spec, Stream, run,
+    CancelToken, Control, EndedBy, Exit, Input, OwnProgram, OwnPrograms, Program, Sink, Spec, Stream, run,
 };
+use brigade_sandbox::{Mode, SandboxProfile};
 
 /// The time limit of one git command.
 const TIME_LIMIT: Duration = Duration::from_secs(600);

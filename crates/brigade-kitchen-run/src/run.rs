@@ -19,10 +19,10 @@ use brigade_fs::{FileKind, Fs, FsError, RelPath};
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_policy::{CrewFacts, CrewWork, PolicyState, SandboxMode, decide_crew};
 use brigade_process::{
-    CancelToken, Control, EndedBy, Exit, Input, PrivateFolder, ProcessIdentity, ProgramOrigin, Sink, Stream,
-    Surroundings, installation_in, random_bytes,
+    CancelToken, Control, EndedBy, Exit, Input, PrivateFolder, ProcessIdentity, Sink, Stream, random_bytes,
 };
 use brigade_redact::{Redactor, SecretValue};
+use brigade_sandbox::{ProgramOrigin, Surroundings, installation_in};
 use brigade_workspace::is_program;
 use thiserror::Error;
 

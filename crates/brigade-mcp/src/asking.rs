@@ -7,8 +7,8 @@ use brigade_catalog::Tool;
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{ErrorCode, Hint, NextStep};
 use brigade_policy::{ErrorLine, SandboxMode};
-use brigade_process::{Attempt, Observation, ObservedDenial};
 use brigade_redact::{Redactor, SecretValue};
+use brigade_sandbox::{Attempt, Observation, ObservedDenial};
 
 use crate::exchange::{Exchange, McpErrorKind};
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::Json;
-use brigade_process::{CancelToken, Enforcement, Outcome, ProcessIdentity, Sink, Spec};
+use brigade_process::{CancelToken, Outcome, ProcessIdentity, Sink, Spec};
 use brigade_redact::Redactor;
+use brigade_sandbox::Enforcement;
 
 use crate::exchange::{Listener, McpFault};
 use crate::requester::Requester;

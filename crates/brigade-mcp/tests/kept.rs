@@ -21,8 +21,9 @@ use brigade_mcp::{
     Exchange, Farewell, Listener, LiveOffers, McpErrorKind, McpLog, McpRequest, Pin, PinRule, Question,
     Reply, RequestTerms, Requester, Server, ServerEnd, ServerStart, ServerWatcher,
 };
-use brigade_process::{CancelToken, Enforcement, ProcessIdentity, Program, Sink, Spec, Stream};
+use brigade_process::{CancelToken, ProcessIdentity, Program, Sink, Spec, Stream};
 use brigade_redact::Redactor;
+use brigade_sandbox::Enforcement;
 use common::python;
 
 /// Passes on how a kept server ended.

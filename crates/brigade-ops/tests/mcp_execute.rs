@@ -29,8 +29,9 @@ use brigade_fs::{DiskFs, Fs};
 use brigade_mcp::{ListedTool, McpErrorKind, Pin, PinRule};
 use brigade_ops::upstreams::{ToolCall, list_live};
 use brigade_policy::{CallFacts, Decision, PolicyState, decide};
-use brigade_process::{Discard, installation_of};
+use brigade_process::Discard;
 use brigade_projection::ProjectionSummary;
+use brigade_sandbox::installation_of;
 use brigade_schema::Schema;
 use common::python;
 

@@ -12,10 +12,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use brigade_process::{
-    CancelSignal, CancelToken, Control, Exit, Mode, Network, Program, SandboxProfile, Spec, Stream,
-    installation_of, run, system_read_paths,
-};
+use brigade_process::{CancelSignal, CancelToken, Control, Exit, Program, Spec, Stream, run};
+use brigade_sandbox::{Mode, Network, SandboxProfile, installation_of, system_read_paths};
 
 fn main() -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();

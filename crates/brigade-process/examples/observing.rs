@@ -17,10 +17,8 @@ fn main() {}
 fn main() {
     use std::time::{Duration, Instant};
 
-    use brigade_process::{
-        Control, Discard, Mode, Observation, Program, SandboxProfile, Spec, installation_of, run,
-        system_read_paths,
-    };
+    use brigade_process::{Control, Discard, Program, Spec, run};
+    use brigade_sandbox::{Mode, Observation, SandboxProfile, installation_of, system_read_paths};
 
     let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
     let rounds: usize = words[0].to_str().unwrap().parse().unwrap();

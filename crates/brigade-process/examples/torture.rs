@@ -17,10 +17,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use brigade_process::{
-    CancelToken, Control, EndedBy, Ending, Mode, Network, Observation, Program, SandboxProfile, Spec, Stream,
-    run,
-};
+use brigade_process::{CancelToken, Control, EndedBy, Ending, Program, Spec, Stream, run};
+use brigade_sandbox::{Mode, Network, Observation, SandboxProfile};
 
 /// How a trial is ended once the program prints that it is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

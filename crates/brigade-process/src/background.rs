@@ -8,13 +8,13 @@ use std::os::fd::AsRawFd;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use brigade_sandbox::PlaceholderCleanup;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::keeper::start_detached;
 use crate::launch::{Image, OnParentDeath, Streams};
 use crate::log_writer::{LogWriter, Logs};
 use crate::outcome::{Exit, Step};
-use crate::sandbox::{PlaceholderCleanup, prepare};
 use crate::{KillMethod, ProcessIdentity, SpawnError, Spec};
 
 #[cfg(target_os = "linux")]
@@ -88,7 +88,7 @@ pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<DetachedProcess, SpawnE
     };
     let (writer, streams) = open().map_err(|source: io::Error| SpawnError::at(Step::Pipes, source))?;
     let mut image = Image::new(spec, streams, OnParentDeath::LiveOn)?;
-    image.sandbox = prepare(spec, PlaceholderCleanup::Nobody)?;
+    image.sandbox = spec.prepare_sandbox(PlaceholderCleanup::Nobody)?;
     let started = start_detached(image, writer)?;
     crate::spec::trace_start(spec, &started.program);
     Ok(started)

@@ -177,7 +177,7 @@ impl AsFd for CancelToken {
 
 /// The write end never blocks: a signal handler writes to it.
 fn new_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = crate::launch::pipe()?;
+    let (read, write) = brigade_sandbox::system::pipe()?;
     rustix::io::ioctl_fionbio(&write, true)?;
     Ok((read, write))
 }

@@ -8,9 +8,10 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
+use brigade_sandbox::system::{pipe, read_full, write_all};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::launch::{Failure, pipe, read_full, write_all, write_quietly};
+use crate::launch::{Failure, write_quietly};
 use crate::outcome::Step;
 
 /// The child's side of the gate.

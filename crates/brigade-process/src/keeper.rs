@@ -7,8 +7,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use brigade_sandbox::system::{pipe, read_full, write_all};
+
 use crate::gate::{gap, gate};
-use crate::launch::{ExecutedProgram, Image, pipe, read_full, start_program, write_all, write_quietly};
+use crate::launch::{ExecutedProgram, Image, start_program, write_quietly};
 use crate::outcome::Step;
 use crate::{Ending, Exit, ProcessIdentity, SpawnError, Usage, boot_id};
 

@@ -1,7 +1,5 @@
 //! The child between fork and exec. Everything is prepared before the fork, so only plain system calls are left.
 
-#[cfg(target_os = "linux")]
-use std::ffi::CStr;
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io;
@@ -10,9 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
+use brigade_sandbox::system::{fork_into, last_errno, pipe, read_full, reap, write_all};
+use brigade_sandbox::{ListenerSocket, Observer, PreparedSandbox, Watcher};
+
 use crate::gate::Gate;
-use crate::observe::{Line, Observer, Watcher};
-use crate::sandbox::PreparedSandbox;
 use crate::{SpawnError, Spec, Step};
 
 /// How often to retry a program that is open for writing, every 2 ms.
@@ -52,7 +51,7 @@ pub(crate) struct Image {
     streams: Streams,
     pub(crate) sandbox: Option<PreparedSandbox>,
     /// How the run is observed. This needs a keeper.
-    pub(crate) observer: Option<Arc<Observer>>,
+    pub(crate) observer: Option<Observer>,
     pub(crate) private: Option<crate::Disposal>,
     /// The file that stays open in the keeper until the run has ended.
     pub(crate) held: Option<Arc<File>>,
@@ -145,16 +144,28 @@ impl Image {
     /// Turns the calling process, right after fork, into the program. Returns only on failure.
     ///
     /// Makes only plain system calls, without allocation or locks.
-    pub(crate) fn become_program(&self, parent: libc::pid_t, line: &Line) -> Failure {
-        match self.try_become(parent, line) {
+    pub(crate) fn become_program(
+        &self,
+        parent: libc::pid_t,
+        listener: Option<&ListenerSocket<'_>>,
+    ) -> Failure {
+        match self.try_become(parent, listener) {
             Ok(never) => match never {},
             Err(failure) => failure,
         }
     }
 
+    /// Opens the socket by which the program's process passes the listener to its keeper, if the run is observed.
+    fn open_listener(&self) -> io::Result<Option<ListenerSocket<'_>>> {
+        match (&self.observer, &self.sandbox) {
+            (Some(observer), Some(sandbox)) => observer.open_socket(sandbox),
+            _ => Ok(None),
+        }
+    }
+
     /// Opens the program the way this process would execute it, so that it can be checked. Makes one plain system call.
     #[cfg(target_os = "linux")]
-    pub(crate) fn open_program(&self) -> Option<OwnedFd> {
+    fn open_program(&self) -> Option<OwnedFd> {
         use rustix::fs::{Mode, OFlags};
 
         match &self.how {
@@ -171,7 +182,11 @@ impl Image {
         self.core.rlim_max
     }
 
-    fn try_become(&self, parent: libc::pid_t, line: &Line) -> Result<std::convert::Infallible, Failure> {
+    fn try_become(
+        &self,
+        parent: libc::pid_t,
+        listener: Option<&ListenerSocket<'_>>,
+    ) -> Result<std::convert::Infallible, Failure> {
         reset_signals();
         // SAFETY: no memory is involved.
         check(Step::Session, unsafe { libc::setsid() })?;
@@ -213,7 +228,7 @@ impl Image {
             }
         }
         #[cfg(not(target_os = "linux"))]
-        let _ = (parent, self.on_parent_death);
+        let _ = (parent, listener, self.on_parent_death);
         if let ProgramSource::PathOf { device, inode } = self.how {
             // The sandbox may hide the path, so it must be checked now.
             let found = rustix::fs::stat(self.path.as_c_str())
@@ -226,7 +241,10 @@ impl Image {
         if let Some(sandbox) = &self.sandbox {
             sandbox.restrict().map_err(|errno| Failure { step: Step::Sandbox, errno })?;
         }
-        line.hand_over(self)?;
+        #[cfg(target_os = "linux")]
+        if let Some(listener) = listener {
+            listener.send(self.open_program()).map_err(|errno| Failure { step: Step::Sandbox, errno })?;
+        }
         if let Some(gate) = &self.gate {
             gate.pass()?;
         }
@@ -268,11 +286,6 @@ impl Image {
         }
         last_errno()
     }
-}
-
-/// Returns the error number of the last failed system call.
-pub(crate) fn last_errno() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
 /// Sets the error number, at the end of a signal handler.
@@ -419,80 +432,6 @@ pub(crate) fn each_possible_descriptor(first: RawFd, mut each: impl FnMut(RawFd)
     (first..end).for_each(&mut each);
 }
 
-/// Ends the process if it is dropped, which only a panic can do. A forked child must never unwind into the frames of
-/// its parent.
-pub(crate) struct ExitOnUnwind;
-
-impl Drop for ExitOnUnwind {
-    fn drop(&mut self) {
-        // SAFETY: ends the process, runs nothing.
-        unsafe { libc::_exit(70) }
-    }
-}
-
-/// Writes all bytes or gives up.
-pub(crate) fn write_all(descriptor: impl AsFd, mut bytes: &[u8]) -> bool {
-    while !bytes.is_empty() {
-        match rustix::io::write(&descriptor, bytes) {
-            Ok(0) => return false,
-            Ok(written) => bytes = &bytes[written..],
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return false,
-        }
-    }
-    true
-}
-
-/// Reads until the buffer is full or the input ends. Returns the number of bytes.
-pub(crate) fn read_full(descriptor: impl AsFd, buffer: &mut [u8]) -> usize {
-    let mut have = 0;
-    while have < buffer.len() {
-        match rustix::io::read(&descriptor, &mut buffer[have..]) {
-            Ok(0) => break,
-            Ok(read) => have += read,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => break,
-        }
-    }
-    have
-}
-
-/// Forks. The child runs `child` with all signals blocked, and never returns.
-pub(crate) fn fork_into(child: impl FnOnce()) -> io::Result<libc::pid_t> {
-    // SAFETY: the sets are plain data on the stack. The child only runs `child`, which keeps to plain system calls, and
-    // then ends; it never returns into the caller's frames.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        // Blocked during the fork, because the caller's handlers must not run in the child.
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let pid = libc::fork();
-        if pid == 0 {
-            let _guard = ExitOnUnwind;
-            child();
-            libc::_exit(0);
-        }
-        let error = io::Error::last_os_error();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        if pid < 0 { Err(error) } else { Ok(pid) }
-    }
-}
-
-/// Creates a pipe that programs do not inherit, read end first.
-pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    #[cfg(target_os = "linux")]
-    let pair = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    #[cfg(not(target_os = "linux"))]
-    let pair = {
-        let pair = rustix::pipe::pipe()?;
-        rustix::io::fcntl_setfd(&pair.0, rustix::io::FdFlags::CLOEXEC)?;
-        rustix::io::fcntl_setfd(&pair.1, rustix::io::FdFlags::CLOEXEC)?;
-        pair
-    };
-    Ok(pair)
-}
-
 /// A program that was executed.
 pub(crate) struct ExecutedProgram<'a> {
     pub(crate) pid: libc::pid_t,
@@ -507,11 +446,11 @@ pub(crate) struct ExecutedProgram<'a> {
 pub(crate) fn start_program(image: &Image) -> Result<ExecutedProgram<'_>, Failure> {
     let failed = |step, error: io::Error| Failure { step, errno: error.raw_os_error().unwrap_or(0) };
     let (errors, errors_end) = pipe().map_err(|error| failed(Step::Pipes, error))?;
-    let line = Line::open(image).map_err(|error| failed(Step::Pipes, error))?;
+    let listener = image.open_listener().map_err(|error| failed(Step::Pipes, error))?;
     // SAFETY: no memory is involved.
     let me = unsafe { libc::getpid() };
     let pid = fork_into(|| {
-        let failure = image.become_program(me, &line);
+        let failure = image.become_program(me, listener.as_ref());
         let mut bytes = [0u8; 8];
         bytes[..4].copy_from_slice(&failure.step.number().to_ne_bytes());
         bytes[4..].copy_from_slice(&failure.errno.to_ne_bytes());
@@ -527,7 +466,7 @@ pub(crate) fn start_program(image: &Image) -> Result<ExecutedProgram<'_>, Failur
     #[cfg(not(target_os = "linux"))]
     let start_time = crate::ProcessIdentity::from_pid(pid as u32).map_or(0, |identity| identity.start_time());
     let mut bytes = [0u8; 8];
-    let mut watcher = line.receive(image);
+    let mut watcher = listener.and_then(ListenerSocket::receive);
     let read = match &mut watcher {
         Some(watcher) => watcher.read_while_watching(&errors, &mut bytes),
         None => read_full(&errors, &mut bytes),
@@ -565,45 +504,5 @@ pub(crate) fn write_quietly(descriptor: impl AsFd, bytes: &[u8]) -> rustix::io::
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
         result
-    }
-}
-
-/// Waits for one child of this process, by number.
-pub(crate) fn reap(pid: libc::pid_t) {
-    let mut status = 0;
-    loop {
-        // SAFETY: `status` is valid for writing.
-        let result = unsafe { libc::waitpid(pid, &mut status, 0) };
-        if 0 <= result || last_errno() != libc::EINTR {
-            return;
-        }
-    }
-}
-
-/// Fills a buffer with `parts` and returns it as a NUL-terminated path, without allocation.
-#[cfg(target_os = "linux")]
-pub(crate) fn join_path<'a>(buffer: &'a mut [u8; 64], parts: &[&[u8]]) -> Option<&'a CStr> {
-    let mut at = 0;
-    for part in parts {
-        buffer.get_mut(at..at + part.len())?.copy_from_slice(part);
-        at += part.len();
-    }
-    *buffer.get_mut(at)? = 0;
-    CStr::from_bytes_with_nul(&buffer[..=at]).ok()
-}
-
-/// Waits for one child of this process, and returns its exit code, if any.
-#[cfg(target_os = "linux")]
-pub(crate) fn reap_code(pid: libc::pid_t) -> Option<i32> {
-    let mut status = 0;
-    loop {
-        // SAFETY: `status` is valid for writing.
-        let result = unsafe { libc::waitpid(pid, &mut status, 0) };
-        if result == pid {
-            return libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
-        }
-        if last_errno() != libc::EINTR {
-            return None;
-        }
     }
 }

@@ -4,12 +4,12 @@
 //! * starting a program ([`Spec`]) and supervising its process tree ([`run`], [`spawn_piped`], [`spawn_detached`]),
 //! * ending a tree ([`kill_tree`]),
 //! * streaming output up to a limit ([`Sink`]),
-//! * process identities ([`ProcessIdentity`]),
-//! * the kernel sandbox ([`SandboxProfile`]), and
-//! * observing which files a sandboxed run opens ([`Observation`]).
+//! * process identities ([`ProcessIdentity`]), and
+//! * what a run gets only for its time: a directory ([`PrivateFolder`]), the repository of its workspace
+//!   ([`OpenedRepository`]).
 //!
-//! It does not know tools, calls, approvals or receipts, nor where their files are. All `unsafe` code of the project is
-//! in this crate.
+//! It does not know tools, calls, approvals or receipts, nor where their files are. `brigade-sandbox` restricts and
+//! observes what a run does. Only these two crates have `unsafe` code.
 //!
 //! On Linux each run has a *keeper*: a small process between the caller and the program. It adopts every orphaned
 //! descendant (as a child subreaper). So a run has ended when the keeper has no children left, even if they forked,
@@ -51,7 +51,7 @@ mod outcome;
 mod own_limits;
 mod pipes;
 mod private;
-mod regular;
+mod repository;
 mod spec;
 
 // Between fork and exec, and above.
@@ -61,7 +61,6 @@ mod tree;
 // A separate group, so that rustfmt keeps the modules in reading order.
 mod idle;
 mod keeper;
-mod observe;
 mod progress;
 
 // What callers use.
@@ -71,12 +70,10 @@ mod run;
 mod background;
 mod gate;
 mod log_writer;
+mod own_programs;
 mod piped;
 mod stopping;
 mod typed;
-// What a run may do.
-mod own_programs;
-mod sandbox;
 
 pub use ancestry::is_inside_run;
 pub use background::{DetachedProcess, ExitLine, TreeEnd, kill_detached, kill_tree, spawn_detached};
@@ -88,21 +85,13 @@ pub use host::{
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
 pub use listening::{OwnSocket, PeerAddress, PeerProcess, listener_of};
 pub use log_writer::{LogFile, Logs};
-pub use observe::{
-    Attempt, Observation, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedUse,
-};
 pub use outcome::{CapturedBytes, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
 pub use own_programs::{OwnProgram, OwnPrograms};
 pub use piped::{Child, spawn_piped, spawn_piped_checked};
 pub use pipes::{NamedPipes, OpenPipes};
 pub use private::{Disposal, PrivateFolder};
+pub use repository::OpenedRepository;
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
-pub use sandbox::{
-    ClosedWorkspace, Code, Enforcement, Extent, Installation, LocalSockets, Mode, Network, OpenedRepository,
-    ProgramOrigin, ProtectedEntries, ReplacedPath, Repositories, SandboxError, SandboxProfile, Search, State,
-    Surroundings, WritableScope, folders_in, installation_in, installation_of, is_only_of_root,
-    json_files_in, project_of, shared_git, system_read_paths, without_links, without_links_below,
-};
 pub use spec::{Input, Limits, Program, Spec};
 pub use stopping::{StopEvent, StopSignals};
 pub use typed::{TypedInput, TypedKeys, TypedLine, discard_typed, read_typed_keys, read_typed_line};

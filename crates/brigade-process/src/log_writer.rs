@@ -19,13 +19,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
+use brigade_sandbox::system::{fork_into, last_errno, pipe};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::Usage;
 use crate::keeper::Report;
-use crate::launch::{close_all_but_both, fork_into, last_errno, pipe, set_errno};
+use crate::launch::{close_all_but_both, set_errno};
 
 #[cfg(target_os = "linux")]
 #[path = "log_writer/linux.rs"]

@@ -4,9 +4,10 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use brigade_sandbox::{Enforcement, Observation, SandboxError};
 use thiserror::Error;
 
-use crate::{Enforcement, Observation, ProcessIdentity, SandboxError};
+use crate::ProcessIdentity;
 
 /// How the main process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

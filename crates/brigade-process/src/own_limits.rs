@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn lowered_limits_are_restored() {
         // Runs in its own process, because limits apply to a whole process.
-        let child = crate::launch::fork_into(|| {
+        let child = brigade_sandbox::system::fork_into(|| {
             let before = OwnLimits::now();
             for (resource, limit) in KEPT_LIMITS.into_iter().zip(before.0) {
                 let none = libc::rlimit { rlim_cur: 0, ..limit };
@@ -64,6 +64,6 @@ mod tests {
             // SAFETY: ends the process, runs nothing.
             unsafe { libc::_exit(i32::from(!(lowered && same))) }
         });
-        assert_eq!(crate::launch::reap_code(child.unwrap()), Some(0));
+        assert_eq!(brigade_sandbox::system::reap(child.unwrap()), Some(0));
     }
 }

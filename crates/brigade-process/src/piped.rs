@@ -4,15 +4,15 @@ use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
+use brigade_sandbox::system::pipe;
+use brigade_sandbox::{Enforcement, Observer, PlaceholderCleanup, PreparedSandbox};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::keeper::{Keeper, METHOD, longest_end};
-use crate::launch::{Image, OnParentDeath, Streams, pipe};
-use crate::observe::ObservationMode;
+use crate::launch::{Image, OnParentDeath, Streams};
 use crate::outcome::{CapturedBytes, EndedBy, Outcome, RunError, SpawnError, Step};
 use crate::progress::Progress;
-use crate::sandbox::{PlaceholderCleanup, PreparedSandbox, prepare};
-use crate::{Ending, Enforcement, ProcessIdentity, Spec};
+use crate::{Ending, ProcessIdentity, Spec};
 
 /// A running program with pipes.
 ///
@@ -28,7 +28,7 @@ pub struct Child {
     pub stderr: Option<File>,
     identity: ProcessIdentity,
     enforcement: Option<Enforcement>,
-    observing: ObservationMode,
+    observer: Option<Observer>,
     ending: Ending,
     started: Instant,
     progress: Progress,
@@ -122,7 +122,7 @@ impl Child {
             survivors: self.progress.survivors.clone(),
             method: METHOD,
             enforcement: self.enforcement.clone(),
-            observation: self.observing.outcome(),
+            observation: self.observer.as_ref().map(Observer::observation),
             check_gap: self.check_gap,
         }
     }
@@ -157,10 +157,10 @@ pub fn spawn_piped_checked(
         pipes().map_err(|source| SpawnError::at(Step::Pipes, source))?;
     let streams = Streams { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end };
     let mut image = Image::new(spec, streams, OnParentDeath::Kill)?;
-    image.sandbox = prepare(spec, PlaceholderCleanup::Keeper)?;
+    image.sandbox = spec.prepare_sandbox(PlaceholderCleanup::Keeper)?;
     let enforcement = image.sandbox.as_ref().map(PreparedSandbox::enforcement);
-    let observing = ObservationMode::prepare(spec);
-    image.observer = observing.observer();
+    let observer = spec.prepare_observer();
+    image.observer = observer.clone();
     let (keeper, check_gap) = Keeper::start_checked(image, ending, look)?;
     crate::spec::trace_start(spec, keeper.identity());
     Ok(Child {
@@ -169,7 +169,7 @@ pub fn spawn_piped_checked(
         stderr: Some(stderr.into()),
         identity: keeper.identity().clone(),
         enforcement,
-        observing,
+        observer,
         ending,
         started,
         progress: Progress::new(spec),

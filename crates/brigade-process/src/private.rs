@@ -208,6 +208,7 @@ mod linux {
     use std::mem::MaybeUninit;
     use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
+    use brigade_sandbox::system::{decimal, join_path};
     use rustix::fs::{AtFlags, Mode, OFlags, RawDir, fstat, open, openat, rmdir, unlinkat};
     use rustix::io::Errno;
 
@@ -217,7 +218,7 @@ mod linux {
     const MAX_OPEN_DEPTH: usize = 128;
 
     /// The maximum number of rounds. Each round brings up one directory that was too deep.
-    const MAX_ROUNDS: u32 = 100_000;
+    const MAX_ROUNDS: i32 = 100_000;
 
     const FOLDER: OFlags =
         OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -271,9 +272,9 @@ mod linux {
     }
 
     /// Moves a directory to the top under a new name.
-    fn bring_up(top: &OwnedFd, around: &OwnedFd, round: u32) -> Option<()> {
-        let mut name = [0u8; 32];
-        let name = numbered(b"brought-up-", round, &mut name)?;
+    fn bring_up(top: &OwnedFd, around: &OwnedFd, round: i32) -> Option<()> {
+        let (mut name, mut digits) = ([0u8; 32], [0u8; 10]);
+        let name = join_path(&mut name, &[b"brought-up-", decimal(round, &mut digits)])?;
         let mut buffer = [MaybeUninit::uninit(); 8192];
         let mut entries = RawDir::new(around.as_fd(), &mut buffer);
         rustix::fs::seek(around, rustix::fs::SeekFrom::Start(0)).ok()?;
@@ -289,7 +290,7 @@ mod linux {
         None
     }
 
-    fn empty(top: &OwnedFd, device: u64, round: u32) -> Leftover {
+    fn empty(top: &OwnedFd, device: u64, round: i32) -> Leftover {
         let Ok(first) = top.try_clone() else { return Leftover::Something };
         let mut levels: [Option<Level>; MAX_OPEN_DEPTH] = [const { None }; MAX_OPEN_DEPTH];
         levels[0] = Some(Level { folder: first, removed: 0, stuck: 0 });
@@ -344,29 +345,10 @@ mod linux {
 
     /// Gives the owner all rights on an open handle.
     fn open_up(handle: &OwnedFd) -> rustix::io::Result<()> {
-        let mut path = [0u8; 32];
-        let number = handle.as_raw_fd().unsigned_abs();
-        let path = numbered(b"/proc/self/fd/", number, &mut path).ok_or(Errno::ACCESS)?;
+        let (mut path, mut digits) = ([0u8; 32], [0u8; 10]);
+        let parts: [&[u8]; 2] = [b"/proc/self/fd/", decimal(handle.as_raw_fd(), &mut digits)];
+        let path = join_path(&mut path, &parts).ok_or(Errno::ACCESS)?;
         rustix::fs::chmod(path, Mode::RWXU)
-    }
-
-    /// Writes a name that ends with a number, without allocation.
-    fn numbered<'b>(start: &[u8], number: u32, buffer: &'b mut [u8; 32]) -> Option<&'b std::ffi::CStr> {
-        let mut digits = [0u8; 10];
-        let (mut number, mut length) = (number, 0);
-        loop {
-            digits[length] = b'0' + (number % 10) as u8;
-            length += 1;
-            number /= 10;
-            if number == 0 {
-                break;
-            }
-        }
-        buffer[..start.len()].copy_from_slice(start);
-        for (place, digit) in buffer[start.len()..].iter_mut().zip(digits[..length].iter().rev()) {
-            *place = *digit;
-        }
-        std::ffi::CStr::from_bytes_until_nul(buffer).ok()
     }
 
     /// Removes what it can in a directory, and returns the first directory in it that is not empty. Skips the first

@@ -5,15 +5,15 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use brigade_sandbox::system::pipe;
+use brigade_sandbox::{Observer, PlaceholderCleanup, PreparedSandbox};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::idle::IdleWatch;
 use crate::keeper::{Keeper, METHOD, longest_end};
-use crate::launch::{Image, OnParentDeath, Streams, pipe, write_quietly};
-use crate::observe::ObservationMode;
+use crate::launch::{Image, OnParentDeath, Streams, write_quietly};
 use crate::outcome::{CapturedBytes, EndedBy, Outcome, RunError, SpawnError, Step};
 use crate::progress::Progress;
-use crate::sandbox::{PlaceholderCleanup, PreparedSandbox, prepare};
 use crate::{CancelToken, Input, ProcessIdentity, Spec};
 
 /// The size of one read.
@@ -129,10 +129,10 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
     let spawning = crate::spec::spawn_span(spec);
     let (program_ends, ours) = open_streams(&spec.stdin)?;
     let mut image = Image::new(spec, program_ends, OnParentDeath::Kill)?;
-    image.sandbox = prepare(spec, PlaceholderCleanup::Keeper).map_err(SpawnError::from)?;
+    image.sandbox = spec.prepare_sandbox(PlaceholderCleanup::Keeper).map_err(SpawnError::from)?;
     let enforcement = image.sandbox.as_ref().map(PreparedSandbox::enforcement);
-    let observing = ObservationMode::prepare(spec);
-    image.observer = observing.observer();
+    let observer = spec.prepare_observer();
+    image.observer = observer.clone();
     let progress = Progress::new(spec);
     let (keeper, check_gap) = Keeper::start_checked(image, control.ending, &mut || sink.about_to_start())?;
     let mut running = RunningProgram {
@@ -173,7 +173,7 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
         survivors: progress.survivors,
         method: METHOD,
         enforcement,
-        observation: observing.outcome(),
+        observation: observer.as_ref().map(Observer::observation),
         check_gap,
     };
     outcome.trace();

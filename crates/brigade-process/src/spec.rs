@@ -6,10 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use brigade_sandbox::system::open_regular;
+use brigade_sandbox::{Observer, PlaceholderCleanup, PreparedSandbox, SandboxError, SandboxProfile};
 use tracing::span::EnteredSpan;
 
-use crate::regular::open_regular;
-use crate::{Disposal, ProcessIdentity, SandboxProfile};
+use crate::{Disposal, ProcessIdentity};
 
 /// The program of a run: a path, and the open file if its bytes were checked before.
 ///
@@ -124,6 +125,21 @@ impl Spec {
             private: None,
             held: None,
         }
+    }
+
+    /// Prepares the requested sandbox.
+    pub(crate) fn prepare_sandbox(
+        &self,
+        cleanup: PlaceholderCleanup,
+    ) -> Result<Option<PreparedSandbox>, SandboxError> {
+        let home = self.environment.iter().find(|(name, _)| name == "HOME");
+        let home = home.map(|(_, value)| Path::new(value));
+        self.sandbox.as_ref().map(|profile| PreparedSandbox::new(profile, home, cleanup)).transpose()
+    }
+
+    /// Prepares the requested observation. Without a sandbox nothing is observed.
+    pub(crate) fn prepare_observer(&self) -> Option<Observer> {
+        self.sandbox.as_ref().and(self.observe.as_deref()).map(Observer::new)
     }
 }
 

@@ -5,13 +5,13 @@
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
+use brigade_sandbox::system::{decimal, join_path, read_full};
 use rustix::fs::{Mode, OFlags, RawDir, SeekFrom};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal, waitid,
 };
 
 use crate::identity::{Stat, parse_stat};
-use crate::launch::{join_path, read_full};
 
 /// One process at the time of the last read.
 #[derive(Clone, Copy, Debug)]
@@ -176,30 +176,9 @@ fn number(bytes: &[u8]) -> Option<i32> {
     std::str::from_utf8(bytes).ok()?.parse().ok()
 }
 
-/// Returns the decimal digits of a positive number.
-pub(crate) fn decimal(value: i32, buffer: &mut [u8; 10]) -> &[u8] {
-    let mut rest = value.unsigned_abs();
-    let mut at = buffer.len();
-    loop {
-        at -= 1;
-        buffer[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 || at == 0 {
-            return &buffer[at..];
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_become_digits() {
-        for value in [0, 7, 10, 4_194_304, i32::MAX] {
-            assert_eq!(decimal(value, &mut [0; 10]), value.to_string().as_bytes());
-        }
-    }
 
     #[test]
     fn children_are_members_and_parents_are_not() {
@@ -221,7 +200,7 @@ mod tests {
     #[test]
     fn children_are_killed_without_opening_anything() {
         // Runs in its own process, so all children belong to it.
-        let child = crate::launch::fork_into(|| {
+        let child = brigade_sandbox::system::fork_into(|| {
             // SAFETY: plain system calls; the limit outlives the call.
             unsafe {
                 libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
@@ -247,7 +226,7 @@ mod tests {
                 libc::_exit(0)
             }
         });
-        assert_eq!(crate::launch::reap_code(child.unwrap()), Some(0));
+        assert_eq!(brigade_sandbox::system::reap(child.unwrap()), Some(0));
     }
 
     #[test]

@@ -13,9 +13,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use brigade_process::{
-    Attempt, ClosedWorkspace, Code, Control, Exit, Mode, Observation, ObservedUse, Program, SandboxProfile,
-    installation_of, system_read_paths,
+use brigade_process::{Control, Exit, Program};
+use brigade_sandbox::{
+    Attempt, ClosedWorkspace, Code, Mode, Observation, ObservedUse, SandboxProfile, installation_of,
+    system_read_paths,
 };
 use common::{Trial, python};
 
@@ -358,7 +359,7 @@ attempt('lib/helper.py', read('lib/helper.py'))
     let expect = "lib2/helper.py word = 'approved'\ndata2/deep/d.txt data\nlib2/new.py PermissionError\nrun ran\n\
         over PermissionError\nnew 1\nlib/helper.py PermissionError\n";
     assert_eq!(output.replace("over OSError", "over PermissionError"), expect);
-    let has = |files: &[brigade_process::ObservedFile], path: &str| {
+    let has = |files: &[brigade_sandbox::ObservedFile], path: &str| {
         files.iter().any(|file| file.path == Path::new(path))
     };
     assert!(has(&observed.read, "lib2/helper.py") && has(&observed.read, "data2/deep/d.txt"), "{observed:?}");

@@ -14,9 +14,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use brigade_process::{
-    Attempt, Control, Exit, Mode, Network, Observation, ObservedFile, ObservedUse, SandboxProfile,
-    installation_of, system_read_paths,
+use brigade_process::{Control, Exit};
+use brigade_sandbox::{
+    Attempt, Mode, Network, Observation, ObservedFile, ObservedUse, SandboxProfile, installation_of,
+    system_read_paths,
 };
 use common::{Trial, python};
 

@@ -17,9 +17,9 @@ use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use brigade_process::{
-    Control, Enforcement, Exit, LocalSockets, Mode, Network, OpenedRepository, RunError, SandboxProfile,
-    SpawnError, installation_of, system_read_paths,
+use brigade_process::{Control, Exit, OpenedRepository, RunError, SpawnError};
+use brigade_sandbox::{
+    Enforcement, LocalSockets, Mode, Network, SandboxProfile, installation_of, system_read_paths,
 };
 use common::{Trial, python};
 

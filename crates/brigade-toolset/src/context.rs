@@ -15,8 +15,9 @@ use brigade_exec::{ClosedPlaces, HostEnvironment};
 use brigade_fs::Fs;
 use brigade_policy::GitCredential;
 use brigade_policy::approval::AutoApprove;
-use brigade_process::{CancelToken, Mode};
+use brigade_process::CancelToken;
 use brigade_redact::Redactor;
+use brigade_sandbox::Mode;
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;

@@ -12,9 +12,8 @@ use brigade_call::{DirectoryFact, StartFacts, StartProgram, StartPurpose, plan_s
 use brigade_cmdline::LanguageRuntime;
 use brigade_core::Json;
 use brigade_manifest::Runtime;
-use brigade_process::{
-    Control, Exit, Mode, OwnProgram, OwnPrograms, Program, SandboxProfile, Sink, Spec, Stream, run,
-};
+use brigade_process::{Control, Exit, OwnProgram, OwnPrograms, Program, Sink, Spec, Stream, run};
+use brigade_sandbox::{Mode, SandboxProfile};
 use brigade_workspace::own_programs;
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use brigade_cmdline::find_program;
 use brigade_core::{ErrorCode, Json, Object};
 use brigade_fs::{FileKind, RelPath};
 use brigade_policy::document::{Settings, settings};
-use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
+use brigade_sandbox::{LocalSockets, Mode, Network, SandboxProfile};
 use serde::Serialize;
 
 use crate::context::{Context, Failure, Output};

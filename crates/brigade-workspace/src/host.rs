@@ -12,8 +12,8 @@ use brigade_exec::{CERTIFICATE_VARIABLES, HostEnvironment};
 use brigade_fs::{FileKind, Fs, Location};
 use brigade_mcp::PinStore;
 use brigade_policy::PolicyState;
-use brigade_process::{Installation, ProgramOrigin, Surroundings, installation_in, project_of};
 use brigade_redact::SecretValue;
+use brigade_sandbox::{Installation, ProgramOrigin, Surroundings, installation_in, project_of};
 
 use crate::config::Config;
 use crate::digests::Digests;

@@ -19,9 +19,9 @@ use brigade_policy::{
     Blocker, CallFacts, CallKind, Decision, Policy, PolicyState, SandboxMode, ShellUse, decide,
     refuse_inline_code, refuse_undeclared_code,
 };
-use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
 use brigade_projection::{ProjectionItem, blocking, summarise};
 use brigade_remote::tokens;
+use brigade_sandbox::{LocalSockets, Mode, Network, SandboxProfile};
 
 use crate::command::{behind_links, leaves_its_lane, program_outside_its_lane};
 use crate::files::{ToolReader, compile_schema};

@@ -242,9 +242,9 @@ impl BuiltinInvocation<'_> {
 
     /// Returns how strictly git is confined. What git could be made to start was not reviewed.
     #[cfg(feature = "builtin")]
-    fn sandbox_mode(&self) -> brigade_process::Mode {
+    fn sandbox_mode(&self) -> brigade_sandbox::Mode {
         use brigade_policy::SandboxMode;
-        use brigade_process::Mode;
+        use brigade_sandbox::Mode;
 
         match self.verified.map(|call| call.decision().sandbox.mode) {
             Some(SandboxMode::Enforce) => Mode::Enforce,

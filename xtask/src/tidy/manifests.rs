@@ -15,8 +15,11 @@ const INHERITED: &[&str] = &["version", "edition", "rust-version", "license"];
 /// The keys that a publishable crate must have.
 const PUBLISHED: &[&str] = &["keywords", "categories"];
 
-/// The only crate with its own lints, and the lint that must be among them.
-const OWN_LINTS: (&str, &str) = ("brigade-process", "undocumented_unsafe_blocks");
+/// The crates that may use unsafe code, so they have their own lints.
+const UNSAFE: [&str; 2] = ["brigade-process", "brigade-sandbox"];
+
+/// The lint that must be among them.
+const UNSAFE_LINT: &str = "undocumented_unsafe_blocks";
 
 /// Dependencies that no source file of their crate names, with the reason.
 const UNNAMED: &[(&str, &str, &str)] = &[];
@@ -128,9 +131,9 @@ impl Manifests {
         let lints = sub(table, "lints");
         let own = lints.and_then(|lints| sub(lints, "clippy"));
         let inherits_lints = table.get("lints").is_some_and(|lints| inherits(lints.get_ref()));
-        if name == OWN_LINTS.0 {
-            if !own.is_some_and(|clippy| clippy.contains_key(OWN_LINTS.1)) {
-                say(format!("`{name}` must set the lint `{}`", OWN_LINTS.1));
+        if UNSAFE.contains(&name) {
+            if !own.is_some_and(|clippy| clippy.contains_key(UNSAFE_LINT)) {
+                say(format!("`{name}` must set the lint `{UNSAFE_LINT}`"));
             }
         } else if !inherits_lints {
             say(format!("`{name}` must inherit the lints: `[lints] workspace = true`"));
@@ -421,9 +424,11 @@ license.workspace = true
     }
 
     #[test]
-    fn the_crate_with_unsafe_code_has_lints_of_its_own() {
-        check("brigade-process", HEAD, "[lints.clippy]\nundocumented_unsafe_blocks = \"deny\"\n", &[]);
-        check("brigade-process", HEAD, LINTS, &[(1, "must set the lint")]);
+    fn crates_with_unsafe_code_have_their_own_lints() {
+        for name in UNSAFE {
+            check(name, HEAD, "[lints.clippy]\nundocumented_unsafe_blocks = \"deny\"\n", &[]);
+            check(name, HEAD, LINTS, &[(1, "must set the lint")]);
+        }
     }
 
     #[test]

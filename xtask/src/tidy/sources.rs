@@ -13,6 +13,7 @@ const SEAMS: &[&str] = &[
     "crates/brigade-cli/build.rs",
     "crates/brigade-redact/build.rs",
     "crates/brigade-process/",
+    "crates/brigade-sandbox/",
     "crates/brigade-fs/",
     "crates/brigade-core/src/time.rs",
     "crates/brigade-cli/src/main.rs",

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use brigade_core::Json;
 use brigade_process::{
-    CapturedBytes, EndedBy, Enforcement, Exit, KillMethod, Outcome, ProcessIdentity, Sink, Stream, Usage,
+    CapturedBytes, EndedBy, Exit, KillMethod, Outcome, ProcessIdentity, Sink, Stream, Usage,
 };
 use brigade_redact::Redactor;
+use brigade_sandbox::Enforcement;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tracing::Instrument as _;

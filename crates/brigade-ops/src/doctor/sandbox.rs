@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brigade_policy::{PolicyState, SandboxMode};
-use brigade_process::{LocalSockets, Mode, Network, SandboxProfile, system_read_paths};
+use brigade_sandbox::{LocalSockets, Mode, Network, SandboxProfile, system_read_paths};
 
 /// Returns the gaps; `None` if the policy has no sandbox.
 pub(crate) fn sandbox_gaps(root: &Path, state: &PolicyState) -> Option<Vec<String>> {

@@ -12,8 +12,9 @@ use brigade_exec::{KeptRun, Logs, ObservedRun, denials, other_bytes};
 use brigade_fs::{FileMode, Fs, RelPath};
 use brigade_mcp::{ServerEnd, ServerWatcher};
 use brigade_policy::Failure;
-use brigade_process::{Enforcement, ProcessIdentity};
+use brigade_process::ProcessIdentity;
 use brigade_redact::Redactor;
+use brigade_sandbox::Enforcement;
 
 use super::server_id;
 use crate::report::UpstreamStart;

@@ -5,13 +5,14 @@
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use brigade_sandbox::Watcher;
+use brigade_sandbox::system::{fork_into, last_errno, read_full, reap};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
 use crate::background::{DetachedProcess, ExitLine};
-use crate::launch::{ExecutedProgram, Image, close_all_but_both, fork_into, last_errno, read_full, reap};
+use crate::launch::{ExecutedProgram, Image, close_all_but_both};
 use crate::log_writer::{Charge, LogWriter};
-use crate::observe::Watcher;
 use crate::outcome::Step;
 use crate::own_limits::OwnLimits;
 use crate::tree::{Numbers, Table, signal};

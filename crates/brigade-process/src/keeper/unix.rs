@@ -5,10 +5,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use brigade_sandbox::system::{read_full, reap};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::background::{DetachedProcess, ExitLine};
-use crate::launch::{Image, read_full};
+use crate::launch::Image;
 use crate::log_writer::{Charge, LogWriter};
 use crate::outcome::Step;
 use crate::{Ending, KillMethod, ProcessIdentity, SpawnError};
@@ -66,7 +67,7 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
         ProcessIdentity::from_pid(pid as u32).map_err(|source| SpawnError::at(Step::Session, source))
     };
     let collect_later = |pid: libc::pid_t| {
-        let _ = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || crate::launch::reap(pid));
+        let _ = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || reap(pid));
     };
     let pid = writer
         .fork(|| Some(Charge::without_program()))

@@ -1,8 +1,7 @@
 //! Hides what a forked process reveals about the program it was copied from.
 
+use brigade_sandbox::system::read_full;
 use rustix::fs::{Mode, OFlags};
-
-use crate::launch::read_full;
 
 /// The name in process lists.
 const TITLE: &[u8] = b"brigade: log writer";

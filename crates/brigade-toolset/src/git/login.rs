@@ -13,7 +13,8 @@ use brigade_core::{ErrorCode, Label};
 use brigade_fs::Location;
 use brigade_git::GitCommand;
 use brigade_policy::{GitCredential, GitLogin};
-use brigade_process::{LocalSockets, OwnProgram, SandboxProfile};
+use brigade_process::OwnProgram;
+use brigade_sandbox::{LocalSockets, SandboxProfile};
 use brigade_workspace::own_programs;
 
 use super::invalid;
@@ -225,7 +226,7 @@ impl Context<'_> {
 mod tests {
     use brigade_core::Place;
     use brigade_exec::HostEnvironment;
-    use brigade_process::{Mode, SandboxProfile};
+    use brigade_sandbox::{Mode, SandboxProfile};
 
     use super::*;
     use crate::git::find_git;

@@ -11,7 +11,7 @@ use brigade_git::{
     CommitCheck, CommitRefusal, Git, GitCommand, GitDirectories, GitError, Identity, Settings,
     untracked_in_the_way,
 };
-use brigade_process::{LocalSockets, Network, SandboxProfile, system_read_paths};
+use brigade_sandbox::{LocalSockets, Network, SandboxProfile, system_read_paths};
 use brigade_workspace::own_programs;
 
 use crate::context::{Context, Failure};
@@ -58,7 +58,7 @@ pub(crate) struct Repository {
     pub(crate) common: PathBuf,
     /// The settings of the repository itself.
     pub(crate) settings: Settings,
-    sandbox: brigade_process::Mode,
+    sandbox: brigade_sandbox::Mode,
     cancel: Option<brigade_process::CancelToken>,
     /// Further directories that git may write to.
     pub(crate) also: Vec<PathBuf>,
@@ -558,7 +558,7 @@ pub(crate) fn directories(context: &Context<'_>, top: &Path) -> Option<(PathBuf,
         Some(path) => git_dir.join(path.trim_end()),
         None => git_dir.clone(),
     };
-    let plain = |path: PathBuf| brigade_process::without_links(&path).unwrap_or(path);
+    let plain = |path: PathBuf| brigade_sandbox::without_links(&path).unwrap_or(path);
     Some((plain(git_dir), plain(common)))
 }
 
