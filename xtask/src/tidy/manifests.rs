@@ -131,7 +131,7 @@ impl Manifests {
         let lints = sub(table, "lints");
         let own = lints.and_then(|lints| sub(lints, "clippy"));
         let inherits_lints = table.get("lints").is_some_and(|lints| inherits(lints.get_ref()));
-        if UNSAFE.contains(&name) {
+        if UNSAFE.contains(&name.as_str()) {
             if !own.is_some_and(|clippy| clippy.contains_key(UNSAFE_LINT)) {
                 say(format!("`{name}` must set the lint `{UNSAFE_LINT}`"));
             }
