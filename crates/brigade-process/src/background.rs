@@ -88,7 +88,7 @@ pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<DetachedProcess, SpawnE
     };
     let (writer, streams) = open().map_err(|source: io::Error| SpawnError::at(Step::Pipes, source))?;
     let mut image = Image::new(spec, streams, OnParentDeath::LiveOn)?;
-    image.sandbox = spec.prepare_sandbox(PlaceholderCleanup::Nobody)?;
+    image.sandbox = spec.prepare_sandbox(PlaceholderCleanup::Impossible)?;
     let started = start_detached(image, writer)?;
     crate::spec::trace_start(spec, &started.program);
     Ok(started)

@@ -8,8 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use brigade_sandbox::system::{fork_into, last_errno, pipe, read_full, reap, write_all};
+use brigade_sandbox::system::{checked, fork_into, last_errno, pipe, read_full, reap, write_all};
 use brigade_sandbox::{ListenerSocket, Observer, PreparedSandbox, Watcher};
+use rustix::io::Errno;
 
 use crate::gate::Gate;
 use crate::{SpawnError, Spec, Step};
@@ -22,6 +23,13 @@ const BUSY_RETRIES: u32 = 100;
 pub(crate) struct Failure {
     pub(crate) step: Step,
     pub(crate) errno: i32,
+}
+
+impl Failure {
+    /// Turns an error of the system into a failure of this step.
+    fn at(step: Step) -> impl Fn(Errno) -> Failure {
+        move |errno| Failure { step, errno: errno.raw_os_error() }
+    }
 }
 
 /// What happens to the program if the process that started it dies.
@@ -212,7 +220,7 @@ impl Image {
         }
         #[cfg(target_os = "linux")]
         if let Some(sandbox) = &self.sandbox {
-            sandbox.enter_namespace().map_err(|errno| Failure { step: Step::Namespace, errno })?;
+            sandbox.enter_namespace().map_err(Failure::at(Step::Namespace))?;
         }
         // SAFETY: the path ends with NUL.
         check(Step::Directory, unsafe { libc::chdir(self.directory.as_ptr()) })?;
@@ -231,19 +239,18 @@ impl Image {
         let _ = (parent, listener, self.on_parent_death);
         if let ProgramSource::PathOf { device, inode } = self.how {
             // The sandbox may hide the path, so it must be checked now.
-            let found = rustix::fs::stat(self.path.as_c_str())
-                .map_err(|errno| Failure { step: Step::Program, errno: errno.raw_os_error() })?;
+            let found = rustix::fs::stat(self.path.as_c_str()).map_err(Failure::at(Step::Program))?;
             if (found.st_dev as u64, found.st_ino as u64) != (device, inode) {
                 return Err(Failure { step: Step::Program, errno: libc::ESTALE });
             }
         }
         #[cfg(target_os = "linux")]
         if let Some(sandbox) = &self.sandbox {
-            sandbox.restrict().map_err(|errno| Failure { step: Step::Sandbox, errno })?;
+            sandbox.restrict().map_err(Failure::at(Step::Sandbox))?;
         }
         #[cfg(target_os = "linux")]
         if let Some(listener) = listener {
-            listener.send(self.open_program()).map_err(|errno| Failure { step: Step::Sandbox, errno })?;
+            listener.send(self.open_program()).map_err(Failure::at(Step::Sandbox))?;
         }
         if let Some(gate) = &self.gate {
             gate.pass()?;
@@ -303,7 +310,7 @@ pub(crate) fn set_errno(errno: i32) {
 }
 
 fn check(step: Step, result: libc::c_int) -> Result<(), Failure> {
-    if result < 0 { Err(Failure { step, errno: last_errno() }) } else { Ok(()) }
+    checked(result).map(drop).map_err(Failure::at(step))
 }
 
 /// Returns how to execute the file: ELF files by descriptor, scripts by path because their interpreter opens the path
@@ -495,7 +502,7 @@ pub(crate) fn write_quietly(descriptor: impl AsFd, bytes: &[u8]) -> rustix::io::
         let was_pending = libc::sigismember(&pending, libc::SIGPIPE) == 1;
         libc::pthread_sigmask(libc::SIG_BLOCK, &pipe_signal, &mut before);
         let result = rustix::io::write(descriptor, bytes);
-        if result == Err(rustix::io::Errno::PIPE) && !was_pending {
+        if result == Err(Errno::PIPE) && !was_pending {
             libc::sigpending(&mut pending);
             if libc::sigismember(&pending, libc::SIGPIPE) == 1 {
                 let mut number = 0;

@@ -56,6 +56,8 @@ mod repositories;
 // Applying the rules, and observing.
 mod observer;
 mod rules;
+#[cfg(target_os = "linux")]
+mod seccomp;
 #[doc(hidden)]
 pub mod system;
 

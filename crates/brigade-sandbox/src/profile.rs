@@ -162,6 +162,13 @@ pub enum SandboxError {
     Build(String),
 }
 
+impl SandboxError {
+    #[cfg(target_os = "linux")]
+    pub(crate) fn build(error: impl std::fmt::Display) -> SandboxError {
+        SandboxError::Build(error.to_string())
+    }
+}
+
 impl SandboxProfile {
     /// Returns the profile that opens nothing.
     pub fn nothing(mode: Mode) -> SandboxProfile {

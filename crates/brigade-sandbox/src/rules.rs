@@ -38,15 +38,15 @@ pub use platform::PreparedSandbox;
 pub enum PlaceholderCleanup {
     /// The keeper.
     Keeper,
-    /// None of them, so no placeholders are created.
-    Nobody,
+    /// No process, so no placeholders are created.
+    Impossible,
     /// Only a query: nothing is started and no placeholders are created. The result is the same as with a keeper.
-    Asking,
+    Query,
 }
 
 impl SandboxProfile {
     /// Returns what a run with this profile would enforce here, or why it would be refused. Starts nothing.
     pub fn check(&self) -> Result<Enforcement, SandboxError> {
-        Ok(PreparedSandbox::new(self, None, PlaceholderCleanup::Asking)?.enforcement())
+        Ok(PreparedSandbox::new(self, None, PlaceholderCleanup::Query)?.enforcement())
     }
 }

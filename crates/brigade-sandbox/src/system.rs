@@ -9,9 +9,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::io::Errno;
+
 /// Returns the error number of the last failed system call.
 pub fn last_errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// Returns the result of a system call, or its error if it failed.
+pub fn checked(result: impl Into<i64>) -> rustix::io::Result<i64> {
+    let result = result.into();
+    if result < 0 { Err(Errno::from_raw_os_error(last_errno())) } else { Ok(result) }
 }
 
 /// Ends the process if it is dropped, which only a panic can do. A forked child must never unwind into the frames of
@@ -31,7 +39,7 @@ pub fn write_all(descriptor: impl AsFd, mut bytes: &[u8]) -> bool {
         match rustix::io::write(&descriptor, bytes) {
             Ok(0) => return false,
             Ok(written) => bytes = &bytes[written..],
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             Err(_) => return false,
         }
     }
@@ -45,7 +53,7 @@ pub fn read_full(descriptor: impl AsFd, buffer: &mut [u8]) -> usize {
         match rustix::io::read(&descriptor, &mut buffer[have..]) {
             Ok(0) => break,
             Ok(read) => have += read,
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             Err(_) => break,
         }
     }

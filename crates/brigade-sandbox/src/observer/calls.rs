@@ -1,13 +1,13 @@
 //! The observed system calls and their arguments.
 
-use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use crate::system::{decimal, join_path, last_errno};
+use rustix::io::Errno;
 
-const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
-const JUMP_IF_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
-const RETURN: u16 = 0x06; // BPF_RET | BPF_K
+use crate::seccomp::{Filter, JUMP_IF_EQUAL, LOAD, RETURN, has_action, instruction};
+use crate::system::{checked, decimal, join_path};
+
+use super::handover::HANDOVER;
 
 /// Offsets in `struct seccomp_data`.
 const CALL: u32 = 0;
@@ -59,10 +59,6 @@ const OBSERVED_CALLS: &[libc::c_long] = &[
 /// The number of messages of one call (`sendmmsg`) that are checked. The kernel sends at most as many.
 pub(super) const MAX_MESSAGES: u64 = 1024;
 
-/// The flags by which the program's process passes the listener on. No other program uses them together. This send must
-/// not be observed: no process has the listener yet, so the call would never be answered.
-pub(super) const PASSING: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_CONFIRM | libc::MSG_EOR;
-
 /// Offsets of an argument in `struct seccomp_data`.
 const fn argument(number: u32) -> [u32; 2] {
     [16 + 8 * number, 20 + 8 * number]
@@ -70,23 +66,18 @@ const fn argument(number: u32) -> [u32; 2] {
 
 /// The filter that notifies the listener. Filters that refuse a call take precedence.
 #[derive(Debug)]
-pub(super) struct NotifyFilter(Vec<libc::sock_filter>);
+pub(super) struct NotifyFilter(Filter);
 
 impl NotifyFilter {
     /// Builds the filter, if the kernel supports it with known structures.
-    pub(super) fn prepare() -> Result<NotifyFilter, &'static str> {
+    pub(super) fn new() -> Result<NotifyFilter, &'static str> {
         let Some(architecture) = OURS else { return Err("the system calls of this machine are not known") };
-        let asked: u32 = libc::SECCOMP_RET_USER_NOTIF;
-        // SAFETY: the kernel only reads the number.
-        let known = unsafe {
-            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, std::ptr::from_ref(&asked))
-        } == 0;
         let mut sizes = [0u16; 3];
         // SAFETY: the kernel writes three numbers of 16 bits.
         let measured =
             unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_NOTIF_SIZES, 0, sizes.as_mut_ptr()) }
                 == 0;
-        if !known || !measured {
+        if !has_action(libc::SECCOMP_RET_USER_NOTIF) || !measured {
             return Err("the kernel cannot tell what a program opens (before Linux 5.5)");
         }
         let ours = [
@@ -97,90 +88,78 @@ impl NotifyFilter {
         if sizes.map(usize::from) != ours {
             return Err("the kernel tells of calls in a form that is not known");
         }
-        Ok(NotifyFilter(NotifyFilter::program(architecture)))
+        Ok(NotifyFilter(Filter(NotifyFilter::program(architecture))))
     }
 
     fn program(architecture: u32) -> Vec<libc::sock_filter> {
-        let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
         let count = OBSERVED_CALLS.len() as u8;
         let ([low, high], [flags, _]) = (argument(4), argument(2));
         let mut program = vec![
-            step(LOAD, 0, 0, ARCHITECTURE),
+            instruction(LOAD, 0, 0, ARCHITECTURE),
             // Programs of another architecture are ended by the refusing filter.
-            step(JUMP_IF_EQUAL, 0, count + 9, architecture),
-            step(LOAD, 0, 0, CALL),
+            instruction(JUMP_IF_EQUAL, 0, count + 9, architecture),
+            instruction(LOAD, 0, 0, CALL),
             // Most messages have no address, and are not reported.
-            step(JUMP_IF_EQUAL, 0, 4, libc::SYS_sendto as u32),
-            step(LOAD, 0, 0, low),
-            step(JUMP_IF_EQUAL, 0, count + 6, 0),
-            step(LOAD, 0, 0, high),
-            step(JUMP_IF_EQUAL, count + 3, count + 4, 0),
-            step(JUMP_IF_EQUAL, 0, 2, libc::SYS_sendmsg as u32),
-            step(LOAD, 0, 0, flags),
-            step(JUMP_IF_EQUAL, count, count + 1, PASSING as u32),
+            instruction(JUMP_IF_EQUAL, 0, 4, libc::SYS_sendto as u32),
+            instruction(LOAD, 0, 0, low),
+            instruction(JUMP_IF_EQUAL, 0, count + 6, 0),
+            instruction(LOAD, 0, 0, high),
+            instruction(JUMP_IF_EQUAL, count + 3, count + 4, 0),
+            instruction(JUMP_IF_EQUAL, 0, 2, libc::SYS_sendmsg as u32),
+            instruction(LOAD, 0, 0, flags),
+            instruction(JUMP_IF_EQUAL, count, count + 1, HANDOVER.bits()),
         ];
         for (place, call) in OBSERVED_CALLS.iter().enumerate() {
-            program.push(step(JUMP_IF_EQUAL, count - place as u8, 0, *call as u32));
+            program.push(instruction(JUMP_IF_EQUAL, count - place as u8, 0, *call as u32));
         }
-        program.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
-        program.push(step(RETURN, 0, 0, libc::SECCOMP_RET_USER_NOTIF));
+        program.push(instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
+        program.push(instruction(RETURN, 0, 0, libc::SECCOMP_RET_USER_NOTIF));
         program
     }
 
     /// Installs the filter on the calling thread permanently, and returns the listener. Makes only plain system calls.
-    pub(super) fn install(&self) -> Result<OwnedFd, i32> {
-        let program =
-            libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_ptr().cast_mut().cast() };
-        let install = |flags: libc::c_ulong| {
-            // SAFETY: the kernel only reads the program, which has the layout of its structure and this length.
-            let done = unsafe {
-                libc::syscall(
-                    libc::SYS_seccomp,
-                    libc::SECCOMP_SET_MODE_FILTER,
-                    flags,
-                    std::ptr::from_ref(&program),
-                )
-            };
-            // SAFETY: the kernel returned this descriptor a moment ago, and it has no other owner.
-            if done < 0 { Err(last_errno()) } else { Ok(unsafe { OwnedFd::from_raw_fd(done as RawFd) }) }
-        };
+    pub(super) fn install(&self) -> rustix::io::Result<OwnedFd> {
         let listener = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
         // Otherwise a signal would restart the call, and some programs signal their threads constantly.
-        match install(listener | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
-            Err(libc::EINVAL) => install(listener),
+        let installed = match self.0.install(listener | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
+            Err(Errno::INVAL) => self.0.install(listener),
             other => other,
-        }
+        };
+        // SAFETY: the kernel returned this descriptor a moment ago, and it has no other owner.
+        installed.map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
     }
 }
 
 /// Receives the next waiting call. Makes one plain system call.
-pub(super) fn receive(listener: &OwnedFd) -> Result<libc::seccomp_notif, i32> {
+pub(super) fn receive(listener: &OwnedFd) -> rustix::io::Result<libc::seccomp_notif> {
     // SAFETY: the structure is plain data, for which all zeroes is a value, and has the size that was asked for.
     unsafe {
-        let mut told: libc::seccomp_notif = std::mem::zeroed();
-        let done = libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV as _, &raw mut told);
-        if done < 0 { Err(last_errno()) } else { Ok(told) }
+        let mut notification: libc::seccomp_notif = std::mem::zeroed();
+        let request = libc::SECCOMP_IOCTL_NOTIF_RECV as _;
+        checked(libc::ioctl(listener.as_raw_fd(), request, &raw mut notification))?;
+        Ok(notification)
     }
 }
 
 /// Returns whether the process still waits, so the data read from it is valid.
-pub(super) fn is_waiting(listener: &OwnedFd, told: &libc::seccomp_notif) -> bool {
+pub(super) fn is_waiting(listener: &OwnedFd, notification: &libc::seccomp_notif) -> bool {
     // SAFETY: the kernel only reads the number.
     unsafe {
-        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID as _, &raw const told.id) == 0
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID as _, &raw const notification.id)
+            == 0
     }
 }
 
 /// Lets the call continue unchanged. A process that ended needs no answer.
-pub(super) fn let_go_on(listener: &OwnedFd, told: &libc::seccomp_notif) {
+pub(super) fn continue_call(listener: &OwnedFd, notification: &libc::seccomp_notif) {
     let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
-    let answer = libc::seccomp_notif_resp { id: told.id, val: 0, error: 0, flags };
+    let answer = libc::seccomp_notif_resp { id: notification.id, val: 0, error: 0, flags };
     // SAFETY: the kernel only reads the structure.
     unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw const answer) };
 }
 
 /// Lets the kernel switch directly between process and listener. Older kernels do not support it.
-pub(super) fn wake_at_once(listener: &OwnedFd) {
+pub(super) fn enable_direct_switch(listener: &OwnedFd) {
     const SYNC_WAKE_UP: libc::c_ulong = 1;
     // SAFETY: no memory is involved.
     unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS as _, SYNC_WAKE_UP) };
@@ -286,7 +265,7 @@ impl Call {
 
 /// Reads memory of a process until the buffer is full or the memory is unreadable. Returns the number of bytes. Makes
 /// one plain system call.
-pub(super) fn read_memory(process: u32, place: u64, buffer: &mut [u8]) -> io::Result<usize> {
+pub(super) fn read_memory(process: u32, place: u64, buffer: &mut [u8]) -> rustix::io::Result<usize> {
     const PAGE: usize = 4096;
     if buffer.is_empty() || place == 0 {
         return Ok(0);
@@ -303,7 +282,7 @@ pub(super) fn read_memory(process: u32, place: u64, buffer: &mut [u8]) -> io::Re
     let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: the kernel writes into the buffer only, and checks the addresses in the other process itself.
     let read = unsafe { libc::process_vm_readv(process as libc::pid_t, &local, 1, remote.as_ptr(), 2, 0) };
-    if read < 0 { Err(io::Error::last_os_error()) } else { Ok(read as usize) }
+    checked(read as i64).map(|read| read as usize)
 }
 
 /// Reads mapped memory of a process, whatever its protection. The kernel can read a page that may only be executed.

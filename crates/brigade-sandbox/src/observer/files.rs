@@ -62,9 +62,9 @@ impl OpenedFile {
 }
 
 /// Reads the kind of an open file, and writes its path without links to `real`. Makes only plain system calls.
-pub(super) fn opened(file: OwnedFd, way: &mut [u8], real: &mut [u8]) -> Result<OpenedFile, LookupError> {
+pub(super) fn opened(file: OwnedFd, buffer: &mut [u8], real: &mut [u8]) -> Result<OpenedFile, LookupError> {
     let stat = rustix::fs::fstat(&file)?;
-    let length = real_path(&file, way, real).ok_or(LookupError::Unseen)?;
+    let length = real_path(&file, buffer, real).ok_or(LookupError::Unseen)?;
     Ok(OpenedFile { file, stat, length })
 }
 
@@ -89,8 +89,8 @@ pub(super) fn append(real: &mut [u8], length: usize, path: &[u8]) -> Option<usiz
 
 /// Returns whether a file exists at an absolute path, as the keeper sees it. Links before the last part are followed.
 /// Makes only plain system calls.
-pub(super) fn exists(path: &[u8], way: &mut [u8]) -> bool {
-    let Some(path) = join_path(way, &[path]) else { return false };
+pub(super) fn exists(path: &[u8], buffer: &mut [u8]) -> bool {
+    let Some(path) = join_path(buffer, &[path]) else { return false };
     let how = lookup::HANDLE | OFlags::NOFOLLOW;
     // With this flag the kernel refuses only links on the path, not one as the last part.
     let found =
@@ -105,36 +105,36 @@ pub(super) fn exists(path: &[u8], way: &mut [u8]) -> bool {
 
 /// Replaces the absolute path in the first `length` bytes of `real` by the same path without links, as the keeper sees
 /// it. Makes only plain system calls.
-pub(super) fn without_links(real: &mut [u8], length: usize, way: &mut [u8]) -> Option<usize> {
-    let path = join_path(way, &[&real[..length]])?;
+pub(super) fn without_links(real: &mut [u8], length: usize, buffer: &mut [u8]) -> Option<usize> {
+    let path = join_path(buffer, &[&real[..length]])?;
     let file = rustix::fs::open(path, lookup::HANDLE, Mode::empty()).ok()?;
-    real_path(&file, way, real)
+    real_path(&file, buffer, real)
 }
 
 /// Resolves a path of a process, and writes the path without links to `real`. Makes only plain system calls.
 pub(super) fn find(
     lookup: &Lookup<'_>,
-    way: &mut [u8],
+    buffer: &mut [u8],
     rest: &mut PathBuffer,
     real: &mut [u8],
 ) -> Result<OpenedFile, LookupError> {
-    let file = lookup::open(lookup, way, rest)?;
-    opened(file, way, real)
+    let file = lookup::open(lookup, buffer, rest)?;
+    opened(file, buffer, real)
 }
 
-/// Calls `tell` with the identity (device and inode) of a file and of each directory above it, until it returns true.
+/// Calls `accept` with the identity (device and inode) of a file and of each directory above it, until it returns true.
 ///
-/// `real` is the path of the file without links. Returns whether `tell` returned true; `None` if a directory cannot be
+/// `real` is the path of the file without links. Returns whether `accept` returned true; `None` if a directory cannot be
 /// opened. Makes only plain system calls.
 pub(super) fn around(
     process: u32,
     found: &OpenedFile,
-    way: &mut [u8],
+    buffer: &mut [u8],
     real: &[u8],
-    mut tell: impl FnMut((u64, u64)) -> bool,
+    mut accept: impl FnMut((u64, u64)) -> bool,
 ) -> Option<bool> {
     let mut own = (found.stat.st_dev, found.stat.st_ino);
-    if tell(own) {
+    if accept(own) {
         return Some(true);
     }
     let parent = match found.kind() {
@@ -144,7 +144,7 @@ pub(super) fn around(
             let mut digits = [0; 10];
             let process = decimal(process as i32, &mut digits);
             let parts: [&[u8]; 5] = [b"/proc/", process, b"/root", &real[..end], b"/"];
-            rustix::fs::open(join_path(way, &parts)?, lookup::HANDLE, Mode::empty())
+            rustix::fs::open(join_path(buffer, &parts)?, lookup::HANDLE, Mode::empty())
         }
     };
     let mut at = parent.ok()?;
@@ -155,7 +155,7 @@ pub(super) fn around(
         if identity == own {
             return Some(false);
         }
-        if tell(identity) {
+        if accept(identity) {
             return Some(true);
         }
         own = identity;
@@ -166,7 +166,7 @@ pub(super) fn around(
 /// Resolves where a missing file would be created, writes that path to `real`, and returns its length.
 pub(super) fn find_place(
     lookup: &Lookup<'_>,
-    way: &mut [u8],
+    buffer: &mut [u8],
     rest: &mut PathBuffer,
     real: &mut [u8],
 ) -> Result<usize, LookupError> {
@@ -178,7 +178,7 @@ pub(super) fn find_place(
     if name.is_empty() || name == b"." || name == b".." {
         return Err(LookupError::Missing);
     }
-    let found = find(&Lookup { path: folder, follows: true, ..*lookup }, way, rest, real)?;
+    let found = find(&Lookup { path: folder, follows: true, ..*lookup }, buffer, rest, real)?;
     let mut length = found.length;
     if real[..length] != *b"/" {
         *real.get_mut(length).ok_or(LookupError::Unseen)? = b'/';
@@ -189,17 +189,17 @@ pub(super) fn find_place(
     Ok(end)
 }
 
-fn own_descriptor<'a>(file: &OwnedFd, way: &'a mut [u8]) -> Option<&'a std::ffi::CStr> {
+fn own_descriptor<'a>(file: &OwnedFd, buffer: &'a mut [u8]) -> Option<&'a std::ffi::CStr> {
     let mut digits = [0; 10];
-    join_path(way, &[b"/proc/self/fd/", decimal(file.as_raw_fd(), &mut digits)])
+    join_path(buffer, &[b"/proc/self/fd/", decimal(file.as_raw_fd(), &mut digits)])
 }
 
-fn real_path(file: &OwnedFd, way: &mut [u8], real: &mut [u8]) -> Option<usize> {
-    let link = own_descriptor(file, way)?;
-    // SAFETY: the path ends with NUL, and the buffer has that length.
-    let length = unsafe { libc::readlink(link.as_ptr(), real.as_mut_ptr().cast(), real.len()) };
+/// Reads the path of an open file, without links, and returns its length; `None` if it does not fit.
+fn real_path(file: &OwnedFd, buffer: &mut [u8], real: &mut [u8]) -> Option<usize> {
+    let link = own_descriptor(file, buffer)?;
+    let length = rustix::fs::readlinkat_raw(rustix::fs::CWD, link, &mut *real).ok()?;
     // A result that fills the buffer was truncated.
-    usize::try_from(length).ok().filter(|length| *length < real.len())
+    (length < real.len()).then_some(length)
 }
 
 /// The result of hashing a file.
@@ -216,7 +216,7 @@ pub(super) enum HashResult {
 pub(super) fn hash(
     found: &OpenedFile,
     hashed_bytes: &mut u64,
-    way: &mut [u8],
+    buffer: &mut [u8],
     piece: &mut [u8],
 ) -> HashResult {
     let size = found.stat.st_size as u64;
@@ -225,7 +225,7 @@ pub(super) fn hash(
     }
     // A lease of another process must not block the keeper.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let opened = own_descriptor(&found.file, way).map(|path| rustix::fs::open(path, flags, Mode::empty()));
+    let opened = own_descriptor(&found.file, buffer).map(|path| rustix::fs::open(path, flags, Mode::empty()));
     let Some(Ok(file)) = opened else { return HashResult::Unreadable };
     let mut hasher = Sha256::new();
     let mut left = MAX_FILE_BYTES;
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     fn look(folder: &OwnedFd, path: &str) -> Result<(OpenedFile, String), LookupError> {
-        let (mut way, mut real) = ([0; 4224], [0; 4352]);
+        let (mut buffer, mut real) = ([0; 4224], [0; 4352]);
         let lookup = Lookup {
             process: std::process::id(),
             folder: folder.as_raw_fd(),
@@ -261,7 +261,7 @@ mod tests {
             follows: true,
             resolve: ResolveFlags::empty(),
         };
-        let found = find(&lookup, &mut way, &mut [0; 3 * 4096], &mut real)?;
+        let found = find(&lookup, &mut buffer, &mut [0; 3 * 4096], &mut real)?;
         let real = String::from_utf8(real[..found.length].to_vec()).unwrap();
         Ok((found, real))
     }
@@ -321,7 +321,7 @@ mod tests {
         std::os::unix::fs::symlink("sub", root.join("link")).unwrap();
         let folder: OwnedFd = std::fs::File::open(&root).unwrap().into();
         let place = |path: &str| {
-            let (mut way, mut real) = ([0; 4224], [0; 4352]);
+            let (mut buffer, mut real) = ([0; 4224], [0; 4352]);
             let lookup = Lookup {
                 process: std::process::id(),
                 folder: folder.as_raw_fd(),
@@ -329,7 +329,7 @@ mod tests {
                 follows: true,
                 resolve: ResolveFlags::empty(),
             };
-            let length = find_place(&lookup, &mut way, &mut [0; 3 * 4096], &mut real).ok()?;
+            let length = find_place(&lookup, &mut buffer, &mut [0; 3 * 4096], &mut real).ok()?;
             Some(Path::new(std::str::from_utf8(&real[..length]).unwrap()).to_owned())
         };
         assert_eq!(place("new"), Some(root.join("new")));

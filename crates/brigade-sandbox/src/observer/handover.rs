@@ -1,10 +1,18 @@
 //! Passes the listener to the keeper right before the program is executed.
 
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
-use crate::system::last_errno;
+use rustix::io::retry_on_intr;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
 
-use super::calls::PASSING;
+/// The flags by which the program's process passes the listener on. No other program uses them together. This send must
+/// not be observed: no process has the listener yet, so the call would never be answered.
+pub(super) const HANDOVER: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::CONFIRM).union(SendFlags::EOR);
 
 /// The message of the program's process to the keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,90 +23,45 @@ pub(super) struct FirstMessage {
     pub(super) sealed: u64,
 }
 
-/// Space for two descriptors in a message.
-#[repr(C)]
-struct Control {
-    header: libc::cmsghdr,
-    descriptors: [RawFd; 2],
-}
-
-impl Control {
-    fn new() -> Control {
-        // SAFETY: the structure is plain data, for which all zeroes is a value.
-        let mut control: Control = unsafe { std::mem::zeroed() };
-        control.header.cmsg_level = libc::SOL_SOCKET;
-        control.header.cmsg_type = libc::SCM_RIGHTS;
-        control.descriptors = [-1; 2];
-        control.set_count(2);
-        control
-    }
-
-    fn set_count(&mut self, count: usize) {
-        self.header.cmsg_len = (size_of::<libc::cmsghdr>() + count * size_of::<RawFd>()) as _;
-    }
-}
-
-/// Builds a message of one part, with space for descriptors on request.
-fn message(piece: &mut libc::iovec, control: Option<&mut Control>) -> libc::msghdr {
-    // SAFETY: the structure is plain data, for which all zeroes is a value.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = piece;
-    message.msg_iovlen = 1;
-    if let Some(control) = control {
-        message.msg_control = std::ptr::from_mut(control).cast();
-        message.msg_controllen = size_of::<Control>() as _;
-    }
-    message
-}
-
-/// Sends the descriptors up to the first that is missing.
+/// Sends the descriptors up to the first that is missing. Makes one plain system call.
 pub(super) fn send(
-    line: BorrowedFd<'_>,
+    socket: BorrowedFd<'_>,
     first: &FirstMessage,
-    descriptors: [Option<RawFd>; 2],
-) -> Result<(), i32> {
+    descriptors: [Option<BorrowedFd<'_>>; 2],
+) -> rustix::io::Result<()> {
     let mut bytes = [0; 12];
     bytes[..4].copy_from_slice(&first.errno.to_ne_bytes());
     bytes[4..].copy_from_slice(&first.sealed.to_ne_bytes());
-    let mut piece = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let mut control = Control::new();
     let count = descriptors.iter().take_while(|descriptor| descriptor.is_some()).count();
-    control.descriptors = descriptors.map(|descriptor| descriptor.unwrap_or(-1));
-    control.set_count(count);
-    let with = (0 < count).then_some(&mut control);
-    let message = message(&mut piece, with);
-    // SAFETY: everything that the message points to outlives the call and has the given length.
-    let sent = unsafe { libc::sendmsg(line.as_raw_fd(), &message, PASSING) };
-    if sent < 0 { Err(last_errno()) } else { Ok(()) }
+    let descriptors = descriptors.map(|descriptor| descriptor.unwrap_or(socket));
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if 0 < count {
+        control.push(SendAncillaryMessage::ScmRights(&descriptors[..count]));
+    }
+    sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, HANDOVER).map(drop)
 }
 
-pub(super) fn take(line: BorrowedFd<'_>) -> Option<(FirstMessage, [Option<OwnedFd>; 2])> {
-    let mut bytes = [0u8; 12];
-    let mut piece = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let mut control = Control::new();
-    let mut message = message(&mut piece, Some(&mut control));
-    loop {
-        // SAFETY: everything that the message points to outlives the call and has the given length.
-        let taken = unsafe { libc::recvmsg(line.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
-        if taken < 0 && last_errno() == libc::EINTR {
-            continue;
-        }
-        if taken != bytes.len() as isize {
-            return None;
-        }
-        break;
+/// Receives the message; `None` if the other process ended before.
+pub(super) fn receive(socket: BorrowedFd<'_>) -> Option<(FirstMessage, [Option<OwnedFd>; 2])> {
+    let mut bytes = [0; 12];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = retry_on_intr(|| {
+        recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)
+    });
+    if received.ok()?.bytes != bytes.len() {
+        return None;
     }
-    let given = control.header.cmsg_len;
-    let has_any = message.msg_controllen >= size_of::<libc::cmsghdr>() as _;
-    let descriptor = |place: usize| {
-        let end = size_of::<libc::cmsghdr>() + (place + 1) * size_of::<RawFd>();
-        (has_any && given >= end as _ && 0 <= control.descriptors[place])
-            // SAFETY: the kernel made this descriptor for us.
-            .then(|| unsafe { OwnedFd::from_raw_fd(control.descriptors[place]) })
-    };
-    let number = |part: &[u8]| part.try_into().map_or(0, u64::from_ne_bytes);
+    let mut descriptors = [None, None];
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            descriptors.iter_mut().zip(received).for_each(|(place, descriptor)| *place = Some(descriptor));
+        }
+    }
     let errno = bytes[..4].try_into().map_or(0, i32::from_ne_bytes);
-    Some((FirstMessage { errno, sealed: number(&bytes[4..]) }, [descriptor(0), descriptor(1)]))
+    let sealed = bytes[4..].try_into().map_or(0, u64::from_ne_bytes);
+    Some((FirstMessage { errno, sealed }, descriptors))
 }
 
 #[cfg(test)]
@@ -113,20 +76,20 @@ mod tests {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let (read, write) = pipe().unwrap();
         let first = FirstMessage { errno: 0, sealed: 7 };
-        send(theirs.as_fd(), &first, [Some(write.as_raw_fd()), Some(read.as_raw_fd())]).unwrap();
+        send(theirs.as_fd(), &first, [Some(write.as_fd()), Some(read.as_fd())]).unwrap();
         drop(write);
-        let (told, [copy, other]) = take(ours.as_fd()).unwrap();
+        let (told, [copy, other]) = receive(ours.as_fd()).unwrap();
         write_all(copy.unwrap(), b"hi");
         let mut bytes = [0; 2];
         assert_eq!((told, read_full(other.unwrap(), &mut bytes), &bytes), (first, 2, b"hi"));
-        send(theirs.as_fd(), &first, [Some(read.as_raw_fd()), None]).unwrap();
-        let (_, [one, none]) = take(ours.as_fd()).unwrap();
+        send(theirs.as_fd(), &first, [Some(read.as_fd()), None]).unwrap();
+        let (_, [one, none]) = receive(ours.as_fd()).unwrap();
         assert!(one.is_some() && none.is_none());
         let refused = FirstMessage { errno: libc::EBUSY, sealed: 0 };
         send(theirs.as_fd(), &refused, [None, None]).unwrap();
-        let (told, [none, other]) = take(ours.as_fd()).unwrap();
+        let (told, [none, other]) = receive(ours.as_fd()).unwrap();
         assert!(told == refused && none.is_none() && other.is_none());
         drop(theirs);
-        assert!(take(ours.as_fd()).is_none());
+        assert!(receive(ours.as_fd()).is_none());
     }
 }

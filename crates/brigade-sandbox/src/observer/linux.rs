@@ -2,13 +2,14 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, ResolveFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::system::read_full;
 use crate::{Attempt, Observation, PreparedSandbox};
@@ -16,7 +17,7 @@ use crate::{Attempt, Observation, PreparedSandbox};
 use super::addresses::address_text;
 use super::calls::{self, Call, Flags, NotifyFilter};
 use super::files::{self, HashResult, OpenedFile};
-use super::handover::{FirstMessage, send, take};
+use super::handover::{self, FirstMessage};
 use super::lookup::{Lookup, LookupError};
 use super::table::{Kind, List, ObservationGap, SharedTable, Table};
 
@@ -52,15 +53,7 @@ impl Observer {
     /// observed. Makes only plain system calls.
     pub fn open_socket<'a>(&'a self, sandbox: &'a PreparedSandbox) -> io::Result<Option<ListenerSocket<'a>>> {
         let Ok(preparation) = &self.0 else { return Ok(None) };
-        let mut both = [0; 2];
-        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-        // SAFETY: the array has room for two descriptors, which then have no other owner.
-        let (ours, theirs) = unsafe {
-            if libc::socketpair(libc::AF_UNIX, kind, 0, both.as_mut_ptr()) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            (OwnedFd::from_raw_fd(both[0]), OwnedFd::from_raw_fd(both[1]))
-        };
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         Ok(Some(ListenerSocket { ours, theirs, preparation, sandbox }))
     }
 }
@@ -68,7 +61,7 @@ impl Observer {
 impl Preparation {
     /// The error says why a run cannot be observed.
     fn new(workspace: &Path) -> Result<Preparation, String> {
-        let filter = NotifyFilter::prepare().map_err(str::to_owned)?;
+        let filter = NotifyFilter::new().map_err(str::to_owned)?;
         let shared =
             SharedTable::new().map_err(|error| format!("there is not enough memory to observe: {error}"))?;
         let workspace =
@@ -82,7 +75,7 @@ impl Preparation {
         match table.refusal {
             0 => Observation::Done(Box::new(table.observed())),
             libc::EBUSY => Observation::Unavailable(
-                "Brigade itself is observed this way, and the kernel allows only one observer".to_owned(),
+                "Brigade itself is observed this buffer, and the kernel allows only one observer".to_owned(),
             ),
             errno => {
                 let error = io::Error::from_raw_os_error(errno);
@@ -120,20 +113,20 @@ pub struct ListenerSocket<'a> {
 
 impl<'a> ListenerSocket<'a> {
     /// Installs the filter for this process, and sends the listener. This is the last step before exec. Makes only
-    /// plain system calls. An error is the number of the system.
+    /// plain system calls.
     ///
     /// `program` is the open program: the memory of this process may be closed to the keeper, so the keeper could not
     /// find it alone.
-    pub fn send(&self, program: Option<OwnedFd>) -> Result<(), i32> {
+    pub fn send(&self, program: Option<OwnedFd>) -> rustix::io::Result<()> {
         let sealed = self.sandbox.sealed_device();
         let listener = self.preparation.filter.install();
         let (errno, listener) = match &listener {
-            Ok(listener) => (0, Some(listener.as_raw_fd())),
+            Ok(listener) => (0, Some(listener.as_fd())),
             // The program also runs without the listener.
-            Err(errno) => (*errno, None),
+            Err(errno) => (errno.raw_os_error(), None),
         };
-        let program = program.as_ref().map(AsRawFd::as_raw_fd);
-        send(self.theirs.as_fd(), &FirstMessage { errno, sealed }, [listener, program])
+        let program = program.as_ref().map(AsFd::as_fd);
+        handover::send(self.theirs.as_fd(), &FirstMessage { errno, sealed }, [listener, program])
     }
 
     /// Waits for the listener; `None` if the run is not observed, or if the program's process ended before.
@@ -141,11 +134,11 @@ impl<'a> ListenerSocket<'a> {
         let ListenerSocket { ours, theirs, preparation, sandbox } = self;
         drop(theirs);
         let table = preparation.shared.table_of_keeper();
-        let (first, [listener, program]) = take(ours.as_fd())?;
+        let (first, [listener, program]) = handover::receive(ours.as_fd())?;
         table.refusal = first.errno;
         let listener = listener?;
-        calls::wake_at_once(&listener);
-        table.miss(ObservationGap::End);
+        calls::enable_direct_switch(&listener);
+        table.add_gap(ObservationGap::End);
         let start = program.map_or(Start::Unknown, Start::Program);
         Some(Watcher { listener: Some(listener), preparation, sandbox, table, sealed: first.sealed, start })
     }
@@ -192,7 +185,7 @@ impl Watcher<'_> {
 
     /// Marks the observation as complete.
     pub fn finish(&mut self) {
-        self.table.found(ObservationGap::End);
+        self.table.remove_gap(ObservationGap::End);
     }
 
     /// Reads until the buffer is full or the input ends, and answers calls meanwhile.
@@ -200,10 +193,10 @@ impl Watcher<'_> {
         while let Some(listener) = self.listener() {
             let mut watched = [PollFd::new(from, PollFlags::IN), PollFd::new(&listener, PollFlags::IN)];
             let polled = poll(&mut watched, None);
-            let [from, told] = watched.map(|watched| watched.revents());
+            let [from, ready] = watched.map(|watched| watched.revents());
             if polled.is_ok() {
-                if !told.is_empty() {
-                    self.answer(told);
+                if !ready.is_empty() {
+                    self.answer(ready);
                 }
                 if !from.is_empty() {
                     break;
@@ -223,66 +216,67 @@ impl Watcher<'_> {
             return;
         }
         // A process that was killed meanwhile needs no answer.
-        let Ok(told) = calls::receive(listener) else { return };
-        let call = Call::new(&told.data);
+        let Ok(notification) = calls::receive(listener) else { return };
+        let call = Call::new(&notification.data);
         if !matches!(call, Call::Execute { .. }) {
             self.start = Start::Done;
         }
         match call {
-            Call::Open { folder, path, flags } => self.open(&told, folder, path, flags),
+            Call::Open { folder, path, flags } => self.open(&notification, folder, path, flags),
             Call::Execute { folder, path, is_descriptor, follows } => {
-                self.execute(&told, folder, path, is_descriptor, follows);
+                self.execute(&notification, folder, path, is_descriptor, follows);
             }
-            Call::Address { place, length, is_bound } => self.address(&told, place, length, is_bound),
+            Call::Address { place, length, is_bound } => self.address(&notification, place, length, is_bound),
             Call::Send { headers, count, step } => {
                 for number in 0..count {
-                    self.message(&told, headers.wrapping_add(number * step));
+                    self.message(&notification, headers.wrapping_add(number * step));
                 }
             }
             Call::Change { old, follows, new, is_folder } => {
                 let kind = if is_folder { Kind::Folder } else { Kind::File };
-                self.change(&told, (old, follows), new, kind);
+                self.change(&notification, (old, follows), new, kind);
             }
             Call::Other => {}
         }
         if let Some(listener) = &self.listener {
-            calls::let_go_on(listener, &told);
+            calls::continue_call(listener, &notification);
         }
     }
 
-    fn is_waiting(&self, told: &libc::seccomp_notif) -> bool {
-        self.listener.as_ref().is_some_and(|listener| calls::is_waiting(listener, told))
+    fn is_waiting(&self, notification: &libc::seccomp_notif) -> bool {
+        self.listener.as_ref().is_some_and(|listener| calls::is_waiting(listener, notification))
     }
 
     /// Reads a path from the memory of the process, and returns its length.
-    fn path(&mut self, told: &libc::seccomp_notif, place: u64) -> Option<usize> {
+    fn path(&mut self, notification: &libc::seccomp_notif, place: u64) -> Option<usize> {
         let given = &mut self.table.scratch.given;
         let end = |given: &[u8]| given.iter().position(|byte| *byte == 0);
-        let mut read = calls::read_memory(told.pid, place, given).unwrap_or(0);
+        let mut read = calls::read_memory(notification.pid, place, given).unwrap_or(0);
         if end(&given[..read]).is_none() && read < given.len() && place != 0 {
-            read = calls::read_any_memory(told.pid, place, given);
+            read = calls::read_any_memory(notification.pid, place, given);
         }
         let length = end(&given[..read]);
         // The kernel refuses a longer path, too.
-        if length.is_none() && read < given.len() && place != 0 && self.is_waiting(told) {
-            self.table.miss(ObservationGap::Process);
+        if length.is_none() && read < given.len() && place != 0 && self.is_waiting(notification) {
+            self.table.add_gap(ObservationGap::Process);
         }
         length
     }
 
     /// Reads a value of exactly this length from the memory of the process.
-    fn value(&mut self, told: &libc::seccomp_notif, place: u64, bytes: &mut [u8]) -> bool {
-        let is_read = calls::read_memory(told.pid, place, bytes).is_ok_and(|read| read == bytes.len())
-            || place != 0 && calls::read_any_memory(told.pid, place, bytes) == bytes.len();
-        if !is_read && place != 0 && self.is_waiting(told) {
-            self.table.miss(ObservationGap::Process);
+    fn value(&mut self, notification: &libc::seccomp_notif, place: u64, bytes: &mut [u8]) -> bool {
+        let is_read = calls::read_memory(notification.pid, place, bytes)
+            .is_ok_and(|read| read == bytes.len())
+            || place != 0 && calls::read_any_memory(notification.pid, place, bytes) == bytes.len();
+        if !is_read && place != 0 && self.is_waiting(notification) {
+            self.table.add_gap(ObservationGap::Process);
         }
         is_read
     }
 
     fn find(
         &mut self,
-        told: &libc::seccomp_notif,
+        notification: &libc::seccomp_notif,
         folder: i32,
         length: usize,
         follows: bool,
@@ -290,24 +284,24 @@ impl Watcher<'_> {
     ) -> Result<OpenedFile, LookupError> {
         let scratch = &mut self.table.scratch;
         let path = &scratch.given[..length];
-        let lookup = Lookup { process: told.pid, folder, path, follows, resolve };
-        let found = files::find(&lookup, &mut scratch.way, &mut scratch.rest, &mut scratch.real);
+        let lookup = Lookup { process: notification.pid, folder, path, follows, resolve };
+        let found = files::find(&lookup, &mut scratch.buffer, &mut scratch.rest, &mut scratch.real);
         // Otherwise the number may belong to another process.
-        if !self.is_waiting(told) {
+        if !self.is_waiting(notification) {
             return Err(LookupError::Missing);
         }
         if found.as_ref().err() == Some(&LookupError::Unseen) {
-            self.table.miss(ObservationGap::File);
+            self.table.add_gap(ObservationGap::File);
         }
         found
     }
 
-    fn open(&mut self, told: &libc::seccomp_notif, folder: i32, place: u64, flags: Flags) {
+    fn open(&mut self, notification: &libc::seccomp_notif, folder: i32, place: u64, flags: Flags) {
         let (flags, resolve) = match flags {
             Flags::Given(flags) => (flags, ResolveFlags::empty()),
             Flags::At(how) => {
                 let mut bytes = [0u8; 24];
-                if !self.value(told, how, &mut bytes) {
+                if !self.value(notification, how, &mut bytes) {
                     return;
                 }
                 let word = |at: usize| bytes[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
@@ -317,19 +311,19 @@ impl Watcher<'_> {
         if flags & libc::O_PATH != 0 || flags & libc::O_TMPFILE == libc::O_TMPFILE {
             return;
         }
-        let Some(length) = self.path(told, place).filter(|length| 0 < *length) else { return };
+        let Some(length) = self.path(notification, place).filter(|length| 0 < *length) else { return };
         let access = flags & libc::O_ACCMODE;
         let reads = access != libc::O_WRONLY;
         let writes = access != libc::O_RDONLY || flags & libc::O_TRUNC != 0;
         let creates = flags & libc::O_CREAT != 0;
         let exclusive = creates && flags & libc::O_EXCL != 0;
         let follows = flags & libc::O_NOFOLLOW == 0 && !exclusive;
-        match self.find(told, folder, length, follows, resolve) {
+        match self.find(notification, folder, length, follows, resolve) {
             // The open fails for the process.
             Ok(found) if exclusive || found.kind() == FileType::Symlink => {}
             Ok(found) => {
                 let is_denied = |watcher: &mut Self, attempt: Attempt, mode: libc::c_int| {
-                    watcher.is_denied(told, &found, attempt, mode)
+                    watcher.is_denied(notification, &found, attempt, mode)
                 };
                 let denied_read = reads && is_denied(self, Attempt::Read, libc::R_OK);
                 let denied_write = writes && is_denied(self, Attempt::Write, libc::W_OK);
@@ -345,9 +339,9 @@ impl Watcher<'_> {
                 }
             }
             Err(LookupError::Missing) if creates => {
-                self.create(told, folder, length, resolve, (Kind::File, reads));
+                self.create(notification, folder, length, resolve, (Kind::File, reads));
             }
-            Err(LookupError::Missing) => self.note_left_out(told, folder, length, Attempt::Read),
+            Err(LookupError::Missing) => self.note_left_out(notification, folder, length, Attempt::Read),
             Err(LookupError::Unseen) => {}
         }
     }
@@ -355,7 +349,7 @@ impl Watcher<'_> {
     /// Records a created file or directory, and whether it is opened for reading, too.
     fn create(
         &mut self,
-        told: &libc::seccomp_notif,
+        notification: &libc::seccomp_notif,
         folder: i32,
         length: usize,
         resolve: ResolveFlags,
@@ -363,19 +357,19 @@ impl Watcher<'_> {
     ) {
         let scratch = &mut self.table.scratch;
         let path = &scratch.given[..length];
-        let lookup = Lookup { process: told.pid, folder, path, follows: true, resolve };
-        let place = files::find_place(&lookup, &mut scratch.way, &mut scratch.rest, &mut scratch.real);
-        if !self.is_waiting(told) {
+        let lookup = Lookup { process: notification.pid, folder, path, follows: true, resolve };
+        let place = files::find_place(&lookup, &mut scratch.buffer, &mut scratch.rest, &mut scratch.real);
+        if !self.is_waiting(notification) {
             return;
         }
         let length = match place {
             Ok(length) => length,
             Err(LookupError::Missing) => return,
-            Err(LookupError::Unseen) => return self.table.miss(ObservationGap::File),
+            Err(LookupError::Unseen) => return self.table.add_gap(ObservationGap::File),
         };
         let real = &self.table.scratch.real[..length];
-        let lets = |reads| self.sandbox.lets_create(real, reads);
-        let (list, kind) = match (lets(false), lets(reads)) {
+        let allows = |reads| self.sandbox.allows_create(real, reads);
+        let (list, kind) = match (allows(false), allows(reads)) {
             (true, true) => (List::Written, kind),
             // The kernel creates the file and then refuses to open it.
             (true, false) => (List::Denied, Kind::Denied(Attempt::Create)),
@@ -387,7 +381,7 @@ impl Watcher<'_> {
     /// Records the files that a call removes, moves, truncates or creates as written.
     fn change(
         &mut self,
-        told: &libc::seccomp_notif,
+        notification: &libc::seccomp_notif,
         (old, follows): (Option<(i32, u64)>, bool),
         new: Option<(i32, u64)>,
         kind: Kind,
@@ -395,24 +389,26 @@ impl Watcher<'_> {
         let resolve = ResolveFlags::empty();
         let moves = old.is_some();
         if let Some((folder, place)) = old {
-            let Some(length) = self.name(told, place) else { return };
-            let Ok(found) = self.find(told, folder, length, follows, resolve) else { return };
-            self.note_change(told, &found, follows);
+            let Some(length) = self.name(notification, place) else { return };
+            let Ok(found) = self.find(notification, folder, length, follows, resolve) else { return };
+            self.note_change(notification, &found, follows);
         }
         if let Some((folder, place)) = new {
-            let Some(length) = self.name(told, place) else { return };
-            match self.find(told, folder, length, false, resolve) {
-                Ok(found) if moves => self.note_change(told, &found, false),
+            let Some(length) = self.name(notification, place) else { return };
+            match self.find(notification, folder, length, false, resolve) {
+                Ok(found) if moves => self.note_change(notification, &found, false),
                 // An existing file is not created again.
                 Ok(_) | Err(LookupError::Unseen) => {}
-                Err(LookupError::Missing) => self.create(told, folder, length, resolve, (kind, false)),
+                Err(LookupError::Missing) => {
+                    self.create(notification, folder, length, resolve, (kind, false))
+                }
             }
         }
     }
 
     /// Reads a path of the process, and returns its length without trailing slashes.
-    fn name(&mut self, told: &libc::seccomp_notif, place: u64) -> Option<usize> {
-        let length = self.path(told, place)?;
+    fn name(&mut self, notification: &libc::seccomp_notif, place: u64) -> Option<usize> {
+        let length = self.path(notification, place)?;
         let name = &self.table.scratch.given[..length];
         let end = name.iter().rposition(|byte| *byte != b'/');
         (0 < length).then(|| end.map_or(1, |end| end + 1))
@@ -420,16 +416,16 @@ impl Watcher<'_> {
 
     /// Records a file as written if the rules permit that. The mode of the file matters only to a call that truncates
     /// it.
-    fn note_change(&mut self, told: &libc::seccomp_notif, found: &OpenedFile, is_truncated: bool) {
+    fn note_change(&mut self, notification: &libc::seccomp_notif, found: &OpenedFile, is_truncated: bool) {
         let mode = if is_truncated { libc::W_OK } else { 0 };
-        if !self.is_denied(told, found, Attempt::Write, mode) {
+        if !self.is_denied(notification, found, Attempt::Write, mode) {
             self.note(List::Written, found);
         }
     }
 
     fn execute(
         &mut self,
-        told: &libc::seccomp_notif,
+        notification: &libc::seccomp_notif,
         folder: i32,
         place: u64,
         is_descriptor: bool,
@@ -438,21 +434,21 @@ impl Watcher<'_> {
         let found = match std::mem::replace(&mut self.start, Start::Tried) {
             Start::Program(program) => {
                 let scratch = &mut self.table.scratch;
-                files::opened(program, &mut scratch.way, &mut scratch.real).ok()
+                files::opened(program, &mut scratch.buffer, &mut scratch.real).ok()
             }
             // The memory is still a copy of Brigade's, so it may be closed to the keeper.
-            Start::Tried if !self.is_readable(told, place) => None,
+            Start::Tried if !self.is_readable(notification, place) => None,
             Start::Unknown | Start::Tried => {
-                self.found_to_execute(told, folder, place, is_descriptor, follows)
+                self.found_to_execute(notification, folder, place, is_descriptor, follows)
             }
             Start::Done => {
                 self.start = Start::Done;
-                self.found_to_execute(told, folder, place, is_descriptor, follows)
+                self.found_to_execute(notification, folder, place, is_descriptor, follows)
             }
         };
         let Some(found) = found else { return };
         if found.kind() == FileType::RegularFile
-            && !self.is_denied(told, &found, Attempt::Execute, libc::X_OK)
+            && !self.is_denied(notification, &found, Attempt::Execute, libc::X_OK)
         {
             self.note(List::Executed, &found);
         }
@@ -460,40 +456,46 @@ impl Watcher<'_> {
 
     fn found_to_execute(
         &mut self,
-        told: &libc::seccomp_notif,
+        notification: &libc::seccomp_notif,
         folder: i32,
         place: u64,
         is_descriptor: bool,
         follows: bool,
     ) -> Option<OpenedFile> {
-        let length = self.path(told, place)?;
+        let length = self.path(notification, place)?;
         if length == 0 && !is_descriptor {
             return None;
         }
-        match self.find(told, folder, length, follows, ResolveFlags::empty()) {
+        match self.find(notification, folder, length, follows, ResolveFlags::empty()) {
             Ok(found) => Some(found),
             Err(LookupError::Missing) => {
-                self.note_left_out(told, folder, length, Attempt::Execute);
+                self.note_left_out(notification, folder, length, Attempt::Execute);
                 None
             }
             Err(LookupError::Unseen) => None,
         }
     }
 
-    fn is_readable(&self, told: &libc::seccomp_notif, place: u64) -> bool {
-        calls::read_memory(told.pid, place, &mut [0]).is_ok_and(|read| read == 1)
+    fn is_readable(&self, notification: &libc::seccomp_notif, place: u64) -> bool {
+        calls::read_memory(notification.pid, place, &mut [0]).is_ok_and(|read| read == 1)
     }
 
     /// Records workspace files as denied that are hidden from the run or missing in its view.
-    fn note_left_out(&mut self, told: &libc::seccomp_notif, folder: i32, length: usize, attempt: Attempt) {
+    fn note_left_out(
+        &mut self,
+        notification: &libc::seccomp_notif,
+        folder: i32,
+        length: usize,
+        attempt: Attempt,
+    ) {
         let sandbox = self.sandbox;
         let scratch = &mut self.table.scratch;
         let base = if scratch.given.starts_with(b"/") {
             0
         } else {
             let resolve = ResolveFlags::empty();
-            let lookup = Lookup { process: told.pid, folder, path: b"", follows: true, resolve };
-            match files::find(&lookup, &mut scratch.way, &mut scratch.rest, &mut scratch.real) {
+            let lookup = Lookup { process: notification.pid, folder, path: b"", follows: true, resolve };
+            match files::find(&lookup, &mut scratch.buffer, &mut scratch.rest, &mut scratch.real) {
                 Ok(found) => found.length,
                 Err(_) => return,
             }
@@ -501,21 +503,28 @@ impl Watcher<'_> {
         let Some(length) = files::append(&mut scratch.real, base, &scratch.given[..length]) else { return };
         let real = &scratch.real[..length];
         let is_inside = self.preparation.inside(real).is_some_and(|inside| !inside.is_empty());
-        if !is_inside || !files::exists(real, &mut scratch.way) {
+        if !is_inside || !files::exists(real, &mut scratch.buffer) {
             return;
         }
         if sandbox.has_view() && !sandbox.hides(real) {
             return self.note_path(List::Denied, Kind::Denied(attempt), length, None);
         }
         // A link may lead to a hidden file.
-        let Some(length) = files::without_links(&mut scratch.real, length, &mut scratch.way) else { return };
+        let Some(length) = files::without_links(&mut scratch.real, length, &mut scratch.buffer) else {
+            return;
+        };
         if sandbox.hides(&scratch.real[..length]) {
             self.note_path(List::Denied, Kind::Denied(attempt), length, None);
         }
     }
 
     /// Returns whether the rules let the process access a file.
-    fn lets(&mut self, told: &libc::seccomp_notif, found: &OpenedFile, attempt: Attempt) -> bool {
+    fn is_allowed(
+        &mut self,
+        notification: &libc::seccomp_notif,
+        found: &OpenedFile,
+        attempt: Attempt,
+    ) -> bool {
         let sandbox = self.sandbox;
         if self.sealed == found.stat.st_dev {
             // A file without any mode is the placeholder of a closed file.
@@ -525,18 +534,18 @@ impl Watcher<'_> {
         let scratch = &mut self.table.scratch;
         let (real, kind) = (&scratch.real[..found.length], found.kind());
         let identity = (found.stat.st_dev, found.stat.st_ino);
-        if sandbox.lets(real, identity, kind, attempt) {
+        if sandbox.allows(real, identity, kind, attempt) {
             return true;
         }
         // The rules apply to files, and a file may have been moved to another path.
         let mut rights = 0;
-        let is_granted = files::around(told.pid, found, &mut scratch.way, real, |identity| {
+        let is_granted = files::around(notification.pid, found, &mut scratch.buffer, real, |identity| {
             rights |= sandbox.rights_of(identity);
             sandbox.suffice(rights, kind, attempt)
         });
-        let is_let = is_granted.map(|is_granted| is_granted && sandbox.mounts_let(real, kind, attempt));
-        is_let.unwrap_or_else(|| {
-            self.table.miss(ObservationGap::File);
+        let is_allowed = is_granted.map(|is_granted| is_granted && sandbox.mounts_allow(real, kind, attempt));
+        is_allowed.unwrap_or_else(|| {
+            self.table.add_gap(ObservationGap::File);
             false
         })
     }
@@ -544,7 +553,7 @@ impl Watcher<'_> {
     /// Returns whether the sandbox or the mode denies the access, and records a denial.
     fn is_denied(
         &mut self,
-        told: &libc::seccomp_notif,
+        notification: &libc::seccomp_notif,
         found: &OpenedFile,
         attempt: Attempt,
         mode: libc::c_int,
@@ -552,7 +561,8 @@ impl Watcher<'_> {
         // Paths of pipes and sockets do not start with `/`, and are never denied.
         let real = &self.table.scratch.real[..found.length];
         let has_path = real.starts_with(b"/") && !found.is_in_memory(real);
-        let is_denied = has_path && (!self.lets(told, found, attempt) || !found.is_permitted(mode));
+        let is_denied =
+            has_path && (!self.is_allowed(notification, found, attempt) || !found.is_permitted(mode));
         if is_denied {
             self.note_path(List::Denied, Kind::Denied(attempt), found.length, None);
         }
@@ -591,7 +601,7 @@ impl Watcher<'_> {
             return;
         }
         if self.table.is_full(list) {
-            return self.table.truncate();
+            return self.table.mark_truncated();
         }
         let sha256 = hashed.zip(stamp).and_then(|(found, stamp)| self.sha256(found, &stamp));
         let text = &self.table.scratch.real[start..length];
@@ -616,37 +626,37 @@ impl Watcher<'_> {
             return self.table.sha256(entry);
         }
         let scratch = &mut self.table.scratch;
-        match files::hash(found, &mut self.table.hashed_bytes, &mut scratch.way, &mut scratch.piece) {
+        match files::hash(found, &mut self.table.hashed_bytes, &mut scratch.buffer, &mut scratch.piece) {
             HashResult::Sha256(sha256) => Some(sha256),
             HashResult::TooMuch => {
-                self.table.miss(ObservationGap::Large);
+                self.table.add_gap(ObservationGap::Large);
                 None
             }
             HashResult::Unreadable => {
-                self.table.miss(ObservationGap::File);
+                self.table.add_gap(ObservationGap::File);
                 None
             }
         }
     }
 
     /// Records the address of a message, if it has one.
-    fn message(&mut self, told: &libc::seccomp_notif, header: u64) {
+    fn message(&mut self, notification: &libc::seccomp_notif, header: u64) {
         // The first two members of `struct msghdr`.
         let mut bytes = [0u8; 12];
-        if !self.value(told, header, &mut bytes) {
+        if !self.value(notification, header, &mut bytes) {
             return;
         }
         let place = bytes[..8].try_into().map_or(0, u64::from_ne_bytes);
         let length = bytes[8..].try_into().map_or(0, u32::from_ne_bytes);
         if place != 0 && length != 0 {
-            self.address(told, place, length.into(), false);
+            self.address(notification, place, length.into(), false);
         }
     }
 
-    fn address(&mut self, told: &libc::seccomp_notif, place: u64, length: u64, is_bound: bool) {
+    fn address(&mut self, notification: &libc::seccomp_notif, place: u64, length: u64, is_bound: bool) {
         let mut bytes = [0u8; 128];
         let length = usize::try_from(length).unwrap_or(usize::MAX).min(bytes.len());
-        if !self.value(told, place, &mut bytes[..length]) || !self.is_waiting(told) {
+        if !self.value(notification, place, &mut bytes[..length]) || !self.is_waiting(notification) {
             return;
         }
         let mut text = [0u8; 128];

@@ -7,7 +7,7 @@
 //! only plain system calls.
 
 use std::ffi::CStr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -78,7 +78,7 @@ pub(super) struct Lookup<'a> {
 /// Opens the file of a path as a handle.
 pub(super) fn open(
     lookup: &Lookup<'_>,
-    way: &mut [u8],
+    buffer: &mut [u8],
     rest: &mut PathBuffer,
 ) -> Result<OwnedFd, LookupError> {
     let Lookup { process, path, follows, .. } = *lookup;
@@ -87,16 +87,16 @@ pub(super) fn open(
     let is_scoped = resolve.intersects(ResolveFlags::IN_ROOT | ResolveFlags::BENEATH);
     let is_absolute = path.starts_with(b"/");
     let start = if is_absolute && !is_scoped {
-        root_of(process, way)?
+        root_of(process, buffer)?
     } else {
-        folder_of(process, lookup.folder, way)?
+        folder_of(process, lookup.folder, buffer)?
     };
     if path.is_empty() {
         return Ok(start);
     }
     let link = if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
     let mut ask = |path: &[u8], resolve: ResolveFlags| -> Result<OwnedFd, Errno> {
-        let path = join_path(way, &[path]).ok_or(Errno::NAMETOOLONG)?;
+        let path = join_path(buffer, &[path]).ok_or(Errno::NAMETOOLONG)?;
         rustix::fs::openat2(&start, path, HANDLE | link, Mode::empty(), resolve)
     };
     if is_scoped {
@@ -108,7 +108,7 @@ pub(super) fn open(
                 let mut walk = Walk { process, at: rest.len(), rest, resolve, root };
                 walk.put(path)?;
                 // The file exists for the process, and only its restrictions can have made the call fail.
-                walk.follow(start, follows, way).and(Err(LookupError::Unseen))
+                walk.follow(start, follows, buffer).and(Err(LookupError::Unseen))
             }
             Err(errno) => Err(errno.into()),
         };
@@ -126,7 +126,7 @@ pub(super) fn open(
     }
     let mut walk = Walk { process, at: rest.len(), rest, resolve, root: None };
     walk.put(path)?;
-    walk.follow(start, follows, way)
+    walk.follow(start, follows, buffer)
 }
 
 /// Returns an absolute path relative to the root.
@@ -135,25 +135,25 @@ fn below_root(path: &[u8]) -> &[u8] {
     start.map_or(b".", |start| &path[start..])
 }
 
-fn root_of(process: u32, way: &mut [u8]) -> Result<OwnedFd, LookupError> {
-    open_entry(process, &[b"/root"], way)
+fn root_of(process: u32, buffer: &mut [u8]) -> Result<OwnedFd, LookupError> {
+    open_entry(process, &[b"/root"], buffer)
 }
 
-fn folder_of(process: u32, folder: i32, way: &mut [u8]) -> Result<OwnedFd, LookupError> {
+fn folder_of(process: u32, folder: i32, buffer: &mut [u8]) -> Result<OwnedFd, LookupError> {
     let mut digits = [0; 10];
     match folder {
-        libc::AT_FDCWD => open_entry(process, &[b"/cwd"], way),
-        number if 0 <= number => open_entry(process, &[b"/fd/", decimal(number, &mut digits)], way),
+        libc::AT_FDCWD => open_entry(process, &[b"/cwd"], buffer),
+        number if 0 <= number => open_entry(process, &[b"/fd/", decimal(number, &mut digits)], buffer),
         _ => Err(LookupError::Missing),
     }
 }
 
 /// Opens an entry of the directory of a process in `/proc`.
-fn open_entry(process: u32, entry: &[&[u8]], way: &mut [u8]) -> Result<OwnedFd, LookupError> {
+fn open_entry(process: u32, entry: &[&[u8]], buffer: &mut [u8]) -> Result<OwnedFd, LookupError> {
     let mut digits = [0; 10];
     let mut parts: [&[u8]; 4] = [b"/proc/", decimal(process as i32, &mut digits), b"", b""];
     parts[2..2 + entry.len()].copy_from_slice(entry);
-    let path = join_path(way, &parts).ok_or(LookupError::Unseen)?;
+    let path = join_path(buffer, &parts).ok_or(LookupError::Unseen)?;
     rustix::fs::open(path, HANDLE, Mode::empty()).map_err(of_process)
 }
 
@@ -197,11 +197,11 @@ impl Walk<'_> {
     }
 
     /// Follows the rest of the path from a directory.
-    fn follow(&mut self, start: OwnedFd, follows: bool, way: &mut [u8]) -> Result<OwnedFd, LookupError> {
+    fn follow(&mut self, start: OwnedFd, follows: bool, buffer: &mut [u8]) -> Result<OwnedFd, LookupError> {
         let mut at = start;
         let mut links = 0;
         while let Some(part) = self.next() {
-            let name = join_path(way, &[&self.rest[part.start..part.end]]).ok_or(LookupError::Missing)?;
+            let name = join_path(buffer, &[&self.rest[part.start..part.end]]).ok_or(LookupError::Missing)?;
             let next = rustix::fs::openat(&at, name, HANDLE | OFlags::NOFOLLOW, Mode::empty())?;
             let kind = FileType::from_raw_mode(rustix::fs::fstat(&next)?.st_mode);
             if kind != FileType::Symlink {
@@ -218,15 +218,15 @@ impl Walk<'_> {
             if MAX_LINKS < links {
                 return Err(LookupError::Missing);
             }
-            match self.link(&at, &part, way)? {
+            match self.link(&at, &part, buffer)? {
                 Link::Leads(folder) => at = folder,
                 Link::Text => {
-                    let length = read_link(&next, way).ok_or(LookupError::Unseen)?;
-                    self.put(&way[..length])?;
-                    if way.starts_with(b"/") {
+                    let length = read_link(&next, buffer).ok_or(LookupError::Unseen)?;
+                    self.put(&buffer[..length])?;
+                    if buffer.starts_with(b"/") {
                         at = match &self.root {
                             Some(root) => root.try_clone().map_err(|_| LookupError::Unseen)?,
-                            None => root_of(self.process, way)?,
+                            None => root_of(self.process, buffer)?,
                         };
                     }
                 }
@@ -236,7 +236,7 @@ impl Walk<'_> {
     }
 
     /// Returns the kind of a link in a directory.
-    fn link(&self, folder: &OwnedFd, part: &Part, way: &mut [u8]) -> Result<Link, LookupError> {
+    fn link(&self, folder: &OwnedFd, part: &Part, buffer: &mut [u8]) -> Result<Link, LookupError> {
         if rustix::fs::fstatfs(folder)?.f_type != rustix::fs::PROC_SUPER_MAGIC {
             return Ok(Link::Text);
         }
@@ -247,18 +247,18 @@ impl Walk<'_> {
             if self.resolve.contains(ResolveFlags::NO_MAGICLINKS) {
                 return Err(LookupError::Missing);
             }
-            let name = join_path(way, &[name]).ok_or(LookupError::Missing)?;
+            let name = join_path(buffer, &[name]).ok_or(LookupError::Missing)?;
             return open_in(folder, name).map(Link::Leads);
         }
         let own = match name {
-            b"self" | b"thread-self" => leader_of(self.process, way).ok_or(LookupError::Unseen)?,
+            b"self" | b"thread-self" => leader_of(self.process, buffer).ok_or(LookupError::Unseen)?,
             _ => return Ok(Link::Text),
         };
         let [leader, thread] = &mut digits;
         let (leader, thread) = (decimal(own as i32, leader), decimal(self.process as i32, thread));
         let own = match name {
-            b"self" => join_path(way, &[leader]),
-            _ => join_path(way, &[leader, b"/task/", thread]),
+            b"self" => join_path(buffer, &[leader]),
+            _ => join_path(buffer, &[leader, b"/task/", thread]),
         };
         // In another `/proc` the process may have another number.
         open_in(folder, own.ok_or(LookupError::Unseen)?).map(Link::Leads).map_err(|_| LookupError::Unseen)
@@ -278,9 +278,9 @@ fn open_in(folder: &OwnedFd, name: &CStr) -> Result<OwnedFd, LookupError> {
 }
 
 /// Returns the process of a thread.
-fn leader_of(thread: u32, way: &mut [u8]) -> Option<u32> {
+fn leader_of(thread: u32, buffer: &mut [u8]) -> Option<u32> {
     let mut digits = [0; 10];
-    let path = join_path(way, &[b"/proc/", decimal(thread as i32, &mut digits), b"/status"])?;
+    let path = join_path(buffer, &[b"/proc/", decimal(thread as i32, &mut digits), b"/status"])?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let status = rustix::fs::open(path, flags, Mode::empty()).ok()?;
     let mut text = [0; 1024];
@@ -292,16 +292,15 @@ fn leader_of(thread: u32, way: &mut [u8]) -> Option<u32> {
 
 /// Reads the text of a link, and returns its length; `None` if it does not fit.
 fn read_link(link: &OwnedFd, text: &mut [u8]) -> Option<usize> {
-    // SAFETY: the path ends with NUL, and the buffer has that length.
-    let length =
-        unsafe { libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), text.as_mut_ptr().cast(), text.len()) };
+    let length = rustix::fs::readlinkat_raw(link, c"", &mut *text).ok()?;
     // A result that fills the buffer was truncated.
-    usize::try_from(length).ok().filter(|length| *length < text.len())
+    (length < text.len()).then_some(length)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::{MetadataExt, symlink};
 
     fn this_thread() -> u32 {

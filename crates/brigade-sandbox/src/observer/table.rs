@@ -135,7 +135,7 @@ pub(super) struct Scratch {
     /// The path from the process.
     pub(super) given: [u8; 4097],
     /// The path by which the keeper finds the same file.
-    pub(super) way: [u8; 4224],
+    pub(super) buffer: [u8; 4224],
     /// The rest of a path whose links are followed.
     pub(super) rest: PathBuffer,
     /// The path without links.
@@ -169,19 +169,19 @@ impl Table {
         self.counts[list as usize] += 1;
     }
 
-    pub(super) fn miss(&mut self, what: ObservationGap) {
-        self.unseen |= what.bit();
+    pub(super) fn add_gap(&mut self, gap: ObservationGap) {
+        self.unseen |= gap.bit();
     }
 
-    pub(super) fn found(&mut self, what: ObservationGap) {
-        self.unseen &= !what.bit();
+    pub(super) fn remove_gap(&mut self, gap: ObservationGap) {
+        self.unseen &= !gap.bit();
     }
 
     pub(super) fn is_full(&self, list: List) -> bool {
         self.lengths[list as usize] as usize == MAX_ENTRIES
     }
 
-    pub(super) fn truncate(&mut self) {
+    pub(super) fn mark_truncated(&mut self) {
         self.is_truncated = 1;
     }
 
@@ -452,9 +452,9 @@ mod tests {
             table.scratch.real[..path.len()].copy_from_slice(path);
             table.count_outside(path.len());
         }
-        table.miss(ObservationGap::Large);
-        table.miss(ObservationGap::End);
-        table.found(ObservationGap::End);
+        table.add_gap(ObservationGap::Large);
+        table.add_gap(ObservationGap::End);
+        table.remove_gap(ObservationGap::End);
         let file = |path: &str, is_folder, sha256| ObservedFile { path: path.into(), is_folder, sha256 };
         let address =
             |address: &str, port, is_bound| ObservedAddress { address: address.into(), port, is_bound };

@@ -3,18 +3,18 @@
 //! A covered entry cannot be opened, so a process in the new view cannot even lock it for reading.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
+use rustix::io::{self, Errno};
 
-use crate::system::last_errno;
 use crate::{ReplacedPath, SandboxError, SandboxProfile};
 
-use super::mounts::{View, copy_of, move_to, protected, set_read_only};
-use super::prepared_path::PreparedPath;
+use super::mounts::{View, copy_of, mount_tmpfs, move_to, protected, set_read_only};
+use super::prepared_path::{PreparedPath, c_parts, c_string};
 use super::ruleset::is_beneath;
 
 /// A covered directory and the entries of it that stay visible.
@@ -29,7 +29,7 @@ pub(super) struct Cover {
 
 #[derive(Debug)]
 struct CoverEntry {
-    way: PreparedPath,
+    prepared: PreparedPath,
     /// The parts of its path below the directory.
     parts: Vec<CString>,
     is_folder: bool,
@@ -58,14 +58,14 @@ impl Cover {
         let workspace = profile.workspace.as_deref();
         Ok(Cover {
             folder: PreparedPath::new(&replaced.folder, workspace)?,
-            path: text(replaced.folder.as_os_str().as_bytes())?,
+            path: c_string(&replaced.folder)?,
             by: Some(PreparedPath::new(&replaced.by, workspace)?),
             shown,
         })
     }
 
     /// Returns whether a path is writable, if another directory replaces the one that contains it. Does not allocate.
-    pub(super) fn lets_write(&self, path: &[u8]) -> Option<bool> {
+    pub(super) fn allows_write(&self, path: &[u8]) -> Option<bool> {
         self.by.as_ref()?;
         let below = path.strip_prefix(self.path.as_bytes())?;
         let below = if below.is_empty() { below } else { below.strip_prefix(b"/")? };
@@ -89,7 +89,7 @@ impl Cover {
         shown.sort_by_key(|shown| (shown.parts.len(), shown.view != View::ReadOnly));
         Ok(Some(Cover {
             folder: PreparedPath::new(folder, workspace)?,
-            path: text(folder.as_os_str().as_bytes())?,
+            path: c_string(folder)?,
             by: None,
             shown,
         }))
@@ -101,43 +101,35 @@ impl Cover {
     }
 
     /// Covers the directory for the calling process. Makes plain system calls only.
-    pub(super) fn put(&self) -> Result<(), i32> {
+    pub(super) fn mount(&self) -> io::Result<()> {
         for shown in &self.shown {
             // An entry that was removed meanwhile is not shown.
-            let Ok(at) = shown.way.open() else { continue };
+            let Ok(at) = shown.prepared.open() else { continue };
             let tree = copy_of(at.as_raw_fd(), c"", libc::AT_RECURSIVE)?;
             let (is_closed, flags) = match shown.view {
                 View::Writable => (false, 0),
                 View::ReadOnly | View::Empty => (true, libc::AT_RECURSIVE),
             };
             set_read_only(tree.as_raw_fd(), c"", is_closed, flags | libc::AT_EMPTY_PATH)?;
-            shown.tree.store(std::os::fd::IntoRawFd::into_raw_fd(tree), Ordering::Relaxed);
+            shown.tree.store(tree.into_raw_fd(), Ordering::Relaxed);
         }
         // Opened without following links: the path was checked, and other runs cannot replace its parts.
-        let place = self.folder.open().map_err(rustix::io::Errno::raw_os_error)?;
+        let place = self.folder.open()?;
         if let Some(by) = &self.by {
-            let by = by.open().map_err(rustix::io::Errno::raw_os_error)?;
+            let by = by.open()?;
             let tree = copy_of(by.as_raw_fd(), c"", libc::AT_RECURSIVE)?;
             set_read_only(tree.as_raw_fd(), c"", false, libc::AT_EMPTY_PATH)?;
             move_to(&tree, &place)?;
-            return self.put_shown();
+            return self.mount_shown();
         }
-        let (kind, options) = (c"tmpfs", c"mode=0755,size=1m");
-        let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-        // SAFETY: all strings end with NUL.
-        let done = unsafe {
-            libc::mount(kind.as_ptr(), self.path.as_ptr(), kind.as_ptr(), flags, options.as_ptr().cast())
-        };
-        if done != 0 {
-            return Err(last_errno());
-        }
-        self.put_shown()?;
+        mount_tmpfs(&self.path, c"mode=0755,size=1m", libc::MS_NOEXEC)?;
+        self.mount_shown()?;
         set_read_only(libc::AT_FDCWD, &self.path, true, 0)
     }
 
     /// Mounts the visible entries into the covering directory.
-    fn put_shown(&self) -> Result<(), i32> {
-        let empty = self.folder.open().map_err(rustix::io::Errno::raw_os_error)?;
+    fn mount_shown(&self) -> io::Result<()> {
+        let empty = self.folder.open()?;
         for shown in &self.shown {
             let tree: RawFd = shown.tree.load(Ordering::Relaxed);
             if tree < 0 {
@@ -145,14 +137,10 @@ impl Cover {
             }
             // SAFETY: the descriptor was taken out of its earlier owner above, and nothing else uses it.
             let tree = unsafe { OwnedFd::from_raw_fd(tree) };
-            shown.put(&empty, &tree).map_err(rustix::io::Errno::raw_os_error)?;
+            shown.mount(&empty, &tree)?;
         }
         Ok(())
     }
-}
-
-fn text(bytes: &[u8]) -> Result<CString, SandboxError> {
-    CString::new(bytes).map_err(|_| SandboxError::Build("a path holds a NUL byte".to_owned()))
 }
 
 impl CoverEntry {
@@ -166,10 +154,9 @@ impl CoverEntry {
         for (path, view) in paths {
             let below = path.strip_prefix(folder).ok().filter(|below| !below.as_os_str().is_empty());
             let (Some(below), Ok(found)) = (below, path.symlink_metadata()) else { continue };
-            let parts = below.components().map(|part| text(part.as_os_str().as_bytes()));
             all.push(CoverEntry {
-                way: PreparedPath::new(path, profile.workspace.as_deref())?,
-                parts: parts.collect::<Result<_, _>>()?,
+                prepared: PreparedPath::new(path, profile.workspace.as_deref())?,
+                parts: c_parts(below)?,
                 is_folder: found.is_dir(),
                 below: below.as_os_str().as_bytes().to_vec(),
                 view,
@@ -179,29 +166,29 @@ impl CoverEntry {
         Ok(all)
     }
 
-    fn put(&self, cover: &OwnedFd, tree: &OwnedFd) -> rustix::io::Result<()> {
+    fn mount(&self, cover: &OwnedFd, tree: &OwnedFd) -> io::Result<()> {
         const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
         let mut at = openat(cover, c".", HANDLE, Mode::empty())?;
         for (index, part) in self.parts.iter().enumerate() {
             let is_last = index + 1 == self.parts.len();
-            make(&at, part, if is_last { self.is_folder } else { true })?;
+            make_mount_point(&at, part, if is_last { self.is_folder } else { true })?;
             at = openat(&at, part.as_c_str(), HANDLE, Mode::empty())?;
         }
-        move_to(tree, &at).map_err(rustix::io::Errno::from_raw_os_error)
+        move_to(tree, &at)
     }
 }
 
 /// Creates a mount point for an entry, unless it exists.
-fn make(folder: &OwnedFd, name: &CStr, is_folder: bool) -> rustix::io::Result<()> {
+fn make_mount_point(folder: &OwnedFd, name: &CStr, is_folder: bool) -> io::Result<()> {
     if is_folder {
         return match mkdirat(folder, name, Mode::from_raw_mode(0o755)) {
-            Err(rustix::io::Errno::EXIST) => Ok(()),
+            Err(Errno::EXIST) => Ok(()),
             result => result,
         };
     }
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     match openat(folder, name, flags, Mode::from_raw_mode(0o644)) {
-        Ok(_) | Err(rustix::io::Errno::EXIST) => Ok(()),
+        Ok(_) | Err(Errno::EXIST) => Ok(()),
         Err(error) => Err(error),
     }
 }

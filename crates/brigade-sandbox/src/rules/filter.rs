@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, sock_filter,
+    TargetArch,
 };
 
-use crate::system::last_errno;
+use crate::seccomp::{Filter, JUMP_IF_AT_LEAST, LOAD, RETURN, has_action, instruction};
 use crate::{LocalSockets, Network, SandboxError};
 
 /// Calls that affect other processes, change the machine, or bypass the other rules.
@@ -138,18 +138,9 @@ const DROPPED_CAPABILITIES: [libc::c_ulong; 28] = [
     40, // CHECKPOINT_RESTORE
 ];
 
-/// A filter that is ready to install.
-#[derive(Debug)]
-pub(super) struct Filter(BpfProgram);
-
 /// Returns whether this kernel has filters and known system calls.
 pub(super) fn supported() -> bool {
-    const GET_ACTION_AVAILABLE: libc::c_uint = 2;
-    let deny: u32 = 0x0005_0000;
-    // SAFETY: the pointer is to a local of the size the kernel expects; with this operation it is only read.
-    let known =
-        unsafe { libc::syscall(libc::SYS_seccomp, GET_ACTION_AVAILABLE, 0, std::ptr::from_ref(&deny)) } == 0;
-    known && architecture().is_some()
+    has_action(libc::SECCOMP_RET_ERRNO) && architecture().is_some()
 }
 
 fn architecture() -> Option<TargetArch> {
@@ -165,17 +156,13 @@ pub(super) enum Links {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn wrong(error: impl std::fmt::Display) -> SandboxError {
-    SandboxError::Build(error.to_string())
-}
-
 /// Creates a condition on a 32-bit argument.
 fn when(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, SandboxError> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).map_err(wrong)
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).map_err(SandboxError::build)
 }
 
 fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, SandboxError> {
-    SeccompRule::new(conditions).map_err(wrong)
+    SeccompRule::new(conditions).map_err(SandboxError::build)
 }
 
 /// Builds the filters for a profile. `landlock` is the version that guards files.
@@ -186,12 +173,41 @@ pub(super) fn filters(
     links: Links,
 ) -> Result<Vec<Filter>, SandboxError> {
     let mut refused: Rules = DENIED.iter().map(|call| (*call, Vec::new())).collect();
+    refuse_control(&mut refused)?;
+    refuse_sockets(&mut refused, network, local)?;
+    let mut namespaces = Vec::new();
+    for bit in (0..32).map(|shift| 1u64 << shift).filter(|bit| NAMESPACES & bit != 0) {
+        namespaces.push(rule(vec![when(0, SeccompCmpOp::MaskedEq(bit), bit)?])?);
+    }
+    refused.insert(libc::SYS_clone, namespaces);
+    if links == Links::Refused {
+        #[cfg(target_arch = "x86_64")]
+        refused.insert(libc::SYS_symlink, Vec::new());
+        refused.insert(libc::SYS_symlinkat, Vec::new());
+    }
+    refuse_modes(&mut refused)?;
+    if landlock < 3 {
+        // This kernel has no truncate right, so a read-only file could be emptied.
+        refused.insert(libc::SYS_truncate, Vec::new());
+        let empties = (libc::O_TRUNC | libc::O_ACCMODE) as u64;
+        for (call, flags) in OPENING {
+            let condition = when(*flags, SeccompCmpOp::MaskedEq(empties), libc::O_TRUNC as u64)?;
+            refused.entry(*call).or_default().push(rule(vec![condition])?);
+        }
+    }
+    // These take their flags and modes in memory, which a filter cannot read. Programs fall back when the calls seem
+    // not to exist.
+    let unknown: Rules = [(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())].into();
+    Ok(vec![compile(unknown, libc::ENOSYS)?, compile(refused, libc::EPERM)?])
+}
+
+/// Refuses calls with arguments by which a program changes other processes, terminals or open files.
+fn refuse_control(refused: &mut Rules) -> Result<(), SandboxError> {
     let mut controls = Vec::new();
     for control in DENIED_CONTROLS {
         controls.push(rule(vec![when(1, SeccompCmpOp::Eq, control)?])?);
     }
     refused.insert(libc::SYS_ioctl, controls);
-
     for call in PROCESS_CALLS {
         refused.insert(*call, vec![rule(vec![when(0, SeccompCmpOp::Ne, 0)?])?]);
     }
@@ -201,12 +217,15 @@ pub(super) fn filters(
     }
     // Reading the limits of other processes is harmless. By setting them, the program could end any process of the
     // user.
-    let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0).map_err(wrong)?;
+    let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
+    let sets = sets.map_err(SandboxError::build)?;
     refused.insert(libc::SYS_prlimit64, vec![rule(vec![when(0, SeccompCmpOp::Ne, 0)?, sets])?]);
-
     // A lease on a file makes other writers of it wait or fail.
     refused.insert(libc::SYS_fcntl, vec![rule(vec![when(1, SeccompCmpOp::Eq, libc::F_SETLEASE as u64)?])?]);
+    Ok(())
+}
 
+fn refuse_sockets(refused: &mut Rules, network: Network, local: LocalSockets) -> Result<(), SandboxError> {
     let mut families = Vec::new();
     if network == Network::Allowed {
         // Resolving names reads the addresses of the machine from the kernel, over netlink.
@@ -215,10 +234,8 @@ pub(super) fn filters(
     if local == LocalSockets::Allowed {
         families.push(libc::AF_UNIX);
     }
-    let other = families
-        .iter()
-        .map(|family| when(0, SeccompCmpOp::Ne, *family as u64))
-        .collect::<Result<Vec<_>, _>>()?;
+    let other = families.iter().map(|family| when(0, SeccompCmpOp::Ne, *family as u64));
+    let other = other.collect::<Result<Vec<_>, _>>()?;
     refused.insert(libc::SYS_socket, if other.is_empty() { Vec::new() } else { vec![rule(other)?] });
     if local == LocalSockets::Denied {
         // A pair of datagram sockets can be redirected to any address, and the kernel treats a raw pair as one of
@@ -230,19 +247,11 @@ pub(super) fn filters(
         }
         refused.insert(libc::SYS_socketpair, pairs);
     }
+    Ok(())
+}
 
-    let mut spaces = Vec::new();
-    for bit in (0..32).map(|shift| 1u64 << shift).filter(|bit| NAMESPACES & bit != 0) {
-        spaces.push(rule(vec![when(0, SeccompCmpOp::MaskedEq(bit), bit)?])?);
-    }
-    refused.insert(libc::SYS_clone, spaces);
-
-    if links == Links::Refused {
-        #[cfg(target_arch = "x86_64")]
-        refused.insert(libc::SYS_symlink, Vec::new());
-        refused.insert(libc::SYS_symlinkat, Vec::new());
-    }
-
+/// Refuses modes with which a file runs with the rights of its owner or group.
+fn refuse_modes(refused: &mut Rules) -> Result<(), SandboxError> {
     for (call, mode, flags) in MODES {
         for bit in [libc::S_ISUID, libc::S_ISGID].map(u64::from) {
             let sets = when(*mode, SeccompCmpOp::MaskedEq(bit), bit)?;
@@ -254,27 +263,13 @@ pub(super) fn filters(
             }
         }
     }
-
-    // These take their flags and modes in memory, which a filter cannot read. Programs fall back when the calls seem
-    // not to exist.
-    let unknown: Rules = [(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())].into();
-    if landlock < 3 {
-        // This kernel has no truncate right, so a read-only file could be emptied.
-        refused.insert(libc::SYS_truncate, Vec::new());
-        let empties = (libc::O_TRUNC | libc::O_ACCMODE) as u64;
-        for (call, flags) in OPENING {
-            let condition = when(*flags, SeccompCmpOp::MaskedEq(empties), libc::O_TRUNC as u64)?;
-            refused.entry(*call).or_default().push(rule(vec![condition])?);
-        }
-    }
-    Ok(vec![compile(unknown, libc::ENOSYS)?, compile(refused, libc::EPERM)?])
+    Ok(())
 }
 
 /// The flags with which opening a file creates one.
 const CREATING: [u64; 2] = [libc::O_CREAT as u64, (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64];
 
 /// Calls that set the mode of a file, which argument has the mode, and which has the flags, if only some flags do so.
-/// No run makes a file that runs with the rights of its owner or group.
 const MODES: &[(libc::c_long, u8, Option<u8>)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_chmod, 1, None),
@@ -302,36 +297,24 @@ fn compile(rules: Rules, errno: i32) -> Result<Filter, SandboxError> {
     let architecture =
         architecture().ok_or_else(|| SandboxError::Unsupported("unknown system calls".to_owned()))?;
     let answer = SeccompAction::Errno(errno as u32);
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture).map_err(wrong)?;
-    let mut program: BpfProgram = without_second_numbering();
-    program.extend(BpfProgram::try_from(filter).map_err(wrong)?);
-    Ok(Filter(program))
+    let filter =
+        SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture).map_err(SandboxError::build)?;
+    let program = BpfProgram::try_from(filter).map_err(SandboxError::build)?;
+    let program = program.iter().map(|step| instruction(step.code, step.jt, step.jf, step.k));
+    Ok(Filter(refuse_x32().into_iter().chain(program).collect()))
 }
 
 /// Refuses x32 call numbers, which would bypass the filter.
-fn without_second_numbering() -> BpfProgram {
+fn refuse_x32() -> Vec<libc::sock_filter> {
+    const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
     if !cfg!(target_arch = "x86_64") {
         return Vec::new();
     }
-    const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
-    const JUMP_IF_AT_LEAST: u16 = 0x35; // BPF_JMP | BPF_JGE | BPF_K
-    const RETURN: u16 = 0x06; // BPF_RET | BPF_K
-    const REFUSE: u32 = 0x0005_0000 | libc::ENOSYS as u32;
-    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
-    vec![step(LOAD, 0, 0, 0), step(JUMP_IF_AT_LEAST, 0, 1, 0x4000_0000), step(RETURN, 0, 0, REFUSE)]
-}
-
-impl Filter {
-    /// Installs the filter on the calling thread permanently. Makes one plain system call.
-    pub(super) fn install(&self) -> Result<(), i32> {
-        const SET_MODE_FILTER: libc::c_uint = 1;
-        let program =
-            libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_ptr().cast_mut().cast() };
-        // SAFETY: the kernel only reads the program, which has the layout of its structure and this length.
-        let result =
-            unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, 0, std::ptr::from_ref(&program)) };
-        if result == 0 { Ok(()) } else { Err(last_errno()) }
-    }
+    vec![
+        instruction(LOAD, 0, 0, 0),
+        instruction(JUMP_IF_AT_LEAST, 0, 1, 0x4000_0000),
+        instruction(RETURN, 0, 0, REFUSE),
+    ]
 }
 
 /// Removes capabilities from the next executed program. Fails harmlessly without privileges.

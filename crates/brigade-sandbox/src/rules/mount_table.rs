@@ -2,22 +2,48 @@
 //! mounts by their layers.
 
 use std::ffi::OsString;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
 
 /// The maximum number of paths of a directory.
 const MAX_PATHS: usize = 1_000;
 
+/// Lists every path of a directory: its own path, and all paths at which mounts show it, a parent of it or a part of
+/// it. The error says why they cannot be found.
+pub(super) fn paths_of(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let table = std::fs::read("/proc/self/mountinfo")
+        .map_err(|error| format!("the mounts of this system cannot be read: {error}"))?;
+    let mut look = |path: &Path| {
+        let real = path.canonicalize().ok()?;
+        let opened = rustix::fs::open(&real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let number = rustix::fs::fstat(&opened).ok()?.st_dev;
+        let device = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+        let mount = mount_of(&opened)?;
+        Some(MountedPath { real, mount, device: device.into_bytes() })
+    };
+    MountTable::parse(&table).all_paths(&own, &mut look)
+}
+
+/// Returns the number of the mount that an open file is on.
+fn mount_of(opened: &OwnedFd) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", opened.as_raw_fd())).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
+}
+
 /// A path without links, with the mount and the device that it is on.
-pub(super) struct MountedPath {
-    pub(super) real: PathBuf,
-    pub(super) mount: u64,
+struct MountedPath {
+    real: PathBuf,
+    mount: u64,
     /// Its device, as the mount table writes it.
-    pub(super) device: Vec<u8>,
+    device: Vec<u8>,
 }
 
 /// The mounts of `/proc/self/mountinfo`.
-pub(super) struct Mounts(Vec<Mount>);
+struct MountTable(Vec<Mount>);
 
 struct Mount {
     number: u64,
@@ -30,13 +56,13 @@ struct Mount {
     layers: Vec<PathBuf>,
 }
 
-impl Mounts {
-    pub(super) fn parse(table: &[u8]) -> Mounts {
-        Mounts(table.split(|byte| *byte == b'\n').filter_map(Mount::parse).collect())
+impl MountTable {
+    fn parse(table: &[u8]) -> MountTable {
+        MountTable(table.split(|byte| *byte == b'\n').filter_map(Mount::parse).collect())
     }
 
     /// Lists every path of a directory. `look` finds the mount of a path; `None` if the path does not exist.
-    pub(super) fn all_paths(
+    fn all_paths(
         &self,
         own: &Path,
         look: &mut dyn FnMut(&Path) -> Option<MountedPath>,
@@ -106,7 +132,7 @@ impl Mount {
         let mut words = line.split(|byte| *byte == b' ');
         let number = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
         let device = words.nth(1)?.to_owned();
-        let (root, point) = (path_of(plain(words.next()?)), path_of(plain(words.next()?)));
+        let (root, point) = (to_path(decoded(words.next()?)), to_path(decoded(words.next()?)));
         let mut words = words.skip_while(|word| *word != b"-").skip(1);
         let layers = match words.next() {
             Some(b"overlay") => layers(words.nth(1).unwrap_or_default()),
@@ -142,7 +168,7 @@ fn layers(options: &[u8]) -> Vec<PathBuf> {
             continue;
         }
         let mut layer = Vec::new();
-        let value = plain(&option[end + 1..]);
+        let value = decoded(&option[end + 1..]);
         let mut bytes = value.iter().copied();
         while let Some(byte) = bytes.next() {
             match byte {
@@ -154,15 +180,15 @@ fn layers(options: &[u8]) -> Vec<PathBuf> {
         found.push(layer);
     }
     // Two colons come only before data layers.
-    found.into_iter().filter(|layer| !layer.is_empty()).map(path_of).collect()
+    found.into_iter().filter(|layer| !layer.is_empty()).map(to_path).collect()
 }
 
-fn path_of(bytes: Vec<u8>) -> PathBuf {
+fn to_path(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
 /// Decodes a word of the table, in which blanks, line ends and backslashes are octal numbers.
-fn plain(word: &[u8]) -> Vec<u8> {
+fn decoded(word: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;
     while let Some((first, behind)) = rest.split_first() {
@@ -194,7 +220,7 @@ mod tests {
         not a line\n";
 
     /// Finds the mount of a path by its mount point. The path has no links.
-    fn place(mounts: &Mounts, path: &Path) -> Option<MountedPath> {
+    fn place(mounts: &MountTable, path: &Path) -> Option<MountedPath> {
         let around = mounts.0.iter().filter(|mount| path.starts_with(&mount.point));
         let mount = around.max_by_key(|mount| mount.point.as_os_str().len())?;
         Some(MountedPath { real: path.to_owned(), mount: mount.number, device: mount.device.clone() })
@@ -206,7 +232,7 @@ mod tests {
 
     #[track_caller]
     fn check(folder: &str, expect: &[&str]) {
-        let mounts = Mounts::parse(TABLE);
+        let mounts = MountTable::parse(TABLE);
         let found = mounts.all_paths(Path::new(folder), &mut |path| place(&mounts, path)).unwrap();
         let expect = [expect, &[folder, "/opt/riddle"]].concat();
         assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), set(&expect), "{folder}");
@@ -231,7 +257,7 @@ mod tests {
 
     #[test]
     fn unreachable_mount_adds_all_of_its_file_system() {
-        let mounts = Mounts::parse(TABLE);
+        let mounts = MountTable::parse(TABLE);
         let look = |path: &Path| {
             let device = b"8:2".to_vec();
             (path == Path::new("/jail/ws")).then(|| MountedPath { real: path.to_owned(), mount: 99, device })

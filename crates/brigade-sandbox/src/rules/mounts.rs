@@ -7,7 +7,7 @@
 //! other users appear to belong to the overflow user (65534). Some programs object to that: ssh refuses included system
 //! configuration. System V shared memory and message queues get a private namespace, too.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::system::{fork_into, last_errno, reap};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io;
+
+use crate::system::{checked, fork_into, reap};
 use crate::{SandboxError, SandboxProfile};
 
 use super::cover::Cover;
@@ -55,7 +58,7 @@ pub(super) enum View {
 #[derive(Debug)]
 struct MountPoint {
     path: PathBuf,
-    way: PreparedPath,
+    prepared: PreparedPath,
     view: View,
     /// Whether the cover of a directory already includes it.
     is_covered: bool,
@@ -79,16 +82,16 @@ pub(super) struct Mounts {
 /// Where the shared memory of the machine is.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Returns whether the workspace is in shared memory.
-pub(super) fn is_in_shared_memory(workspace: Option<&Path>) -> bool {
-    workspace.is_some_and(|workspace| workspace.starts_with(SHARED_MEMORY))
+/// Returns whether a path is in shared memory.
+pub(super) fn is_in_shared_memory(path: &Path) -> bool {
+    path.starts_with(SHARED_MEMORY)
 }
 
 /// Returns whether the run opens a path in shared memory. Then no mount may cover it.
 fn opens_shared_memory(profile: &SandboxProfile) -> bool {
     let opened =
         profile.workspace.iter().chain(&profile.installed).chain(&profile.read).chain(&profile.write);
-    opened.into_iter().any(|path| is_in_shared_memory(Some(path)))
+    opened.into_iter().any(|path| is_in_shared_memory(path))
 }
 
 /// The paths that need protection, because they are below a writable path.
@@ -127,18 +130,8 @@ pub(super) fn closed_configuration<'a>(
 /// Returns whether mounts of this process can refuse to follow links (from Linux 5.14). This is tried once, in a child.
 pub(super) fn refuse_links() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
-    *KNOWN.get_or_init(|| {
-        let Some(kind) = kind() else { return false };
-        let trial = Mounts::with_places(kind, Vec::new());
-        let child = fork_into(|| {
-            let flags = libc::AT_RECURSIVE;
-            let done =
-                trial.enter().and_then(|()| set_attributes(libc::AT_FDCWD, c"/", (NO_LINKS, 0), flags));
-            // SAFETY: ends the process, runs nothing.
-            unsafe { libc::_exit(i32::from(done.is_err())) }
-        });
-        child.is_ok_and(|pid| reap(pid) == Some(0))
-    })
+    let refuse = || set_attributes(libc::AT_FDCWD, c"/", (NO_LINKS, 0), libc::AT_RECURSIVE);
+    *KNOWN.get_or_init(|| kind().is_some_and(|kind| is_possible(kind, refuse)))
 }
 
 /// Returns whether this process may create such mounts. This is tried once, in a child.
@@ -149,16 +142,19 @@ pub(super) fn supported() -> bool {
 fn kind() -> Option<Kind> {
     static KIND: OnceLock<Option<Kind>> = OnceLock::new();
     *KIND.get_or_init(|| {
-        [Kind::Privileged, Kind::WithUser].into_iter().find(|kind| {
-            let trial = Mounts::with_places(*kind, Vec::new());
-            let child = fork_into(|| {
-                let code = i32::from(trial.enter().is_err());
-                // SAFETY: ends the process, runs nothing.
-                unsafe { libc::_exit(code) }
-            });
-            child.is_ok_and(|pid| reap(pid) == Some(0))
-        })
+        [Kind::Privileged, Kind::WithUser].into_iter().find(|kind| is_possible(*kind, || Ok(())))
     })
+}
+
+/// Returns whether a child of this process can enter a new view and then do something.
+fn is_possible(kind: Kind, then: impl Fn() -> io::Result<()>) -> bool {
+    let trial = Mounts::with_places(kind, Vec::new());
+    let child = fork_into(|| {
+        let code = i32::from(trial.enter().and_then(|()| then()).is_err());
+        // SAFETY: ends the process, runs nothing.
+        unsafe { libc::_exit(code) }
+    });
+    child.is_ok_and(|pid| reap(pid) == Some(0))
 }
 
 impl Mounts {
@@ -192,10 +188,10 @@ impl Mounts {
         let places = places
             .into_iter()
             .map(|(path, view)| {
-                let way = PreparedPath::new(&path, profile.workspace.as_deref())?;
+                let prepared = PreparedPath::new(&path, profile.workspace.as_deref())?;
                 let is_covered = !covers.is_empty() && Cover::covers(profile, &path);
                 let is_closed = workspace.is_some_and(|workspace| path.starts_with(workspace));
-                Ok(MountPoint { way, path, view, is_covered, is_closed })
+                Ok(MountPoint { prepared, path, view, is_covered, is_closed })
             })
             .collect::<Result<_, SandboxError>>()?;
         let has_shared_memory = !opens_shared_memory(profile);
@@ -203,10 +199,10 @@ impl Mounts {
     }
 
     /// Returns whether a path without links is writable in the new view. Does not allocate.
-    pub(super) fn lets_write(&self, path: &[u8]) -> bool {
+    pub(super) fn allows_write(&self, path: &[u8]) -> bool {
         let reaches = |place: &&MountPoint| is_beneath(path, place.path.as_os_str().as_bytes());
         // A deeper cover comes later.
-        if let Some(is_writable) = self.covers.iter().find_map(|cover| cover.lets_write(path)) {
+        if let Some(is_writable) = self.covers.iter().find_map(|cover| cover.allows_write(path)) {
             return is_writable;
         }
         let place = self.places.iter().rev().find(reaches);
@@ -235,42 +231,42 @@ impl Mounts {
     }
 
     /// Moves the calling process, right after fork, into the new view. Makes only plain system calls.
-    pub(super) fn enter(&self) -> Result<(), i32> {
+    pub(super) fn enter(&self) -> io::Result<()> {
         let flags = match self.kind {
             Kind::Privileged => libc::CLONE_NEWNS | libc::CLONE_NEWIPC,
             Kind::WithUser => libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUSER,
         };
         // SAFETY: no memory is involved.
-        check(unsafe { libc::unshare(flags) })?;
+        checked(unsafe { libc::unshare(flags) })?;
         if self.kind == Kind::WithUser {
             // `/proc` entries of a process that leaves no core file belong to root, so it could not write its own maps.
             let dumpable = set_dumpable(1);
-            put(c"/proc/self/setgroups", b"deny")?;
-            put(c"/proc/self/uid_map", self.user_map.as_bytes())?;
-            put(c"/proc/self/gid_map", self.group_map.as_bytes())?;
+            write_to(c"/proc/self/setgroups", b"deny")?;
+            write_to(c"/proc/self/uid_map", self.user_map.as_bytes())?;
+            write_to(c"/proc/self/gid_map", self.group_map.as_bytes())?;
             set_dumpable(dumpable);
         }
         let none = std::ptr::null();
         // SAFETY: the path ends with NUL; with these flags the other pointers are not read.
-        check(unsafe {
+        checked(unsafe {
             libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast())
         })?;
         set_read_only(libc::AT_FDCWD, c"/", true, libc::AT_RECURSIVE)?;
         for place in self.places.iter().filter(|place| !place.is_covered) {
-            let put = place.put();
+            let mounted = place.mount();
             // Without the mount the file is closed, which is as safe.
             if place.view != View::Empty {
-                put?;
+                mounted?;
             }
         }
-        self.covers.iter().try_for_each(Cover::put)
+        self.covers.iter().try_for_each(Cover::mount)
     }
 }
 
 impl MountPoint {
     /// Mounts the path. Makes only plain system calls.
-    fn put(&self) -> Result<(), i32> {
-        let at = self.way.open().map_err(rustix::io::Errno::raw_os_error)?;
+    fn mount(&self) -> io::Result<()> {
+        let at = self.prepared.open()?;
         let tree = match self.view {
             View::Writable | View::ReadOnly => copy_of(at.as_raw_fd(), c"", libc::AT_RECURSIVE)?,
             View::Empty => copy_of(libc::AT_FDCWD, c"/dev/null", 0)?,
@@ -292,24 +288,21 @@ impl MountPoint {
 }
 
 /// Attaches a detached mount over an open path. Makes one plain system call.
-pub(super) fn move_to(tree: &OwnedFd, at: &OwnedFd) -> Result<(), i32> {
+pub(super) fn move_to(tree: &OwnedFd, at: &OwnedFd) -> io::Result<()> {
     let empty: u32 = libc::MOVE_MOUNT_F_EMPTY_PATH | libc::MOVE_MOUNT_T_EMPTY_PATH;
     let (from, to) = (tree.as_raw_fd(), at.as_raw_fd());
     // SAFETY: both descriptors are open, and the empty paths end with NUL.
     let moved = unsafe { libc::syscall(libc::SYS_move_mount, from, c"".as_ptr(), to, c"".as_ptr(), empty) };
-    if moved < 0 { Err(last_errno()) } else { Ok(()) }
+    checked(moved).map(drop)
 }
 
 /// Copies the mount of a path, detached. Makes one plain system call.
-pub(super) fn copy_of(folder: RawFd, path: &std::ffi::CStr, flags: libc::c_int) -> Result<OwnedFd, i32> {
+pub(super) fn copy_of(folder: RawFd, path: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
     let flags = libc::OPEN_TREE_CLONE
         | libc::OPEN_TREE_CLOEXEC
         | (flags | if path.is_empty() { libc::AT_EMPTY_PATH } else { 0 }) as libc::c_uint;
     // SAFETY: the path ends with NUL.
-    let tree = unsafe { libc::syscall(libc::SYS_open_tree, folder, path.as_ptr(), flags) };
-    if tree < 0 {
-        return Err(last_errno());
-    }
+    let tree = checked(unsafe { libc::syscall(libc::SYS_open_tree, folder, path.as_ptr(), flags) })?;
     // SAFETY: the kernel returned this descriptor a moment ago, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(tree as RawFd) })
 }
@@ -317,14 +310,17 @@ pub(super) fn copy_of(folder: RawFd, path: &std::ffi::CStr, flags: libc::c_int) 
 /// Covers `/dev/shm`, which all processes of the machine share, with an empty one that ends with the run. Makes plain
 /// system calls only; returns `None` if that is not possible.
 pub(super) fn private_shared_memory() -> Option<OwnedFd> {
-    use rustix::fs::{Mode, OFlags};
+    let path = c"/dev/shm";
+    mount_tmpfs(path, c"mode=1777,size=128m", libc::MS_NOEXEC).ok()?;
+    rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
+}
 
-    let (path, kind, size) = (c"/dev/shm", c"tmpfs", c"mode=1777,size=128m");
-    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+/// Covers a directory with an empty file system in memory. Makes one plain system call.
+pub(super) fn mount_tmpfs(path: &CStr, options: &CStr, flags: libc::c_ulong) -> io::Result<()> {
+    let kind = c"tmpfs".as_ptr();
+    let flags = flags | libc::MS_NOSUID | libc::MS_NODEV;
     // SAFETY: all strings end with NUL.
-    let done =
-        unsafe { libc::mount(kind.as_ptr(), path.as_ptr(), kind.as_ptr(), flags, size.as_ptr().cast()) } == 0;
-    done.then(|| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()).flatten()
+    checked(unsafe { libc::mount(kind, path.as_ptr(), kind, flags, options.as_ptr().cast()) }).map(drop)
 }
 
 /// Sets whether the process may leave a core file, and returns the earlier setting.
@@ -337,42 +333,35 @@ fn set_dumpable(dumpable: libc::c_int) -> libc::c_int {
     }
 }
 
-fn check(result: libc::c_int) -> Result<(), i32> {
-    if result < 0 { Err(last_errno()) } else { Ok(()) }
-}
-
 /// Writes a short text to a file in `/proc`, without allocation.
-fn put(path: &std::ffi::CStr, text: &[u8]) -> Result<(), i32> {
-    use rustix::fs::{Mode, OFlags};
-
-    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
-    let file = file.map_err(rustix::io::Errno::raw_os_error)?;
-    rustix::io::write(&file, text).map(drop).map_err(rustix::io::Errno::raw_os_error)
+fn write_to(path: &CStr, text: &[u8]) -> io::Result<()> {
+    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    io::write(&file, text).map(drop)
 }
 
 pub(super) fn set_read_only(
     folder: RawFd,
-    path: &std::ffi::CStr,
+    path: &CStr,
     read_only: bool,
     flags: libc::c_int,
-) -> Result<(), i32> {
+) -> io::Result<()> {
     const READ_ONLY: u64 = 1;
     set_attributes(folder, path, if read_only { (READ_ONLY, 0) } else { (0, READ_ONLY) }, flags)
 }
 
 /// Prevents files of a detached mount, and of the mounts in it, from being executed or mapped as code. Makes one plain
 /// system call.
-pub(super) fn refuse_code(tree: &OwnedFd) -> Result<(), i32> {
+pub(super) fn refuse_code(tree: &OwnedFd) -> io::Result<()> {
     set_attributes(tree.as_raw_fd(), c"", (NO_CODE, 0), libc::AT_RECURSIVE | libc::AT_EMPTY_PATH)
 }
 
 /// Sets and clears attributes of a mount. Makes one plain system call.
 fn set_attributes(
     folder: RawFd,
-    path: &std::ffi::CStr,
+    path: &CStr,
     (set, clear): (u64, u64),
     flags: libc::c_int,
-) -> Result<(), i32> {
+) -> io::Result<()> {
     /// `struct mount_attr` of the kernel, version 0.
     #[repr(C)]
     struct Attributes {
@@ -393,7 +382,7 @@ fn set_attributes(
             size_of::<Attributes>(),
         )
     };
-    if result < 0 { Err(last_errno()) } else { Ok(()) }
+    checked(result).map(drop)
 }
 
 fn is_read_only(path: &Path) -> bool {
@@ -428,8 +417,7 @@ impl Placeholder {
                 return None;
             }
             let folder = File::open(path).ok()?;
-            // SAFETY: no memory is involved.
-            let locked = unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } == 0;
+            let locked = rustix::fs::flock(&folder, FlockOperation::NonBlockingLockShared).is_ok();
             let same = path.metadata().is_ok_and(|now| (now.dev(), now.ino()) == (found.dev(), found.ino()));
             if locked && same {
                 return Some(Placeholder { path: CString::new(path.as_os_str().as_bytes()).ok()?, folder });
@@ -444,11 +432,8 @@ impl Placeholder {
 
     /// Removes the placeholder if it is unused and empty. Makes only plain system calls.
     pub(super) fn remove(&self) {
-        // SAFETY: no memory is involved.
-        let last = unsafe { libc::flock(self.folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
-        if last {
-            // SAFETY: the path ends with NUL.
-            unsafe { libc::rmdir(self.path.as_ptr()) };
+        if rustix::fs::flock(&self.folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = rustix::fs::rmdir(self.path.as_c_str());
         }
     }
 }

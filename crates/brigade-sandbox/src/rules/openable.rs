@@ -3,12 +3,7 @@
 //! A Landlock rule covers everything below a directory and cannot exclude a part of it. So every other entry on the
 //! path to the closed one gets its own rule.
 
-use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-
-use rustix::fs::{Mode, OFlags};
-
-use super::mount_table::{MountedPath, Mounts};
 
 /// The part of a directory that can be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +17,7 @@ pub(super) enum OpenableEntries {
 }
 
 /// Returns the part of a path that can be opened without opening a closed path. No path has links.
-pub(super) fn around(path: &Path, closed: &[PathBuf]) -> OpenableEntries {
+pub(super) fn openable(path: &Path, closed: &[PathBuf]) -> OpenableEntries {
     if closed.iter().any(|closed| path.starts_with(closed)) {
         return OpenableEntries::Nothing;
     }
@@ -39,34 +34,6 @@ pub(super) fn around(path: &Path, closed: &[PathBuf]) -> OpenableEntries {
         folders.extend(found.map(|entry| entry.path()).filter(|entry| !closed.contains(entry)));
     }
     if entries == [path] { OpenableEntries::Whole } else { OpenableEntries::Entries(entries) }
-}
-
-/// Returns the path of an open file, without links.
-pub(super) fn path_of(opened: &OwnedFd) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd())).ok()
-}
-
-/// Lists every path of a directory: its own path, and all paths at which mounts show it, a parent of it or a part of
-/// it. The error says why they cannot be found.
-pub(super) fn paths_of(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let table = std::fs::read("/proc/self/mountinfo")
-        .map_err(|error| format!("the mounts of this system cannot be read: {error}"))?;
-    let mut look = |path: &Path| {
-        let real = path.canonicalize().ok()?;
-        let opened = rustix::fs::open(&real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-        let number = rustix::fs::fstat(&opened).ok()?.st_dev;
-        let device = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
-        let mount = mount_of(&opened)?;
-        Some(MountedPath { real, mount, device: device.into_bytes() })
-    };
-    Mounts::parse(&table).all_paths(&own, &mut look)
-}
-
-/// Returns the number of the mount that an open file is on.
-fn mount_of(opened: &OwnedFd) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", opened.as_raw_fd())).ok()?;
-    text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -88,7 +55,7 @@ mod tests {
         symlink("one", root.join("work/current")).unwrap();
         let check = |path: &str, closed: &[&str], expect: Option<&[&str]>| {
             let closed: Vec<PathBuf> = closed.iter().map(|path| root.join(path)).collect();
-            let found = match around(&root.join(path), &closed) {
+            let found = match openable(&root.join(path), &closed) {
                 OpenableEntries::Entries(mut entries) => {
                     entries.sort();
                     Some(entries)

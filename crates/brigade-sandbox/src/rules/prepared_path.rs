@@ -13,6 +13,16 @@ use rustix::io::Errno;
 
 use crate::SandboxError;
 
+/// Returns a path in the form of system calls.
+pub(super) fn c_string(path: &Path) -> Result<CString, SandboxError> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| SandboxError::build("a path holds a NUL byte"))
+}
+
+/// Returns the parts of a path in the form of system calls.
+pub(super) fn c_parts(path: &Path) -> Result<Vec<CString>, SandboxError> {
+    path.components().map(|part| c_string(Path::new(part.as_os_str()))).collect()
+}
+
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 /// A path that is ready to be opened with plain system calls.
@@ -26,18 +36,11 @@ pub(super) struct PreparedPath {
 
 impl PreparedPath {
     pub(super) fn new(path: &Path, workspace: Option<&Path>) -> Result<PreparedPath, SandboxError> {
-        let text = |bytes: &[u8]| {
-            CString::new(bytes).map_err(|_| SandboxError::Build("a path holds a NUL byte".to_owned()))
-        };
         let below = workspace.and_then(|workspace| Some((workspace, path.strip_prefix(workspace).ok()?)));
         let Some((workspace, below)) = below else {
-            return Ok(PreparedPath { start: text(path.as_os_str().as_bytes())?, parts: Vec::new() });
+            return Ok(PreparedPath { start: c_string(path)?, parts: Vec::new() });
         };
-        let parts = below.components().map(|part| text(part.as_os_str().as_bytes()));
-        Ok(PreparedPath {
-            start: text(workspace.as_os_str().as_bytes())?,
-            parts: parts.collect::<Result<_, _>>()?,
-        })
+        Ok(PreparedPath { start: c_string(workspace)?, parts: c_parts(below)? })
     }
 
     /// Opens the path for use by descriptor. Makes only plain system calls.

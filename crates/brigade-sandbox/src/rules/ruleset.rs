@@ -7,14 +7,14 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, Scope, make_bitflags,
 };
-
 use rustix::fs::FileType;
+use rustix::io;
 
-use crate::system::last_errno;
+use crate::system::checked;
 use crate::{LocalSockets, Network, SandboxError, SandboxProfile};
 
 use super::grants::{GrantedPath, Grants};
-use super::openable::{OpenableEntries, around, path_of};
+use super::openable::{OpenableEntries, openable};
 use super::prepared_path::PreparedPath;
 
 /// Harmless devices that programs open.
@@ -42,10 +42,6 @@ pub(super) fn landlock_version() -> u32 {
         )
     };
     u32::try_from(version).unwrap_or(0)
-}
-
-fn wrong(error: impl std::fmt::Display) -> SandboxError {
-    SandboxError::Build(error.to_string())
 }
 
 /// The rights on code.
@@ -88,49 +84,29 @@ impl Ruleset {
         let mut ruleset = landlock::Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(handled)
-            .map_err(wrong)?;
+            .map_err(SandboxError::build)?;
         if profile.network == Network::Denied && 4 <= version {
-            ruleset = ruleset.handle_access(AccessNet::from_all(abi)).map_err(wrong)?;
+            ruleset = ruleset.handle_access(AccessNet::from_all(abi)).map_err(SandboxError::build)?;
         }
         if 6 <= version {
-            ruleset = ruleset.scope(Scope::from_all(abi)).map_err(wrong)?;
+            ruleset = ruleset.scope(Scope::from_all(abi)).map_err(SandboxError::build)?;
         }
-        let workspace = profile.workspace.as_deref();
-        let created = ruleset.create().map_err(wrong)?;
-        let mut rules = Rules { created, handled, granted: Vec::new(), workspace };
+        let created = ruleset.create().map_err(SandboxError::build)?;
+        let mut rules = Rules { created, handled, granted: Vec::new(), profile };
         let reading = AccessFs::from_read(abi);
         // No run needs new device files, and with them a privileged user could read any disk.
         let everything = handled & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
         for path in &profile.installed {
             rules.add_around(path, kept_out, reading)?;
         }
-        // Everything that a policy opens in a closed workspace is data.
-        let is_data = |path: &Path| {
-            let workspace = workspace.filter(|_| profile.closed.is_some());
-            workspace.is_some_and(|workspace| path != workspace && path.starts_with(workspace))
-        };
         for path in &profile.read {
-            rules.add(path, if is_data(path) { DATA } else { reading })?;
+            rules.add(path, if rules.is_data(path) { DATA } else { reading })?;
         }
         for device in DEVICES {
             rules.add(Path::new(device), AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev)?;
         }
         for path in &profile.write {
-            let protects = profile.deny_write.iter().any(|denied| denied.starts_with(path));
-            let is_blind = profile.closed.as_ref().is_some_and(|closed| closed.write_only.contains(path));
-            let (reading, everything) = if is_blind {
-                (AccessFs::ReadDir.into(), everything & !(AccessFs::ReadFile | AccessFs::Execute))
-            } else if is_data(path) {
-                (DATA, everything & !BitFlags::from(AccessFs::Execute))
-            } else {
-                (reading, everything)
-            };
-            if top == NewEntries::Open || !protects {
-                rules.add(path, everything)?;
-            } else {
-                rules.add(path, reading)?;
-                rules.add_entries(path, &profile.deny_write, everything)?;
-            }
+            rules.add_writable(path, top, reading, everything)?;
         }
         if let Some(replaced) = profile.replaced.as_ref().filter(|_| is_sealed) {
             for path in replaced.write.iter().chain([&replaced.by]) {
@@ -143,23 +119,20 @@ impl Ruleset {
         };
         let opened_by = rules.granted.iter().find(reads_all).map(|granted| granted.path.clone());
         if let Some(closed) = &profile.closed {
-            if let Some(workspace) = workspace {
+            if let Some(workspace) = &profile.workspace {
                 rules.add(workspace, AccessFs::ReadDir.into())?;
             }
             for path in &closed.data {
                 rules.add_around(path, &closed.kept, DATA)?;
             }
-            for code in &closed.code {
-                // The approved copy gets its rule when it is created.
-                if !is_sealed {
-                    rules.add(&code.path, CODE)?;
-                }
+            // The approved copies get their rules when they are created.
+            for code in closed.code.iter().filter(|_| !is_sealed) {
+                rules.add(&code.path, CODE)?;
             }
         }
         let granted = Grants::new(std::mem::take(&mut rules.granted));
         let descriptor: Option<OwnedFd> = rules.created.into();
-        let descriptor =
-            descriptor.ok_or_else(|| SandboxError::Build("the kernel gave no ruleset".to_owned()))?;
+        let descriptor = descriptor.ok_or_else(|| SandboxError::build("the kernel gave no ruleset"))?;
         let (everything, handled) = (everything.bits(), handled.bits());
         Ok(Ruleset { descriptor, everything, handled, granted, opened_by })
     }
@@ -171,7 +144,12 @@ impl Ruleset {
 
     /// Returns whether the rules allow an access to a path without links whose file is `identity` (device and inode).
     /// Does not allocate.
-    pub(super) fn lets(&self, path: &[u8], identity: Option<(u64, u64)>, access: BitFlags<AccessFs>) -> bool {
+    pub(super) fn allows(
+        &self,
+        path: &[u8],
+        identity: Option<(u64, u64)>,
+        access: BitFlags<AccessFs>,
+    ) -> bool {
         self.suffice(self.granted.rights(path, identity), access)
     }
 
@@ -193,17 +171,17 @@ impl Ruleset {
     }
 
     /// Grants one more file as code, before the rules are applied. Makes one plain system call.
-    pub(super) fn allow_code(&self, file: &OwnedFd) -> Result<(), i32> {
+    pub(super) fn allow_code(&self, file: &OwnedFd) -> io::Result<()> {
         self.allow(file, CODE.bits())
     }
 
     /// Makes one more directory listable, with everything below it, before the rules are applied. Makes one plain
     /// system call.
-    pub(super) fn allow_listing(&self, folder: &OwnedFd) -> Result<(), i32> {
+    pub(super) fn allow_listing(&self, folder: &OwnedFd) -> io::Result<()> {
         self.allow(folder, BitFlags::from(AccessFs::ReadDir).bits())
     }
 
-    fn allow(&self, what: &OwnedFd, allowed: u64) -> Result<(), i32> {
+    fn allow(&self, what: &OwnedFd, allowed: u64) -> io::Result<()> {
         /// `struct landlock_path_beneath_attr` of the kernel.
         #[repr(C, packed)]
         struct PathBeneathAttr {
@@ -222,14 +200,14 @@ impl Ruleset {
                 0,
             )
         };
-        if done == 0 { Ok(()) } else { Err(last_errno()) }
+        checked(done).map(drop)
     }
 
     /// Applies the rules to the calling thread permanently. Makes one plain system call.
-    pub(super) fn restrict(&self) -> Result<(), i32> {
+    pub(super) fn restrict(&self) -> io::Result<()> {
         // SAFETY: the descriptor is a ruleset that is open.
         let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, self.descriptor.as_raw_fd(), 0) };
-        if done == 0 { Ok(()) } else { Err(last_errno()) }
+        checked(done).map(drop)
     }
 }
 
@@ -239,21 +217,54 @@ pub(super) fn is_beneath(path: &[u8], folder: &[u8]) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
+/// A ruleset that is being built.
 struct Rules<'p> {
     created: RulesetCreated,
     handled: BitFlags<AccessFs>,
     granted: Vec<GrantedPath>,
-    workspace: Option<&'p Path>,
+    profile: &'p SandboxProfile,
 }
 
 impl Rules<'_> {
     /// Grants rights below a path. Skips it if it does not exist or leads through a link in the workspace.
     fn add(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), SandboxError> {
-        let Ok(opened) = PreparedPath::new(path, self.workspace)?.open() else {
+        let Ok(opened) = PreparedPath::new(path, self.profile.workspace.as_deref())?.open() else {
             return Ok(());
         };
         let real = path_of(&opened).unwrap_or_else(|| path.to_owned());
         self.add_opened(opened, real, access)
+    }
+
+    /// Returns whether a path is in a closed workspace. Everything that a policy opens there is data.
+    fn is_data(&self, path: &Path) -> bool {
+        let workspace = self.profile.workspace.as_deref().filter(|_| self.profile.closed.is_some());
+        workspace.is_some_and(|workspace| path != workspace && path.starts_with(workspace))
+    }
+
+    /// Grants rights below a writable path, except for protected entries if no mounts protect them.
+    fn add_writable(
+        &mut self,
+        path: &Path,
+        top: NewEntries,
+        reading: BitFlags<AccessFs>,
+        everything: BitFlags<AccessFs>,
+    ) -> Result<(), SandboxError> {
+        let profile = self.profile;
+        let is_write_only =
+            profile.closed.as_ref().is_some_and(|closed| closed.write_only.iter().any(|only| only == path));
+        let (reading, everything) = if is_write_only {
+            (AccessFs::ReadDir.into(), everything & !(AccessFs::ReadFile | AccessFs::Execute))
+        } else if self.is_data(path) {
+            (DATA, everything & !BitFlags::from(AccessFs::Execute))
+        } else {
+            (reading, everything)
+        };
+        let protects = profile.deny_write.iter().any(|denied| denied.starts_with(path));
+        if top == NewEntries::Open || !protects {
+            return self.add(path, everything);
+        }
+        self.add(path, reading)?;
+        self.add_entries(path, &profile.deny_write, everything)
     }
 
     /// Grants rights below a path, except for the paths that are kept out.
@@ -263,12 +274,12 @@ impl Rules<'_> {
         kept_out: &[PathBuf],
         access: BitFlags<AccessFs>,
     ) -> Result<(), SandboxError> {
-        let Ok(opened) = PreparedPath::new(path, self.workspace)?.open() else {
+        let Ok(opened) = PreparedPath::new(path, self.profile.workspace.as_deref())?.open() else {
             return Ok(());
         };
         // Without the path it is unknown what the directory contains.
         let Some(real) = path_of(&opened) else { return Ok(()) };
-        match around(&real, kept_out) {
+        match openable(&real, kept_out) {
             OpenableEntries::Nothing => Ok(()),
             OpenableEntries::Whole => self.add_opened(opened, real, access),
             OpenableEntries::Entries(entries) => {
@@ -290,12 +301,12 @@ impl Rules<'_> {
         real: PathBuf,
         access: BitFlags<AccessFs>,
     ) -> Result<(), SandboxError> {
-        let stat = rustix::fs::fstat(&opened).map_err(wrong)?;
+        let stat = rustix::fs::fstat(&opened).map_err(SandboxError::build)?;
         let mut access = access & self.handled;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             access &= AccessFs::from_file(ABI::V9);
         }
-        (&mut self.created).add_rule(PathBeneath::new(opened, access)).map_err(wrong)?;
+        (&mut self.created).add_rule(PathBeneath::new(opened, access)).map_err(SandboxError::build)?;
         let identity = (stat.st_dev, stat.st_ino);
         self.granted.push(GrantedPath { path: real, identity, rights: access.bits() });
         Ok(())
@@ -321,4 +332,9 @@ impl Rules<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the path of an open file, without links.
+fn path_of(opened: &OwnedFd) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd())).ok()
 }

@@ -15,7 +15,7 @@ impl PreparedSandbox {
     pub fn new(
         profile: &SandboxProfile,
         _home: Option<&Path>,
-        _keeping: PlaceholderCleanup,
+        _cleanup: PlaceholderCleanup,
     ) -> Result<PreparedSandbox, SandboxError> {
         match profile.mode {
             Mode::Enforce => Err(SandboxError::Unsupported(SENTENCE.to_owned())),

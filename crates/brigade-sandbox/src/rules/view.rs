@@ -7,21 +7,19 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, mkdirat, openat, symlinkat};
-use rustix::io::Errno;
+use rustix::io;
 
-use crate::system::{last_errno, write_all};
 use crate::{ClosedWorkspace, SandboxError, SandboxProfile};
 
-use super::mounts::{copy_of, move_to, refuse_code, set_read_only};
-use super::openable::{OpenableEntries, around};
-use super::prepared_path::PreparedPath;
+use super::mounts::{copy_of, mount_tmpfs, move_to, refuse_code, set_read_only};
+use super::openable::{OpenableEntries, openable};
+use super::prepared_path::{PreparedPath, c_parts, c_string};
 use super::ruleset::Ruleset;
+use super::sealed::{ApprovedBytes, PAGE};
 
 /// The maximum number of placeholders of closed files. Deeper files get none, so the run does not see them.
 const MAX_NAMES: usize = 8192;
@@ -39,18 +37,11 @@ pub(super) struct View {
     options: CString,
     folders: Vec<CString>,
     closed: Vec<CString>,
-    code: Vec<Copy>,
+    code: Vec<(CString, ApprovedBytes)>,
     shown: Vec<ViewMount>,
     links: Vec<(CString, CString)>,
     /// The device of the file system. Only in the child.
     device: AtomicU64,
-}
-
-#[derive(Debug)]
-struct Copy {
-    path: CString,
-    bytes: Arc<[u8]>,
-    mode: u32,
 }
 
 /// An entry that is mounted from the real workspace.
@@ -59,11 +50,6 @@ struct ViewMount {
     path: CString,
     parts: Vec<CString>,
     is_folder: bool,
-}
-
-fn text(path: &Path) -> Result<CString, SandboxError> {
-    CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| SandboxError::Build("a path holds a NUL byte".to_owned()))
 }
 
 /// Returns whether a run can have a view: it must not write to any part of the workspace that has code in it.
@@ -85,11 +71,11 @@ impl View {
         let hidden: Vec<PathBuf> = hidden.filter_map(|path| below(path)).collect();
         let code: BTreeSet<PathBuf> = closed.code.iter().filter_map(|code| below(&code.path)).collect();
         let mut found = Contents { workspace, hidden: &hidden, ..Contents::empty(&code, &closed.links) };
-        let mut shut = closed.kept.clone();
-        shut.extend(closed.code.iter().map(|code| code.path.clone()));
-        shut.extend(hidden.iter().map(|hidden| workspace.join(hidden)));
+        let mut unopened = closed.kept.clone();
+        unopened.extend(closed.code.iter().map(|code| code.path.clone()));
+        unopened.extend(hidden.iter().map(|hidden| workspace.join(hidden)));
         for path in closed.data.iter().chain(&profile.read).chain(&profile.write) {
-            found.show(path, &shut)?;
+            found.show(path, &unopened)?;
         }
         found.shown.extend(hidden.iter().cloned());
         found.leave_out_what_is_beneath();
@@ -116,75 +102,51 @@ impl View {
 
     /// Mounts the view over the workspace for the calling process, and opens its code by the rules. Makes plain system
     /// calls only.
-    pub(super) fn put(&self, ruleset: Option<&Ruleset>) -> Result<(), i32> {
-        let errno = Errno::raw_os_error;
+    pub(super) fn mount(&self, ruleset: &Ruleset) -> io::Result<()> {
         // This descriptor still reaches the real workspace after it is covered.
-        let real = self.workspace.open().map_err(errno)?;
-        let kind = c"tmpfs";
-        let flags = libc::MS_NOSUID | libc::MS_NODEV;
-        // SAFETY: all strings end with NUL.
-        let mounted = unsafe {
-            libc::mount(kind.as_ptr(), self.path.as_ptr(), kind.as_ptr(), flags, self.options.as_ptr().cast())
-        };
-        if mounted != 0 {
-            return Err(last_errno());
-        }
-        let view = self.workspace.open().map_err(errno)?;
-        self.device.store(fstat(&view).map_err(errno)?.st_dev, Ordering::Relaxed);
+        let real = self.workspace.open()?;
+        mount_tmpfs(&self.path, &self.options, 0)?;
+        let view = self.workspace.open()?;
+        self.device.store(fstat(&view)?.st_dev, Ordering::Relaxed);
         for folder in &self.folders {
-            mkdirat(&view, folder.as_c_str(), Mode::from_raw_mode(0o755)).map_err(errno)?;
+            mkdirat(&view, folder.as_c_str(), Mode::from_raw_mode(0o755))?;
         }
         for name in &self.closed {
-            make_file(&view, name, 0).map_err(errno)?;
+            make_file(&view, name, 0)?;
         }
-        for copy in &self.code {
-            copy.put(&view, ruleset)?;
+        for (path, code) in &self.code {
+            code.write_to(&make_file(&view, path, 0o600)?, ruleset)?;
         }
         for shown in &self.shown {
-            shown.put(&real, &view)?;
+            shown.mount(&real, &view)?;
         }
         // Links come last, so that no file is created through one.
         for (path, target) in &self.links {
-            symlinkat(target.as_c_str(), &view, path.as_c_str()).map_err(errno)?;
+            symlinkat(target.as_c_str(), &view, path.as_c_str())?;
         }
-        if let Some(ruleset) = ruleset {
-            ruleset.allow_listing(&view)?;
-        }
+        ruleset.allow_listing(&view)?;
         set_read_only(libc::AT_FDCWD, &self.path, true, 0)
     }
 }
 
 /// Creates a file and returns it open for writing.
-fn make_file(folder: &OwnedFd, path: &CStr, mode: u32) -> rustix::io::Result<OwnedFd> {
+fn make_file(folder: &OwnedFd, path: &CStr, mode: u32) -> io::Result<OwnedFd> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     openat(folder, path, flags, Mode::from_raw_mode(mode))
 }
 
-impl Copy {
-    fn put(&self, view: &OwnedFd, ruleset: Option<&Ruleset>) -> Result<(), i32> {
-        let errno = Errno::raw_os_error;
-        let made = make_file(view, &self.path, 0o600).map_err(errno)?;
-        if !write_all(&made, &self.bytes) {
-            return Err(libc::ENOSPC);
-        }
-        rustix::fs::fchmod(&made, Mode::from_raw_mode(self.mode)).map_err(errno)?;
-        ruleset.map_or(Ok(()), |ruleset| ruleset.allow_code(&made))
-    }
-}
-
 impl ViewMount {
-    fn put(&self, real: &OwnedFd, view: &OwnedFd) -> Result<(), i32> {
-        let errno = Errno::raw_os_error;
+    fn mount(&self, real: &OwnedFd, view: &OwnedFd) -> io::Result<()> {
         let folder = Mode::from_raw_mode(0o755);
         match self.is_folder {
-            true => mkdirat(view, self.path.as_c_str(), folder).map_err(errno)?,
-            false => drop(make_file(view, &self.path, 0).map_err(errno)?),
+            true => mkdirat(view, self.path.as_c_str(), folder)?,
+            false => drop(make_file(view, &self.path, 0)?),
         }
         // An entry that was removed or replaced by a link meanwhile stays closed.
         let Some(at) = self.open(real) else { return Ok(()) };
         let tree = copy_of(at.as_raw_fd(), c"", libc::AT_RECURSIVE)?;
         refuse_code(&tree)?;
-        let place = openat(view, self.path.as_c_str(), HANDLE, Mode::empty()).map_err(errno)?;
+        let place = openat(view, self.path.as_c_str(), HANDLE, Mode::empty())?;
         move_to(&tree, &place)
     }
 
@@ -202,7 +164,7 @@ impl ViewMount {
 
 /// Returns the text of a link to a file. Targets in the workspace are relative, so that they hold wherever the
 /// workspace is.
-fn text_of_link(link: &Path, target: &Path, workspace: &Path) -> PathBuf {
+fn link_text(link: &Path, target: &Path, workspace: &Path) -> PathBuf {
     let Ok(target) = target.strip_prefix(workspace) else { return target.to_owned() };
     let folder = link.parent().unwrap_or(Path::new(""));
     let is_shared = |(a, b): &(Component<'_>, Component<'_>)| a == b;
@@ -240,8 +202,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Shows the entry at a path of the workspace, except for the paths in `shut`.
-    fn show(&mut self, path: &Path, shut: &[PathBuf]) -> Result<(), SandboxError> {
+    /// Shows the entry at a path of the workspace, except for the paths in `closed`.
+    fn show(&mut self, path: &Path, closed: &[PathBuf]) -> Result<(), SandboxError> {
         let Ok(below) = path.strip_prefix(self.workspace) else { return Ok(()) };
         let is_hidden = self.hidden.iter().any(|hidden| below.starts_with(hidden));
         let Ok(opened) = PreparedPath::new(path, Some(self.workspace))?.open() else { return Ok(()) };
@@ -250,7 +212,7 @@ impl<'a> Contents<'a> {
         }
         let is_folder =
             fstat(&opened).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory);
-        let entries = match is_folder.then(|| around(path, shut)) {
+        let entries = match is_folder.then(|| openable(path, closed)) {
             None | Some(OpenableEntries::Whole) => {
                 self.shown.insert(below.to_owned());
                 return Ok(());
@@ -315,7 +277,7 @@ impl<'a> Contents<'a> {
                 at = next;
                 continue;
             };
-            let target = text_of_link(&next, real, self.workspace);
+            let target = link_text(&next, real, self.workspace);
             left -= 1;
             if left == 0 {
                 return;
@@ -366,40 +328,33 @@ impl<'a> Contents<'a> {
         closed: &ClosedWorkspace,
         below: impl Fn(&Path) -> Option<PathBuf>,
     ) -> Result<View, SandboxError> {
-        const PAGE: usize = 4096;
         self.folders.remove(Path::new(""));
         let (shown, links) = (std::mem::take(&mut self.shown), std::mem::take(&mut self.links));
         // A link replaces any other entry of its name.
         let is_free = |path: &&PathBuf| !links.contains_key(*path) && !shown.contains(*path);
-        let folders: Vec<_> =
-            self.folders.iter().filter(is_free).map(|path| text(path)).collect::<Result<_, _>>()?;
-        let names: Vec<_> =
-            self.closed.iter().filter(is_free).map(|path| text(path)).collect::<Result<_, _>>()?;
-        let mut pages = 64;
+        let free = |paths: &BTreeSet<PathBuf>| -> Result<Vec<CString>, SandboxError> {
+            paths.iter().filter(is_free).map(|path| c_string(path)).collect()
+        };
+        let (folders, names) = (free(&self.folders)?, free(&self.closed)?);
         let mut code = Vec::with_capacity(closed.code.len());
         for file in &closed.code {
             let Some(path) = below(&file.path) else { continue };
-            pages += file.bytes.len().div_ceil(PAGE) + 1;
-            let mode = if file.is_executable { 0o555 } else { 0o444 };
-            code.push(Copy { path: text(&path)?, bytes: file.bytes.clone(), mode });
+            code.push((c_string(&path)?, ApprovedBytes::new(file)));
         }
         let workspace = self.workspace;
         let mounted = shown.iter().map(|path| {
-            let parts = path.components().map(|part| text(Path::new(part.as_os_str())));
-            Ok(ViewMount {
-                path: text(path)?,
-                parts: parts.collect::<Result<_, SandboxError>>()?,
-                is_folder: workspace.join(path).is_dir(),
-            })
+            let is_folder = workspace.join(path).is_dir();
+            Ok(ViewMount { path: c_string(path)?, parts: c_parts(path)?, is_folder })
         });
         let mounted = mounted.collect::<Result<Vec<_>, SandboxError>>()?;
-        let made_links = links.iter().map(|(path, target)| Ok((text(path)?, text(target)?)));
+        let made_links = links.iter().map(|(path, target)| Ok((c_string(path)?, c_string(target)?)));
         let made_links = made_links.collect::<Result<Vec<_>, SandboxError>>()?;
+        let pages = code.iter().map(|(_, code)| code.pages()).sum::<usize>() + made_links.len() + 64;
         let inodes = folders.len() + names.len() + code.len() + mounted.len() + made_links.len() + 64;
-        let options = format!("mode=0755,size={},nr_inodes={inodes}", (pages + made_links.len()) * PAGE);
+        let options = format!("mode=0755,size={},nr_inodes={inodes}", pages * PAGE);
         Ok(View {
             workspace: PreparedPath::new(workspace, Some(workspace))?,
-            path: text(workspace)?,
+            path: c_string(workspace)?,
             options: CString::new(options).unwrap_or_default(),
             folders,
             closed: names,
