@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use brigade_core::{AgentFiles, ClosedPlace, STATE_FOLDER, closed_place, plain_path};
-use brigade_sandbox::{Repositories, Search, State};
+use brigade_sandbox::{ClosedPaths, Search, StateFolder};
 
 use crate::environment::HostEnvironment;
 
@@ -27,12 +27,12 @@ pub(crate) fn search_closed(
     workspace: &Path,
     host: &HostEnvironment,
     agent_files: AgentFiles,
-) -> Repositories {
-    Repositories::find(Search {
+) -> ClosedPaths {
+    ClosedPaths::find(Search {
         workspace,
         home: host.home(),
         settings: &host.git_settings(),
-        state: State { entry: STATE_FOLDER, data: DATA },
+        state: StateFolder { entry: STATE_FOLDER, data: DATA },
         agent_files,
     })
 }

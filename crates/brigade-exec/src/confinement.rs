@@ -10,7 +10,7 @@ use brigade_fs::{DiskFs, Fs as _, RelPath};
 use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{Limits, OpenedRepository, PrivateFolder};
 use brigade_sandbox::{
-    Enforcement, Extent, LocalSockets, Mode, Network, ProtectedEntries, Repositories, SandboxProfile,
+    ClosedPaths, Enforcement, Extent, LocalSockets, Mode, Network, ProtectedEntries, SandboxProfile,
     WritableScope, folders_in, json_files_in, system_read_paths, without_links, without_links_below,
 };
 
@@ -197,24 +197,24 @@ fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>, agent_files: A
     write.extend(pipes.map(Path::to_owned));
     write.extend(folders.private_home.map(Path::to_owned));
     let mut kept = ProtectedEntries::find(folders.workspace, &OWN_STATE);
-    asked.retain(|path| !kept.keeps(path));
-    let touches = |path: &PathBuf| kept.around(path, folders.workspace).is_some() || kept.is_inside(path);
+    asked.retain(|path| !kept.protects(path));
+    let touches = |path: &PathBuf| kept.enclosing(path, folders.workspace).is_some() || kept.is_inside(path);
     let repositories = if asked.iter().any(touches) {
         search_closed(folders.workspace, folders.host, agent_files)
     } else {
-        Repositories::default()
+        ClosedPaths::default()
     };
     if repositories.closes_the_top(folders.workspace) {
-        kept.opening = kept.opening.max(WritableScope::Entries);
+        kept.scope = kept.scope.max(WritableScope::Entries);
     }
     let mut is_open = false;
     let mut write_only = Vec::new();
     for path in asked {
-        let around = kept.around(&path, folders.workspace);
+        let around = kept.enclosing(&path, folders.workspace);
         is_open |= around.is_some();
-        match (kept.opening, around) {
+        match (kept.scope, around) {
             (WritableScope::Folder, Some(folder)) => write_only.push(folder.to_owned()),
-            (WritableScope::Entries, Some(_)) => write_only.extend(kept.others(folders.workspace)),
+            (WritableScope::Entries, Some(_)) => write_only.extend(kept.other_entries(folders.workspace)),
             (WritableScope::Nothing, Some(_)) => {}
             (WritableScope::Nothing, None) if kept.is_inside(&path) => {}
             (WritableScope::Folder | WritableScope::Entries | WritableScope::Nothing, None) => {

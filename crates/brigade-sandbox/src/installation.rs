@@ -45,8 +45,29 @@ const SYSTEM: [&str; 20] = [
     "/var/cache/fontconfig",
 ];
 
+/// Directories and files beside the shims of a version manager.
+const SHIM_FOLDERS: &[&str] = &[
+    // pyenv, rbenv, nodenv, goenv …
+    "bin",
+    "libexec",
+    "plugins",
+    "shims",
+    "version",
+    "versions",
+    "pyenv.d",
+    "rbenv.d",
+    "nodenv.d",
+    "goenv.d",
+    "completions",
+    // asdf, mise
+    "lib",
+    "installs",
+    "asdf.sh",
+    "internal",
+];
+
 /// The maximum length of a chain of programs.
-const DEPTH: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// Files in the root of a project.
 const PROJECT_FILES: [&str; 3] = ["package.json", "pyproject.toml", "setup.py"];
@@ -119,8 +140,8 @@ pub fn installation_in<'p>(
     around: &Surroundings,
 ) -> Installation {
     let mut finder = Finder::new(around);
-    for (program, named_by) in programs {
-        finder.follow(program, named_by, 0);
+    for (program, origin) in programs {
+        finder.follow(program, origin, 0);
     }
     finder.found
 }
@@ -180,30 +201,31 @@ impl<'a> Finder<'a> {
         Finder { around, homes, workspaces, found: Installation::default(), seen: BTreeSet::new() }
     }
 
-    fn follow(&mut self, program: &Path, named_by: ProgramOrigin, depth: usize) {
-        let visit = (program.to_owned(), named_by);
-        if DEPTH < depth || !program.is_absolute() || !is_executable(program) || !self.seen.insert(visit) {
+    fn follow(&mut self, program: &Path, origin: ProgramOrigin, depth: usize) {
+        let visit = (program.to_owned(), origin);
+        if MAX_DEPTH < depth || !program.is_absolute() || !is_executable(program) || !self.seen.insert(visit)
+        {
             return;
         }
         let is_inside = self.is_inside(program);
-        let named_by = if is_inside { ProgramOrigin::Workspace } else { named_by };
+        let origin = if is_inside { ProgramOrigin::Workspace } else { origin };
         self.grant(program);
-        self.prefix(program, named_by, depth);
+        self.prefix(program, origin, depth);
         // Any directory can have the name of a version manager's directory.
-        if !is_inside && self.is_vouched_for(program, named_by) {
-            self.version_manager(program, named_by, depth);
+        if !is_inside && self.is_chosen_by_owner(program, origin) {
+            self.version_manager(program, origin, depth);
         }
         if let Ok(target) = program.read_link() {
             let beside = program.parent().unwrap_or(Path::new("/"));
-            self.follow(&clean(&beside.join(target)), named_by, depth + 1);
+            self.follow(&clean(&beside.join(target)), origin, depth + 1);
         } else if let Ok(real) = program.canonicalize()
             && real != program
         {
             // A directory further up is a link.
-            self.follow(&real, named_by, depth + 1);
+            self.follow(&real, origin, depth + 1);
         } else {
-            for interpreter in self.interpreters(program, named_by) {
-                self.follow(&interpreter, named_by, depth + 1);
+            for interpreter in self.interpreters(program, origin) {
+                self.follow(&interpreter, origin, depth + 1);
             }
         }
     }
@@ -237,63 +259,36 @@ impl<'a> Finder<'a> {
         self.found.paths.insert(path.to_owned());
     }
 
-    /// Grants the parent of a `bin` directory, if it is the parent of an installation.
+    /// Grants what is installed with a program: node's packages around it, and the parent of its `bin` directory, if it
+    /// is the parent of an installation.
     ///
     /// If only the workspace names the program, any directory of the user could be that parent. Then only the usual
     /// directories are granted, and the program itself must belong to the installation.
-    fn prefix(&mut self, program: &Path, named_by: ProgramOrigin, depth: usize) {
-        let is_vouched_for = self.is_vouched_for(program, named_by);
-        let modules = |part: &Component<'_>| part.as_os_str() == "node_modules";
-        let parts: Vec<Component<'_>> = program.components().collect();
-        if let Some(first) = parts.iter().position(modules) {
-            let folder: PathBuf = parts[..=first].iter().collect();
-            let root = folder.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
-            // `PREFIX/lib/node_modules` next to `PREFIX/bin/node`.
-            if is_vouched_for
-                || (folder.ends_with("lib/node_modules") && is_node(&root.join("bin/node"), root))
-            {
-                self.grant(&folder);
-            }
-        }
-        let Some(folder) = program.parent() else {
-            return;
-        };
-        if !folder.file_name().is_some_and(|name| name == "bin" || name == "sbin" || name == "libexec") {
-            return;
-        }
-        let Some(root) = folder.parent() else {
+    fn prefix(&mut self, program: &Path, origin: ProgramOrigin, depth: usize) {
+        let is_chosen = self.is_chosen_by_owner(program, origin);
+        self.node_packages(program, is_chosen);
+        let is_programs =
+            |folder: &Path| ["bin", "sbin", "libexec"].iter().any(|name| folder.ends_with(name));
+        let Some(root) = program.parent().filter(|folder| is_programs(folder)).and_then(Path::parent) else {
             return;
         };
         let configuration = root.join("pyvenv.cfg");
         let base = python_home(&configuration);
-        if configuration.is_file() && (is_vouched_for || (is_python(program) && base.is_some())) {
-            if is_vouched_for {
+        if configuration.is_file() && (is_chosen || (is_python(program) && base.is_some())) {
+            if is_chosen {
                 self.grant(root);
             } else {
                 self.grant_environment(root);
             }
             if let Some(base) = base {
                 for name in ["python3", "python"] {
-                    self.follow(&base.join(name), named_by, depth + 1);
+                    self.follow(&base.join(name), origin, depth + 1);
                 }
             }
             self.found.decided_by.insert(configuration);
-            return;
-        }
-        if !is_vouched_for {
-            self.grant_usual(root, usual_of(program, root));
-            return;
-        }
-        let known = ["conda-meta", "lib/node_modules", "lib/rustlib", "Cellar", "install_receipt.json"];
-        let deep = Names::new(Some(root)).0.iter().all(|root| {
-            let is_deep = |below: &Path| 2 <= below.components().count();
-            self.homes.0.iter().all(|home| root.strip_prefix(home).map_or(true, is_deep))
-        });
-        let libraries = || ["lib", "lib64", "libexec"].iter().any(|name| root.join(name).is_dir());
-        if known.iter().any(|name| root.join(name).exists())
-            || of_python(root).next().is_some()
-            || deep && libraries()
-        {
+        } else if !is_chosen {
+            self.grant_usual(root, usual_folders(program, root));
+        } else if self.is_installation(root) {
             self.grant(root);
             // `~/.local` is never granted, only the packages that pip installed there for the user.
             if Names::new(Some(root)).any(|root| self.homes.any(|home| home.join(".local") == root)) {
@@ -302,10 +297,36 @@ impl<'a> Finder<'a> {
         }
     }
 
+    /// Grants the outermost `node_modules` on the path of a program.
+    fn node_packages(&mut self, program: &Path, is_chosen: bool) {
+        let packages = program.ancestors().filter(|folder| folder.ends_with("node_modules")).last();
+        let Some(packages) = packages else { return };
+        let root = packages.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+        // `PREFIX/lib/node_modules` next to `PREFIX/bin/node`.
+        let is_global = || packages.ends_with("lib/node_modules") && is_node(&root.join("bin/node"), root);
+        if is_chosen || is_global() {
+            self.grant(packages);
+        }
+    }
+
+    /// Returns whether a directory looks like the root of an installation.
+    fn is_installation(&self, root: &Path) -> bool {
+        let known = ["conda-meta", "lib/node_modules", "lib/rustlib", "Cellar", "install_receipt.json"];
+        let is_deep = |below: &Path| 2 <= below.components().count();
+        let is_deep = Names::new(Some(root))
+            .0
+            .iter()
+            .all(|root| self.homes.0.iter().all(|home| root.strip_prefix(home).map_or(true, is_deep)));
+        let has_libraries = || ["lib", "lib64", "libexec"].iter().any(|name| root.join(name).is_dir());
+        known.iter().any(|name| root.join(name).exists())
+            || python_libraries(root).next().is_some()
+            || is_deep && has_libraries()
+    }
+
     /// Grants directories of an installation. A home directory is never one.
     fn grant_usual(&mut self, root: &Path, names: &[&str]) {
         if !self.opens_home(root) {
-            names.iter().for_each(|name| self.grant(&root.join(name)));
+            self.grant_parts(root, names);
         }
     }
 
@@ -313,71 +334,28 @@ impl<'a> Finder<'a> {
     fn grant_environment(&mut self, root: &Path) {
         self.grant_usual(root, &["bin", "include", "pyvenv.cfg"]);
         if !self.opens_home(root) {
-            of_python(root).for_each(|library| self.grant(&library));
+            python_libraries(root).for_each(|library| self.grant(&library));
         }
     }
 
     /// Grants the files of a version manager, if the program is one of its shims.
-    fn version_manager(&mut self, program: &Path, named_by: ProgramOrigin, depth: usize) {
+    fn version_manager(&mut self, program: &Path, origin: ProgramOrigin, depth: usize) {
         let Some(folder) = program.parent() else {
             return;
         };
-        let home = self.around.home.clone().unwrap_or_default();
         if folder.file_name().is_some_and(|name| name == "shims")
-            && let Some(mut root) = folder.parent()
+            && let Some(root) = folder.parent()
         {
-            // A plugin of the manager may have its own shims.
-            if let Some(plugins) = root.parent().filter(|above| above.ends_with("plugins")) {
-                root = plugins.parent().unwrap_or(root);
-            }
-            let parts = [
-                // pyenv, rbenv, nodenv, goenv …
-                "bin",
-                "libexec",
-                "plugins",
-                "shims",
-                "version",
-                "versions",
-                "pyenv.d",
-                "rbenv.d",
-                "nodenv.d",
-                "goenv.d",
-                "completions", // asdf, mise
-                "lib",
-                "installs",
-                "asdf.sh",
-                "internal",
-            ];
-            for part in parts {
-                self.grant(&root.join(part));
-            }
-            let files = [".tool-versions", ".asdfrc", ".config/mise", ".local/state/mise"];
-            if root.join("installs").is_dir() {
-                for file in files {
-                    self.grant(&home.join(file));
-                }
-            }
-            // Shims of newer managers call the manager by its name, wherever it is.
-            if let Some(manager) = self.manager_of(program) {
-                self.follow(&manager, named_by, depth + 1);
-            }
-            // Rye's shims are Rye itself, next to the toolchains that it installed.
-            for part in ["config.toml", "py", "self"] {
-                if root.file_name().is_some_and(|name| name == ".rye") {
-                    self.grant(&root.join(part));
-                }
-            }
+            self.shims(program, root, origin, depth);
         }
         let leads_to = |name: &str| {
             program.file_name().is_some_and(|own| own == name)
                 || program.canonicalize().is_ok_and(|real| real.file_name().is_some_and(|own| own == name))
         };
         if leads_to("rustup") || is_beside(program, "rustup") {
-            let rustup = self.around.rustup_home.clone().unwrap_or_else(|| home.join(".rustup"));
+            let rustup = self.around.rustup_home.clone().unwrap_or_else(|| self.home().join(".rustup"));
             self.grant(folder);
-            for part in ["toolchains", "settings.toml", "update-hashes"] {
-                self.grant(&rustup.join(part));
-            }
+            self.grant_parts(&rustup, &["toolchains", "settings.toml", "update-hashes"]);
         }
         if leads_to("volta-shim")
             && let Some(root) = folder.parent()
@@ -385,6 +363,36 @@ impl<'a> Finder<'a> {
             self.grant(folder);
             self.grant(&root.join("tools"));
         }
+    }
+
+    /// Grants the files of a manager whose shims are in a directory of `root`, and the manager.
+    fn shims(&mut self, shim: &Path, root: &Path, origin: ProgramOrigin, depth: usize) {
+        // A plugin of the manager may have its own shims.
+        let plugins = root.parent().filter(|above| above.ends_with("plugins"));
+        let root = plugins.and_then(Path::parent).unwrap_or(root);
+        self.grant_parts(root, SHIM_FOLDERS);
+        if root.join("installs").is_dir() {
+            self.grant_parts(
+                &self.home(),
+                &[".tool-versions", ".asdfrc", ".config/mise", ".local/state/mise"],
+            );
+        }
+        // Shims of newer managers call the manager by its name, wherever it is.
+        if let Some(manager) = self.manager_of(shim) {
+            self.follow(&manager, origin, depth + 1);
+        }
+        // Rye's shims are Rye itself, next to the toolchains that it installed.
+        if root.file_name().is_some_and(|name| name == ".rye") {
+            self.grant_parts(root, &["config.toml", "py", "self"]);
+        }
+    }
+
+    fn home(&self) -> PathBuf {
+        self.around.home.clone().unwrap_or_default()
+    }
+
+    fn grant_parts(&mut self, root: &Path, parts: &[&str]) {
+        parts.iter().for_each(|part| self.grant(&root.join(part)));
     }
 
     /// Returns the manager that a shim executes by name: `exec asdf exec "node" "$@"`.
@@ -404,8 +412,8 @@ impl<'a> Finder<'a> {
     }
 
     /// Returns whether the owner of the machine chose this program, and not only text in the workspace.
-    fn is_vouched_for(&self, program: &Path, named_by: ProgramOrigin) -> bool {
-        named_by == ProgramOrigin::Command || self.is_on_path(program)
+    fn is_chosen_by_owner(&self, program: &Path, origin: ProgramOrigin) -> bool {
+        origin == ProgramOrigin::Command || self.is_on_path(program)
     }
 
     /// Returns whether `PATH` has the directory of this program.
@@ -415,7 +423,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Returns the programs in the first line of a script that can be found.
-    fn interpreters(&self, program: &Path, named_by: ProgramOrigin) -> Vec<PathBuf> {
+    fn interpreters(&self, program: &Path, origin: ProgramOrigin) -> Vec<PathBuf> {
         let start = first_bytes(program, 512).unwrap_or_default();
         if !start.starts_with(b"#!") {
             return Vec::new();
@@ -432,7 +440,7 @@ impl<'a> Finder<'a> {
             let name = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
             found.extend(name.and_then(|name| self.on_path(std::str::from_utf8(name).ok()?)));
         }
-        if self.is_inside(&interpreter) || self.is_vouched_for(&interpreter, named_by) {
+        if self.is_inside(&interpreter) || self.is_chosen_by_owner(&interpreter, origin) {
             found.push(interpreter);
         }
         found
@@ -457,7 +465,7 @@ fn is_python(program: &Path) -> bool {
 }
 
 /// Lists the directories of Python's libraries.
-fn of_python(root: &Path) -> impl Iterator<Item = PathBuf> {
+fn python_libraries(root: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = root.join("lib").read_dir().into_iter().flatten().flatten();
     entries.into_iter().map(|entry| entry.path()).filter(|path| is_python(path) && path.is_dir())
 }
@@ -466,7 +474,7 @@ fn of_python(root: &Path) -> impl Iterator<Item = PathBuf> {
 /// such installations have. Known are Python, node, Rust toolchains, conda and Homebrew.
 ///
 /// The table of programs describes command lines, so it does not have these directories.
-fn usual_of(program: &Path, root: &Path) -> &'static [&'static str] {
+fn usual_folders(program: &Path, root: &Path) -> &'static [&'static str] {
     let name = program.file_name().unwrap_or_default();
     let is_one_of = |names: &[&str]| names.iter().any(|known| name == *known);
     let has_library = |library: PathBuf| {
@@ -493,7 +501,7 @@ fn usual_of(program: &Path, root: &Path) -> &'static [&'static str] {
             "conda-meta",
         ];
     }
-    if (is_python(program) && of_python(root).any(has_library)) || is_node(program, root) {
+    if (is_python(program) && python_libraries(root).any(has_library)) || is_node(program, root) {
         return &["bin", "lib", "lib64", "include"];
     }
     if is_one_of(&["cargo", "rustc", "rustdoc", "rustfmt"]) && root.join("lib/rustlib/components").is_file() {

@@ -5,7 +5,7 @@
 //! * applying them to a process between fork and exec ([`PreparedSandbox`]),
 //! * observing which files a sandboxed run opens ([`Observer`], [`Observation`]), and
 //! * finding the files that rules must name: what a program is installed in ([`installation_in`]), and what no run may
-//!   write ([`ProtectedEntries`], [`Repositories`]).
+//!   write ([`ProtectedEntries`], [`ClosedPaths`]).
 //!
 //! It does not know why a run may do something, and it starts no program: `brigade-process` does.
 //!
@@ -48,10 +48,10 @@ mod observation;
 mod profile;
 
 // Finding files.
+mod closed_paths;
 mod git_settings;
 mod installation;
 mod protected;
-mod repositories;
 
 // Applying the rules, and observing.
 mod observer;
@@ -61,6 +61,7 @@ mod seccomp;
 #[doc(hidden)]
 pub mod system;
 
+pub use closed_paths::{ClosedPaths, Extent, Search, StateFolder};
 pub use installation::{
     Installation, ProgramOrigin, Surroundings, installation_in, installation_of, project_of,
     system_read_paths,
@@ -77,5 +78,4 @@ pub use protected::{
     ProtectedEntries, WritableScope, folders_in, is_only_of_root, json_files_in, shared_git, without_links,
     without_links_below,
 };
-pub use repositories::{Extent, Repositories, Search, State};
 pub use rules::{PlaceholderCleanup, PreparedSandbox};

@@ -27,5 +27,7 @@ mod platform;
 mod platform;
 #[cfg(target_os = "linux")]
 mod table;
+#[cfg(target_os = "linux")]
+mod watcher;
 
 pub use platform::{ListenerSocket, Observer, Watcher};

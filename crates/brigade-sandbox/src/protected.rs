@@ -12,10 +12,9 @@ use std::fs::DirEntry;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use crate::system::first_bytes;
+use brigade_core::GIT_FOLDER;
 
-/// Where git starts to search.
-const GIT: &str = ".git";
+use crate::system::first_bytes;
 
 /// The maximum number of links on one path; the same as the kernel's.
 const MAX_LINKS: usize = 40;
@@ -45,7 +44,7 @@ pub struct ProtectedEntries {
     /// The workspace, without links.
     root: PathBuf,
     /// How much of the workspace can be writable.
-    pub opening: WritableScope,
+    pub scope: WritableScope,
 }
 
 impl ProtectedEntries {
@@ -54,30 +53,35 @@ impl ProtectedEntries {
     /// `state` are the paths, relative to the workspace, of the caller's own files there. The targets of links on them
     /// are protected, too.
     pub fn find(workspace: &Path, state: &[&str]) -> ProtectedEntries {
-        let mut ways = FollowedPaths {
+        let mut followed = FollowedPaths {
             root: workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned()),
             names: BTreeSet::new(),
-            opening: WritableScope::Folder,
+            scope: WritableScope::Folder,
         };
-        let root = ways.root.clone();
-        for way in state {
-            ways.walk(&root, Path::new(way));
+        let root = followed.root.clone();
+        for path in state {
+            followed.walk(&root, Path::new(path));
         }
-        ways.walk_to_git(&root);
-        let beneath = |folder: &Path| ways.names.iter().map(|name| folder.join(name)).collect();
-        ProtectedEntries { entries: beneath(workspace), real: beneath(&root), root, opening: ways.opening }
+        followed.walk_to_git(&root);
+        let below = |folder: &Path| followed.names.iter().map(|name| folder.join(name)).collect();
+        ProtectedEntries { entries: below(workspace), real: below(&root), root, scope: followed.scope }
     }
 
-    /// Returns whether a path leads to a kept entry, or to a file below one.
-    pub fn keeps(&self, path: &Path) -> bool {
+    /// Returns whether a path leads to a protected entry, or to a file below one.
+    pub fn protects(&self, path: &Path) -> bool {
         let leads_there =
             |path: &Path| self.entries.iter().chain(&self.real).any(|kept| path.starts_with(kept));
         leads_there(path) || path.canonicalize().is_ok_and(|real| leads_there(&real))
     }
 
+    /// Returns whether a path, or a directory above it, is a protected entry.
+    pub fn covers(&self, path: &Path) -> bool {
+        self.entries.iter().any(|entry| path.starts_with(entry))
+    }
+
     /// Returns the directory that a path leads to, if it contains the workspace or is the workspace. The result is a
     /// prefix of the workspace's own path.
-    pub fn around<'w>(&self, path: &Path, workspace: &'w Path) -> Option<&'w Path> {
+    pub fn enclosing<'w>(&self, path: &Path, workspace: &'w Path) -> Option<&'w Path> {
         let real = path.canonicalize().ok().filter(|real| self.root.starts_with(real))?;
         let is_it = |folder: &&Path| folder.canonicalize().is_ok_and(|folder| folder == real);
         Some(workspace.ancestors().find(is_it).unwrap_or(workspace))
@@ -89,8 +93,8 @@ impl ProtectedEntries {
         path.starts_with(&self.root) || real.is_ok_and(|real| real.starts_with(&self.root))
     }
 
-    /// Lists the direct entries of the workspace that are neither kept nor links.
-    pub fn others(&self, workspace: &Path) -> Vec<PathBuf> {
+    /// Lists the direct entries of the workspace that are neither protected nor links.
+    pub fn other_entries(&self, workspace: &Path) -> Vec<PathBuf> {
         let entries = workspace.read_dir().into_iter().flatten().flatten();
         let is_link = |entry: &DirEntry| entry.file_type().map_or(true, |kind| kind.is_symlink());
         let mut others: Vec<PathBuf> = entries
@@ -109,13 +113,13 @@ struct FollowedPaths {
     root: PathBuf,
     /// The direct entries of the workspace on them.
     names: BTreeSet<OsString>,
-    opening: WritableScope,
+    scope: WritableScope,
 }
 
 impl FollowedPaths {
     /// Follows the path to `.git`, to the directory that it names, and to the shared directory that this one names.
     fn walk_to_git(&mut self, root: &Path) {
-        let Some(entry) = self.walk(root, Path::new(GIT)) else { return };
+        let Some(entry) = self.walk(root, Path::new(GIT_FOLDER)) else { return };
         let folder = match named(&entry, b"gitdir:") {
             Some(folder) => self.walk(entry.parent().unwrap_or(root), &folder),
             None => Some(entry),
@@ -129,9 +133,9 @@ impl FollowedPaths {
 
     /// Follows one path from a directory, which has no links, and returns where it ends. Returns `None` if it has too
     /// many links.
-    fn walk(&mut self, from: &Path, way: &Path) -> Option<PathBuf> {
+    fn walk(&mut self, from: &Path, path: &Path) -> Option<PathBuf> {
         let mut at = from.to_owned();
-        let mut rest: Vec<PathBuf> = parts(way);
+        let mut rest: Vec<PathBuf> = parts(path);
         let mut links = 0;
         while let Some(part) = rest.pop() {
             match part.components().next() {
@@ -151,10 +155,10 @@ impl FollowedPaths {
                     };
                     links += 1;
                     if is_entry {
-                        self.opening = self.opening.max(WritableScope::Entries);
+                        self.scope = self.scope.max(WritableScope::Entries);
                     }
                     if MAX_LINKS < links {
-                        self.opening = WritableScope::Nothing;
+                        self.scope = WritableScope::Nothing;
                         return None;
                     }
                     rest.extend(parts(&target));
@@ -163,7 +167,7 @@ impl FollowedPaths {
             }
         }
         if self.root.starts_with(&at) {
-            self.opening = WritableScope::Nothing;
+            self.scope = WritableScope::Nothing;
         }
         Some(at)
     }
@@ -171,7 +175,7 @@ impl FollowedPaths {
 
 /// Returns the git directory that a worktree shares with the other worktrees, without links. `None` if it has none.
 pub fn shared_git(files: &Path) -> Option<PathBuf> {
-    let entry = files.join(GIT);
+    let entry = files.join(GIT_FOLDER);
     let git = named(&entry, b"gitdir:").map_or(entry, |folder| files.join(folder));
     let shared = named(&git.join("commondir"), b"").map_or(git.clone(), |shared| git.join(shared));
     shared.canonicalize().ok().filter(|shared| shared.is_dir())
@@ -259,16 +263,16 @@ mod tests {
 
     /// Checks which entries are kept in addition to those of every workspace, and how much can be writable.
     #[track_caller]
-    fn check(set_up: impl Fn(&Path), entries: &[&str], opening: WritableScope) {
+    fn check(set_up: impl Fn(&Path), entries: &[&str], scope: WritableScope) {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("workspace");
         fs::create_dir_all(workspace.join("deep/real")).unwrap();
         set_up(&workspace);
         let kept = ProtectedEntries::find(&workspace, &[".brigade", ".brigade/tools/policy.toml"]);
         let mut expect: Vec<PathBuf> =
-            [".brigade", GIT].iter().chain(entries).map(|name| workspace.join(name)).collect();
+            [".brigade", GIT_FOLDER].iter().chain(entries).map(|name| workspace.join(name)).collect();
         expect.sort();
-        assert_eq!((kept.entries, kept.opening), (expect, opening));
+        assert_eq!((kept.entries, kept.scope), (expect, scope));
     }
 
     fn git_file(text: &str) -> impl Fn(&Path) {
@@ -347,13 +351,13 @@ mod tests {
             ("out", false),
             (".", false),
         ] {
-            assert_eq!(kept.keeps(&workspace.join(path)), expect, "{path}");
+            assert_eq!(kept.protects(&workspace.join(path)), expect, "{path}");
         }
-        assert_eq!(kept.around(&workspace.join("."), workspace), Some(workspace));
-        assert_eq!(kept.around(&workspace.join(".git/../.."), workspace), workspace.parent());
-        assert_eq!(kept.around(&workspace.join(".git"), workspace), None);
+        assert_eq!(kept.enclosing(&workspace.join("."), workspace), Some(workspace));
+        assert_eq!(kept.enclosing(&workspace.join(".git/../.."), workspace), workspace.parent());
+        assert_eq!(kept.enclosing(&workspace.join(".git"), workspace), None);
         fs::create_dir(workspace.join("x")).unwrap();
-        assert!(kept.keeps(&workspace.join("x/../.git")), "now it leads there");
+        assert!(kept.protects(&workspace.join("x/../.git")), "now it leads there");
     }
 
     #[test]

@@ -19,7 +19,6 @@ use std::path::{Component, Path, PathBuf};
 
 use brigade_core::{AgentFiles, ClosedPlace, GIT_FOLDER, closed_place, reserved_agent_files};
 
-use crate::ProtectedEntries;
 use crate::git_settings::{MAX_SETTINGS_BYTES, Settings, value_of};
 use crate::protected::named;
 use crate::system::first_bytes;
@@ -60,7 +59,7 @@ const BARE: &[&str] = &["HEAD", "objects", "refs"];
 
 /// Paths to protect in a writable workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Repositories {
+pub struct ClosedPaths {
     /// Files and directories that no run may write. Each exists, or its parent does.
     pub closed: BTreeSet<PathBuf>,
     /// The directories on the path to them, which may be written but not moved.
@@ -81,7 +80,7 @@ pub struct Search<'a> {
     /// The files with the user's own settings of git.
     pub settings: &'a [PathBuf],
     /// Where the caller keeps its state.
-    pub state: State<'a>,
+    pub state: StateFolder<'a>,
     /// Whether files by which agent programs and editors start programs stay open.
     pub agent_files: AgentFiles,
 }
@@ -98,7 +97,7 @@ pub enum Extent {
 
 /// Where the caller keeps its own state in each workspace.
 #[derive(Clone, Copy, Debug)]
-pub struct State<'a> {
+pub struct StateFolder<'a> {
     /// The entry of the workspace.
     pub entry: &'a str,
     /// Names of directories in it that grow and whose content the caller checks before use.
@@ -127,70 +126,25 @@ impl Data<'_> {
     }
 }
 
-impl Repositories {
+impl ClosedPaths {
     /// Finds repositories, directories of hooks, agent files and other workspaces below a workspace.
-    pub fn find(search: Search<'_>) -> Repositories {
-        let Search { workspace, home, settings, state: State { entry: state, data }, agent_files } = search;
-        let settings = Settings::new(home, settings);
-        let mut found = Repositories::default();
-        found.hooks(workspace, workspace, &settings);
-        found.links(workspace, &workspace.join(state), Data::Named(data));
-        let mut seen = BTreeSet::new();
+    pub fn find(search: Search<'_>) -> ClosedPaths {
+        let Search { workspace, home, settings, state, agent_files } = search;
+        let mut finder = Finder {
+            workspace,
+            state,
+            agent_files,
+            settings: Settings::new(home, settings),
+            seen: BTreeSet::new(),
+            found: ClosedPaths::default(),
+        };
+        finder.hooks(workspace);
+        finder.links(&workspace.join(state.entry), Data::Named(state.data));
         for repository in listed(workspace) {
-            found.repository(workspace, &repository, &settings, &mut seen);
+            finder.repository(&repository);
         }
-        let mut folders = VecDeque::from([workspace.to_owned()]);
-        let (mut looked, mut entries) = (0usize, 0usize);
-        while let Some(folder) = folders.pop_front() {
-            looked += 1;
-            if MAX_FOLDERS < looked || MAX_PLACES < found.closed.len() || MAX_ALL_ENTRIES < entries {
-                folders.push_front(folder);
-                found.close_rest(workspace, folders.into());
-                break;
-            }
-            let listed = match fs::read_dir(&folder) {
-                Ok(listed) => listed,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                // A run may make its directory readable again.
-                Err(_) => {
-                    found.close_rest(workspace, vec![folder]);
-                    continue;
-                }
-            };
-            let mut parts = 0;
-            let mut below = Vec::new();
-            for entry in listed.flatten() {
-                entries += 1;
-                let name = entry.file_name();
-                parts += usize::from(name.to_str().is_some_and(|name| BARE.contains(&name)));
-                if name == GIT_FOLDER && folder != workspace {
-                    found.repository(workspace, &folder, &settings, &mut seen);
-                } else if name == state && folder != workspace {
-                    found.close(workspace, &entry.path());
-                    found.links(workspace, &entry.path(), Data::Named(data));
-                } else if is_agent_file(workspace, &folder, &name, agent_files) {
-                    found.close(workspace, &entry.path());
-                    found.links(workspace, &entry.path(), Data::Named(DATA_OF_AGENTS));
-                } else if entry.file_type().is_ok_and(|kind| kind.is_dir())
-                    && !name.to_str().is_some_and(|name| PASSED_OVER.contains(&name))
-                {
-                    below.push(entry.path());
-                }
-            }
-            let is_bare = parts == BARE.len();
-            if is_bare && folder == workspace {
-                // The run may write the repository, but not the files that git executes.
-                for name in ["config", "hooks"] {
-                    found.close(workspace, &folder.join(name));
-                }
-                found.hooks_of(workspace, &folder, &folder, &settings);
-            } else if is_bare {
-                found.close(workspace, &folder);
-                found.hooks_of(workspace, &folder, &folder, &settings);
-                continue;
-            }
-            folders.extend(below);
-        }
+        finder.folders();
+        let mut found = finder.found;
         if agent_files == AgentFiles::Closed {
             let reserved = reserved_agent_files().map(|path| workspace.join(path));
             found.missing = reserved.filter(|path| path.symlink_metadata().is_err()).collect();
@@ -198,10 +152,92 @@ impl Repositories {
         found
     }
 
+    /// Returns whether a closed path is a link directly in the workspace. Then no entries may be created or removed
+    /// there.
+    pub fn closes_the_top(&self, workspace: &Path) -> bool {
+        self.closed.iter().any(|closed| closed.parent() == Some(workspace) && closed.is_symlink())
+    }
+}
+
+/// A search in progress.
+struct Finder<'a> {
+    workspace: &'a Path,
+    state: StateFolder<'a>,
+    agent_files: AgentFiles,
+    settings: Settings<'a>,
+    /// The repositories that were looked at.
+    seen: BTreeSet<PathBuf>,
+    found: ClosedPaths,
+}
+
+impl Finder<'_> {
+    /// Searches all directories of the workspace, nearest first.
+    fn folders(&mut self) {
+        let mut folders = VecDeque::from([self.workspace.to_owned()]);
+        let (mut looked, mut entries) = (0usize, 0usize);
+        while let Some(folder) = folders.pop_front() {
+            looked += 1;
+            if MAX_FOLDERS < looked || MAX_PLACES < self.found.closed.len() || MAX_ALL_ENTRIES < entries {
+                folders.push_front(folder);
+                return self.close_rest(folders.into());
+            }
+            match fs::read_dir(&folder) {
+                Ok(listed) => folders.extend(self.folder(&folder, listed, &mut entries)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // A run may make its directory readable again.
+                Err(_) => self.close_rest(vec![folder]),
+            }
+        }
+    }
+
+    /// Closes entries of a directory, counts its entries, and returns the directories in it that are to be searched.
+    fn folder(&mut self, folder: &Path, listed: fs::ReadDir, entries: &mut usize) -> Vec<PathBuf> {
+        let is_top = folder == self.workspace;
+        let mut parts = 0;
+        let mut below = Vec::new();
+        for entry in listed.flatten() {
+            *entries += 1;
+            let name = entry.file_name();
+            let is_one_of = |names: &[&str]| name.to_str().is_some_and(|name| names.contains(&name));
+            parts += usize::from(is_one_of(BARE));
+            if name == GIT_FOLDER && !is_top {
+                self.repository(folder);
+            } else if name == self.state.entry && !is_top {
+                self.close(&entry.path());
+                self.links(&entry.path(), Data::Named(self.state.data));
+            } else if is_agent_file(self.workspace, folder, &name, self.agent_files) {
+                self.close(&entry.path());
+                self.links(&entry.path(), Data::Named(DATA_OF_AGENTS));
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !is_one_of(PASSED_OVER) {
+                below.push(entry.path());
+            }
+        }
+        if parts < BARE.len() {
+            return below;
+        }
+        // A bare repository.
+        if is_top {
+            // The run may write the repository, but not the files that git executes.
+            for name in ["config", "hooks"] {
+                self.close(&folder.join(name));
+            }
+        } else {
+            self.close(folder);
+            below.clear();
+        }
+        self.hooks_of(folder, folder);
+        below
+    }
+
+    fn close_workspace(&mut self) {
+        self.found.closed.insert(self.workspace.to_owned());
+    }
+
     /// Closes directories that were not searched. If they are many, the directories that contain them are closed
     /// instead.
-    fn close_rest(&mut self, workspace: &Path, folders: Vec<PathBuf>) {
-        self.extent = Extent::Part;
+    fn close_rest(&mut self, folders: Vec<PathBuf>) {
+        let workspace = self.workspace;
+        self.found.extent = Extent::Part;
         let mut rest: BTreeSet<PathBuf> = folders.into_iter().collect();
         let depth = |path: &PathBuf| path.components().count();
         while MAX_UNSEARCHED < rest.len() {
@@ -213,64 +249,59 @@ impl Repositories {
             rest = rest.into_iter().map(above).collect();
         }
         if rest.contains(workspace) {
-            self.closed.insert(workspace.to_owned());
+            self.close_workspace();
         }
-        rest.iter().for_each(|folder| self.close(workspace, folder));
+        rest.iter().for_each(|folder| self.close(folder));
     }
 
     /// Closes the entries by which a repository is found, and its hooks.
-    fn repository(
-        &mut self,
-        workspace: &Path,
-        folder: &Path,
-        settings: &Settings<'_>,
-        seen: &mut BTreeSet<PathBuf>,
-    ) {
-        let git = folder.join(".git");
-        if folder == workspace || !seen.insert(folder.to_owned()) || git.symlink_metadata().is_err() {
+    fn repository(&mut self, folder: &Path) {
+        let git = folder.join(GIT_FOLDER);
+        if folder == self.workspace || !self.seen.insert(folder.to_owned()) || git.symlink_metadata().is_err()
+        {
             return;
         }
-        self.close(workspace, &git);
-        self.hooks(workspace, folder, settings);
+        self.close(&git);
+        self.hooks(folder);
         if let Some(target) = named(&git, b"gitdir:") {
             let target = folder.join(target);
-            self.close(workspace, &target);
+            self.close(&target);
             if let Some(shared) = named(&target.join("commondir"), b"") {
-                self.close(workspace, &target.join(shared));
+                self.close(&target.join(shared));
             }
         }
     }
 
     /// Closes what links in git's directory lead to, the settings that its settings include, and the directory that
     /// `core.hooksPath` names.
-    fn hooks(&mut self, workspace: &Path, repository: &Path, settings: &Settings<'_>) {
-        let git = repository.join(".git");
+    fn hooks(&mut self, repository: &Path) {
+        let git = repository.join(GIT_FOLDER);
         let folder = named(&git, b"gitdir:").map_or(git, |target| repository.join(target));
-        self.hooks_of(workspace, repository, &folder, settings);
+        self.hooks_of(repository, &folder);
     }
 
     /// Does the same for one directory of git. Paths of hooks are relative to `base`.
-    fn hooks_of(&mut self, workspace: &Path, base: &Path, git: &Path, settings: &Settings<'_>) {
+    fn hooks_of(&mut self, base: &Path, git: &Path) {
         let shared = named(&git.join("commondir"), b"").map(|shared| git.join(shared));
         let mut files = vec![git.join("config"), git.join("config.worktree")];
         files.extend(shared.iter().map(|shared| shared.join("config")));
         for folder in [git].into_iter().chain(shared.as_deref()) {
             // If the workspace is a bare repository, the run may write the rest of the directory.
-            if folder == workspace {
+            if folder == self.workspace {
                 let parts = PARTS_OF_GIT.iter().map(|part| folder.join(part));
-                parts.for_each(|part| self.links(workspace, &part, Data::OfGit));
+                parts.for_each(|part| self.links(&part, Data::OfGit));
             } else {
-                self.links(workspace, folder, Data::OfGit);
+                self.links(folder, Data::OfGit);
             }
         }
-        let read = settings.with(files);
+        let read = self.settings.with(files);
         for file in &read.included {
-            self.close_led_to(workspace, file);
+            self.close_target(file);
         }
         // Git starts programs in the directory of the files.
         let named = read.words.iter().map(|word| base.join(word));
         for file in named.filter(|path| path.is_file()) {
-            self.close(workspace, &file);
+            self.close(&file);
         }
         for path in read.hooks {
             let mut folder = base.join(path);
@@ -279,17 +310,17 @@ impl Repositories {
                 folder.pop();
             }
             // Hooks directly in the workspace can have any name that git will use.
-            if inside(workspace, &folder).is_some_and(|inside| inside.as_os_str().is_empty()) {
-                self.closed.insert(workspace.to_owned());
+            if inside(self.workspace, &folder).is_some_and(|inside| inside.as_os_str().is_empty()) {
+                self.close_workspace();
             }
-            self.close(workspace, &folder);
-            self.links(workspace, &folder, Data::All);
+            self.close(&folder);
+            self.links(&folder, Data::All);
         }
     }
 
     /// Closes the targets of links in a directory, at any depth, and of links in the directories that they lead to.
     /// Data directories are not searched.
-    fn links(&mut self, workspace: &Path, folder: &Path, data: Data<'_>) {
+    fn links(&mut self, folder: &Path, data: Data<'_>) {
         let mut folders = VecDeque::from([folder.to_owned()]);
         let mut seen = BTreeSet::new();
         while let Some(folder) = folders.pop_front() {
@@ -307,17 +338,17 @@ impl Repositories {
                     if matches!(data, Data::All) && is_directory {
                         continue;
                     }
-                    self.close_led_to(workspace, &target);
-                    if is_directory && is_searched() && !is_workspace(workspace, &target) {
+                    self.close_target(&target);
+                    if is_directory && is_searched() && !is_workspace(self.workspace, &target) {
                         folders.push_back(target);
                     }
                 } else if kind.is_dir() && is_searched() {
                     folders.push_back(entry.path());
                 }
             }
-            if entries.next().is_some() || MAX_FOLDERS < seen.len() || MAX_PLACES < self.closed.len() {
+            if entries.next().is_some() || MAX_FOLDERS < seen.len() || MAX_PLACES < self.found.closed.len() {
                 // The links that are left may lead anywhere.
-                return self.close_rest(workspace, vec![workspace.to_owned()]);
+                return self.close_rest(vec![self.workspace.to_owned()]);
             }
         }
     }
@@ -326,15 +357,15 @@ impl Repositories {
     ///
     /// If the target is the workspace, all of it is closed. If the target is missing, the nearest existing directory
     /// above it is closed, unless that is the workspace. No placeholder is created, because it would confuse git.
-    fn close_led_to(&mut self, workspace: &Path, target: &Path) {
-        if is_workspace(workspace, target) {
-            self.closed.insert(workspace.to_owned());
+    fn close_target(&mut self, target: &Path) {
+        if is_workspace(self.workspace, target) {
+            self.close_workspace();
         } else if target.symlink_metadata().is_ok() {
-            self.close(workspace, target);
-        } else {
-            let there = target.ancestors().skip(1).find(|above| above.is_dir());
-            let there = there.filter(|above| !is_workspace(workspace, above));
-            there.into_iter().for_each(|above| self.close(workspace, above));
+            self.close(target);
+        } else if let Some(above) = target.ancestors().skip(1).find(|above| above.is_dir())
+            && !is_workspace(self.workspace, above)
+        {
+            self.close(above);
         }
     }
 
@@ -342,7 +373,8 @@ impl Repositories {
     ///
     /// If one of these directories is missing, its path is closed. A mount cannot cover a link, so for a link its
     /// target and the directory that contains it are closed.
-    fn close(&mut self, workspace: &Path, path: &Path) {
+    fn close(&mut self, path: &Path) {
+        let workspace = self.workspace;
         let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {
             let Some(inside) = inside(workspace, &path) else { return };
@@ -368,26 +400,18 @@ impl Repositories {
                 }
                 pinned.push(at.clone());
             }
-            let is_closed = self.closed.iter().any(|closed| at.starts_with(closed) && !closed.is_symlink());
+            let is_closed =
+                self.found.closed.iter().any(|closed| at.starts_with(closed) && !closed.is_symlink());
             if at != workspace && !is_closed {
-                self.closed.insert(at);
-                self.pinned.extend(pinned);
+                self.found.closed.insert(at);
+                self.found.pinned.extend(pinned);
             }
             match target {
-                Some(target) if is_workspace(workspace, &target) => {
-                    self.closed.insert(workspace.to_owned());
-                    return;
-                }
+                Some(target) if is_workspace(workspace, &target) => return self.close_workspace(),
                 Some(target) => path = target,
                 None => return,
             }
         }
-    }
-
-    /// Returns whether a closed path is a link directly in the workspace. Then no entries may be created or removed
-    /// there.
-    pub fn closes_the_top(&self, workspace: &Path) -> bool {
-        self.closed.iter().any(|closed| closed.parent() == Some(workspace) && closed.is_symlink())
     }
 }
 
@@ -437,7 +461,7 @@ fn listed(workspace: &Path) -> Vec<PathBuf> {
             found.push(workspace.join(value_of(value).0));
         }
     }
-    let git = workspace.join(".git");
+    let git = workspace.join(GIT_FOLDER);
     let folder = named(&git, b"gitdir:").map_or(git, |target| workspace.join(target));
     let shared = named(&folder.join("commondir"), b"").map_or(folder.clone(), |shared| folder.join(shared));
     for entry in fs::read_dir(shared.join("worktrees")).into_iter().flatten().flatten() {
@@ -447,13 +471,6 @@ fn listed(workspace: &Path) -> Vec<PathBuf> {
     }
     found.retain(|folder| inside(workspace, folder).is_some_and(|inside| !inside.as_os_str().is_empty()));
     found
-}
-
-impl ProtectedEntries {
-    /// Returns whether a path, or a directory above it, is kept anyway.
-    pub fn covers(&self, path: &Path) -> bool {
-        self.entries.iter().any(|kept| path.starts_with(kept))
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-const STATE: State<'_> = State { entry: ".state", data: &["data"] };
+const STATE: StateFolder<'_> = StateFolder { entry: ".state", data: &["data"] };
 
 fn search(workspace: &Path, agent_files: AgentFiles) -> Search<'_> {
     let home = workspace.parent();
@@ -18,7 +18,7 @@ fn check(set_up: impl Fn(&Path), closed: &[&str], pinned: &[&str]) {
     fs::create_dir_all(workspace.join(".git")).unwrap();
     fs::create_dir_all(workspace.join("deep/er")).unwrap();
     set_up(&workspace);
-    let found = Repositories::find(search(&workspace, AgentFiles::Closed));
+    let found = ClosedPaths::find(search(&workspace, AgentFiles::Closed));
     let paths = |names: &[&str]| names.iter().map(|name| workspace.join(name)).collect::<BTreeSet<_>>();
     assert_eq!((found.closed, found.pinned), (paths(closed), paths(pinned)));
 }
@@ -199,32 +199,42 @@ fn agent_files_are_closed_or_reserved() {
     let workspace = folder.path().join("workspace");
     fs::create_dir_all(workspace.join("deep/er")).unwrap();
     set_up(&workspace);
-    let found = Repositories::find(search(&workspace, AgentFiles::Closed));
+    let found = ClosedPaths::find(search(&workspace, AgentFiles::Closed));
     let is_missing = |path: &str| found.missing.contains(&workspace.join(path));
     assert!(is_missing(".claude") && !is_missing(".mcp.json") && !is_missing("opencode.json"));
-    let open = Repositories::find(search(&workspace, AgentFiles::Open));
-    assert_eq!(open, Repositories::default());
+    let open = ClosedPaths::find(search(&workspace, AgentFiles::Open));
+    assert_eq!(open, ClosedPaths::default());
 }
 
 #[test]
 fn what_was_not_searched_is_closed() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = folder.path();
-    let mut found = Repositories::default();
+    let close_rest = |rest: Vec<PathBuf>| {
+        let mut finder = Finder {
+            workspace,
+            state: STATE,
+            agent_files: AgentFiles::Open,
+            settings: Settings::new(None, &[]),
+            seen: BTreeSet::new(),
+            found: ClosedPaths::default(),
+        };
+        finder.close_rest(rest);
+        finder.found
+    };
     let many = |at: &str, count: usize| {
         (0..count).map(|name| workspace.join(at).join(name.to_string())).collect::<Vec<_>>()
     };
     fs::create_dir_all(workspace.join("a/b")).unwrap();
     fs::create_dir_all(workspace.join("c/d")).unwrap();
     let rest = [many("a/b", MAX_UNSEARCHED + 1), vec![workspace.join("c/d")]].concat();
-    found.close_rest(workspace, rest);
-    let closed = |found: &Repositories| {
+    let found = close_rest(rest);
+    let closed = |found: &ClosedPaths| {
         let inside = found.closed.iter().filter_map(|path| path.strip_prefix(workspace).ok());
         inside.map(|path| path.display().to_string()).collect::<Vec<_>>()
     };
     assert_eq!((closed(&found), found.extent), (vec!["a/b".to_owned(), "c/d".to_owned()], Extent::Part));
-    let mut found = Repositories::default();
-    found.close_rest(workspace, many("", MAX_UNSEARCHED + 1));
+    let found = close_rest(many("", MAX_UNSEARCHED + 1));
     assert_eq!(closed(&found), [""]);
 }
 
@@ -254,9 +264,9 @@ fn links_close_more() {
     check(write(".git/config", "[core]\nhooksPath = .\n"), &[""], &[]);
     let folder = tempfile::tempdir().unwrap();
     symlink("x", folder.path().join("hooks")).unwrap();
-    let closed = |name: &str| Repositories {
+    let closed = |name: &str| ClosedPaths {
         closed: BTreeSet::from([folder.path().join(name)]),
-        ..Repositories::default()
+        ..ClosedPaths::default()
     };
     assert!(closed("hooks").closes_the_top(folder.path()));
     assert!(!closed("deep").closes_the_top(folder.path()));
