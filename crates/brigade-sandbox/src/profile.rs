@@ -102,8 +102,9 @@ pub struct SandboxProfile {
     /// be opened. No entry may be below another one. Needs mount namespaces.
     pub hidden: Vec<PathBuf>,
     /// Files and directories (with everything below, but nothing of the workspace) to read and execute. Usually
-    /// [`system_read_paths`](crate::system_read_paths) and [`installation_of`](crate::installation_of) the program. If one contains the workspace, its other entries are
-    /// opened one by one, so entries created there later stay closed. Missing ones are skipped.
+    /// [`system_read_paths`](crate::system_read_paths) and the [`installation_of`](crate::installation_of) the program.
+    /// If one contains the workspace, its other entries are opened one by one, so entries created there later stay
+    /// closed. Missing ones are skipped.
     pub installed: Vec<PathBuf>,
     /// Files and directories (with everything below) to read and execute. Usually the workspace and the configured
     /// paths. Missing ones are skipped. In a closed workspace nothing can be executed through this list.

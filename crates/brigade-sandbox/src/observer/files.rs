@@ -124,8 +124,8 @@ pub(super) fn find(
 
 /// Calls `accept` with the identity (device and inode) of a file and of each directory above it, until it returns true.
 ///
-/// `real` is the path of the file without links. Returns whether `accept` returned true; `None` if a directory cannot be
-/// opened. Makes only plain system calls.
+/// `real` is the path of the file without links. Returns whether `accept` returned true; `None` if a directory cannot
+/// be opened. Makes only plain system calls.
 pub(super) fn around(
     process: u32,
     found: &OpenedFile,
