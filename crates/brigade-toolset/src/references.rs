@@ -2,16 +2,36 @@
 
 use std::collections::BTreeMap;
 
+use brigade_access::Worker;
 use brigade_access::builtin::definition;
 use brigade_core::{ErrorCode, Fingerprint, Json};
-use brigade_db::flows::FlowStatus;
 use brigade_db::reviews::Thread;
-use brigade_manifest::{Agent, read};
 
-use crate::agent::KIND as AGENT;
 use crate::context::{Context, Failure};
-use crate::shipped::chat_manifest;
-use crate::workflow::{KIND as WORKFLOW, to_be_run};
+use crate::{files, git, lane, memory, pr, volume};
+
+/// Adds what the arguments of a tool refer to: the changes to commit, the commit to push with its destination, the work
+/// and files to archive or delete, or the text to replace. If it fails, the tool itself reports the error.
+pub type Reference = fn(&Json, &Context<'_>, &mut ArgumentReferences) -> Result<(), Failure>;
+
+/// The tools whose arguments can refer to such things.
+const REFERENCES: &[(&str, Reference)] = &[
+    ("fs.delete", files::add_deleted_files),
+    ("git.commit", git::add_committed_changes),
+    ("git.delete", git::add_deleted_repository),
+    ("git.push", git::pushed),
+    ("lane.archive", lane::put_away),
+    ("memory.update_core", memory::rewritten),
+    ("pr.create", add_pull_request),
+    ("pr.reply", add_thread),
+    ("pr.resolve", add_thread),
+    ("volume.delete", volume::deleted),
+];
+
+/// Returns what finds the things that arguments of a tool refer to. `None` if they refer to nothing.
+pub fn reference(tool: &str) -> Option<Reference> {
+    REFERENCES.iter().find(|(known, _)| *known == tool).map(|(_, reference)| *reference)
+}
 
 /// How many of several files are named.
 const MAX_NAMED: usize = 3;
@@ -21,8 +41,8 @@ const MAX_NAMED: usize = 3;
 pub struct ArgumentReferences {
     /// The things, by display name, with a fingerprint that changes with them.
     pub things: BTreeMap<String, Fingerprint>,
-    /// The agent that would work, if the arguments refer to its manifest.
-    pub agent: Option<Agent>,
+    /// The worker that the call would start.
+    pub worker: Option<Worker>,
     /// Why the call would fail, if this is already known. The tool checks again when it runs.
     pub against: Option<Failure>,
     /// Why a person must approve the call, whatever the rules of the policy say.
@@ -53,119 +73,43 @@ impl ArgumentReferences {
     }
 
     /// Adds a thing that consists of these bytes.
-    pub(crate) fn add_bytes(&mut self, name: String, bytes: &[u8]) {
+    pub fn add_bytes(&mut self, name: String, bytes: &[u8]) {
         self.things.insert(name, Fingerprint::of_bytes(bytes));
     }
 }
 
-/// Returns whether arguments of a tool can refer to such things.
-pub fn names_things(tool: &str) -> bool {
-    matches!(
-        tool,
-        "workflow.run"
-            | "workflow.promote"
-            | "workflow.demote"
-            | "workflow.delete"
-            | "workflow.signal"
-            | "agent.delete"
-            | "task.execute"
-            | "task.handoff"
-            | "fs.delete"
-            | "git.commit"
-            | "git.push"
-            | "git.delete"
-            | "lane.archive"
-            | "memory.update_core"
-            | "pr.create"
-            | "pr.reply"
-            | "pr.resolve"
-            | "volume.delete"
-    )
-}
-
-/// Returns the current state of the things that arguments refer to: the revision of a manifest, the question to answer,
-/// the changes to commit, the commit to push with its destination, the work and files to archive or delete, or the text
-/// to replace. For a pull request, returns what prevents it.
-/// Returns nothing for other tools and for unknown names.
-pub fn argument_references(context: &Context<'_>, tool: &str, args: &Json) -> ArgumentReferences {
+/// Returns the current state of the things that arguments refer to. For a pull request, returns what prevents it.
+/// Returns nothing for unknown names.
+pub(crate) fn argument_references(
+    reference: Reference,
+    tool: &str,
+    args: &Json,
+    context: &Context<'_>,
+) -> ArgumentReferences {
     let mut named = ArgumentReferences::default();
-    if names_things(tool) {
-        let args = definition(tool).map_or_else(|| args.clone(), |row| row.with_defaults(args));
-        // If the lookup fails, nothing is bound, and the tool itself reports the error.
-        let _ = find(context, tool, &args, &mut named);
-    }
+    let args = definition(tool).map_or_else(|| args.clone(), |row| row.with_defaults(args));
+    // If the lookup fails, nothing is bound, and the tool itself reports the error.
+    let _ = reference(&args, context, &mut named);
     named
 }
 
-fn find(
-    context: &Context<'_>,
-    tool: &str,
+fn add_pull_request(
     args: &Json,
+    context: &Context<'_>,
     named: &mut ArgumentReferences,
 ) -> Result<(), Failure> {
-    let text = |name: &str| args.get(name).and_then(Json::as_str);
-    let needed = |name: &str| {
-        text(name)
-            .ok_or_else(|| Failure::new(ErrorCode::InvalidArguments, format!("`{name}` must be a string")))
-    };
-    match tool {
-        "workflow.run" => {
-            if let Some((name, version, text)) = to_be_run(needed("name")?, text("version"), context)? {
-                named.add_bytes(format!("{WORKFLOW} {name} {version}"), text.as_bytes());
-            }
-        }
-        "workflow.promote" | "workflow.demote" | "workflow.delete" => {
-            manifest(context, WORKFLOW, needed("name")?, text("version"), named)?;
-        }
-        "agent.delete" => drop(manifest(context, AGENT, needed("agent_id")?, None, named)?),
-        "task.execute" | "task.handoff" => {
-            let found = manifest(context, AGENT, needed("agent_id")?, text("version"), named)?;
-            named.agent = found.and_then(|text| read::<Agent>(&text).manifest);
-        }
-        "workflow.signal" => {
-            let Some(store) = context.stored()? else { return Ok(()) };
-            let flow = store.flow(None, needed("execution_id")?)?;
-            let question = flow.question.as_deref().filter(|_| flow.status == FlowStatus::Running);
-            if let Some(question) = question {
-                let name = format!("the question of `{}` in {}", flow.state, flow.id);
-                named.add_bytes(name, question.as_bytes());
-            }
-        }
-        "fs.delete" => crate::files::add_deleted_files(args, context, named)?,
-        "volume.delete" => crate::volume::deleted(args, context, named)?,
-        "git.commit" => crate::git::add_committed_changes(args, context, named)?,
-        "git.push" => crate::git::pushed(args, context, named)?,
-        "git.delete" => crate::git::add_deleted_repository(args, context, named)?,
-        "lane.archive" => crate::lane::put_away(args, context, named)?,
-        "memory.update_core" => crate::memory::rewritten(args, context, named)?,
-        "pr.create" => named.against = crate::pr::requested_pull_request(args, context).err(),
-        "pr.reply" | "pr.resolve" => {
-            let Some(store) = context.stored()? else { return Ok(()) };
-            let thread = store.record::<Thread>(None, needed("threadId")?)?;
-            let comments = &thread.record.comments;
-            let of = comments.iter().map(|comment| (&comment.id, comment.body.as_str()));
-            let fingerprint = Fingerprint::builder("brigade.thread.v1").table("comments", of).finish();
-            named.things.insert(format!("{} with {} comments", thread.id, comments.len()), fingerprint);
-        }
-        _ => {}
-    }
+    named.against = pr::requested_pull_request(args, context).err();
     Ok(())
 }
 
-/// Adds a stored manifest and returns its text.
-fn manifest(
-    context: &Context<'_>,
-    kind: &str,
-    name: &str,
-    version: Option<&str>,
-    named: &mut ArgumentReferences,
-) -> Result<Option<String>, Failure> {
-    if let Some(text) = chat_manifest(name).filter(|_| kind == AGENT && version.is_none()) {
-        named.add_bytes(format!("{kind} {name}"), text.as_bytes());
-        return Ok(Some(text.to_owned()));
-    }
-    let Some(store) = context.stored()? else { return Ok(None) };
-    let (deployed, revision) = store.manifest(kind, name, version)?;
-    named.add_bytes(format!("{kind} {} {}", deployed.name, revision.version), revision.text.as_bytes());
-    Ok(Some(revision.text))
+fn add_thread(args: &Json, context: &Context<'_>, named: &mut ArgumentReferences) -> Result<(), Failure> {
+    let missing = || Failure::new(ErrorCode::InvalidArguments, "`threadId` must be a string");
+    let id = args.get("threadId").and_then(Json::as_str).ok_or_else(missing)?;
+    let Some(store) = context.stored()? else { return Ok(()) };
+    let thread = store.record::<Thread>(None, id)?;
+    let comments = &thread.record.comments;
+    let bodies = comments.iter().map(|comment| (&comment.id, comment.body.as_str()));
+    let fingerprint = Fingerprint::builder("brigade.thread.v1").table("comments", bodies).finish();
+    named.things.insert(format!("{} with {} comments", thread.id, comments.len()), fingerprint);
+    Ok(())
 }

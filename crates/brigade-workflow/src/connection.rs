@@ -12,10 +12,10 @@ use brigade_access::builtin::{BuiltinName, COMMAND, own_name};
 use brigade_access::{LiveSession, ProfileName, Slot, TaskLimits};
 use brigade_call::CallSession;
 use brigade_fs::{Fs, RelPath};
-use brigade_manifest::Agent;
 use brigade_process::{NamedPipes, OpenPipes};
 
-use crate::desk::TaskContext;
+use crate::context::TaskContext;
+use crate::manifest::Agent;
 
 /// The name of the directory of the pipes.
 const DIRECTORY: &str = ".gateway";
@@ -34,17 +34,17 @@ impl TaskConnection {
     /// The session has every profile but the mode of the session that asked, even if that one ended or another one
     /// continues the call. `root` is the directory of the lane that the task works in.
     pub(crate) fn open(
-        desk: &TaskContext,
+        context: &TaskContext,
         execution: &str,
         folder: &RelPath,
         agent: &Agent,
         asked_in: Option<&CallSession>,
         root: Option<&str>,
     ) -> std::io::Result<Option<TaskConnection>> {
-        let (Some(sessions), Some(caller)) = (&desk.sessions, desk.context.caller.agent()) else {
+        let (Some(sessions), Some(caller)) = (&context.sessions, context.workspace.caller.agent()) else {
             return Ok(None);
         };
-        let live = desk.session.as_deref();
+        let live = context.session.as_deref();
         let live = live.filter(|live| asked_in.is_some_and(|asked_in| asked_in.id == live.id()));
         let mut profiles = live.map(LiveSession::profiles).unwrap_or_default().inside();
         for name in asked_in.into_iter().flat_map(|asked_in| &asked_in.profiles) {
@@ -57,24 +57,25 @@ impl TaskConnection {
                 profiles.narrow(name);
             }
         }
-        if let Some(context) = &agent.spec.security_context {
+        if let Some(name) = &agent.spec.security_context {
             // An unknown profile cannot be applied, so no session is opened.
-            let Some(context) = context_of(context) else { return Ok(None) };
-            profiles.narrow(context);
+            let Some(profile) = security_context(name) else { return Ok(None) };
+            profiles.narrow(profile);
         }
         profiles.within(limits(agent));
         let path = folder.join(DIRECTORY).expect("a constant name");
-        desk.context.fs.create_dir_all(&path).map_err(std::io::Error::other)?;
-        let directory = desk.context.fs.root().join(path.as_path());
+        let fs = context.workspace.fs.clone();
+        fs.create_dir_all(&path).map_err(std::io::Error::other)?;
+        let directory = fs.root().join(path.as_path());
         let NamedPipes { input, output, open } = NamedPipes::create(&directory)?;
-        let connected = TaskConnection { open: Some(open), fs: desk.context.fs.clone(), path, directory };
+        let connection = TaskConnection { open: Some(open), fs, path, directory };
         sessions.open(
             caller,
             LiveSession::like(execution, profiles, root.map(str::to_owned)),
             input,
             output,
         )?;
-        Ok(Some(connected))
+        Ok(Some(connection))
     }
 
     /// Returns the directory of the pipes.
@@ -92,7 +93,7 @@ impl Drop for TaskConnection {
 }
 
 /// Returns the profile that a manifest names. The slot in the name is optional.
-fn context_of(name: &str) -> Option<ProfileName> {
+fn security_context(name: &str) -> Option<ProfileName> {
     name.parse().or_else(|_| format!("{}.{name}", Slot::Context).parse()).ok()
 }
 
@@ -148,7 +149,7 @@ fn common_prefixes(one: &BTreeSet<String>, other: &BTreeSet<String>) -> BTreeSet
 
 #[cfg(test)]
 mod tests {
-    use brigade_manifest::read;
+    use crate::manifest::read;
 
     use super::*;
 
@@ -184,8 +185,8 @@ mod tests {
 
     #[test]
     fn a_context_has_its_slot_or_gets_it() {
-        assert_eq!(context_of("reader").unwrap().as_str(), "context.reader");
-        assert_eq!(context_of("mode.chat").unwrap().as_str(), "mode.chat");
-        assert_eq!(context_of("two words"), None);
+        assert_eq!(security_context("reader").unwrap().as_str(), "context.reader");
+        assert_eq!(security_context("mode.chat").unwrap().as_str(), "mode.chat");
+        assert_eq!(security_context("two words"), None);
     }
 }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use brigade_access::LiveSession;
 use brigade_call::Caller;
 use brigade_db::Stores;
-use brigade_toolset::Steps;
 use brigade_workspace::{TaskSessions, WorkspaceContext};
 
+use crate::engine::Steps;
 use crate::running::RunningTasks;
 
 /// A workspace as one caller sees it, and what its tasks need.
 #[derive(Clone)]
 pub struct TaskContext {
     /// The workspace and its caller.
-    pub context: Arc<WorkspaceContext>,
+    pub workspace: Arc<WorkspaceContext>,
     /// The session of the caller.
     pub session: Option<Arc<LiveSession>>,
     /// Serves the workers of tasks. Without it, workers cannot call tools.
@@ -25,21 +25,21 @@ pub struct TaskContext {
     pub stores: Arc<Stores>,
     /// The tasks and workflows that run in this process.
     pub running: Arc<RunningTasks>,
-    /// Makes the calls of workflows.
-    pub callers: Arc<dyn Callers>,
+    /// Makes the contexts of those who began workflows.
+    pub callers: Arc<dyn CallerContexts>,
 }
 
-/// Makes calls on behalf of the callers that began workflows.
-pub trait Callers: Send + Sync {
-    /// Returns a context that makes calls for a caller in a session. `laid` names further profiles for the caller; they
-    /// can only narrow its rights.
-    fn on_behalf(&self, caller: Caller, session: Arc<LiveSession>, laid: Vec<String>) -> CallerContext;
+/// Makes contexts for the callers that began workflows.
+pub trait CallerContexts: Send + Sync {
+    /// Returns a context that makes calls for a caller in a session. `profiles` names further profiles for the caller;
+    /// they can only narrow its rights.
+    fn context_for(&self, caller: Caller, session: Arc<LiveSession>, profiles: Vec<String>) -> CallerContext;
 }
 
 /// The context of calls that are made on behalf of a caller.
 pub struct CallerContext {
     /// The workspace as the caller sees it.
-    pub desk: TaskContext,
+    pub tasks: TaskContext,
     /// Makes the calls.
     pub steps: Box<dyn Steps + Send>,
 }

@@ -4,50 +4,53 @@
 //! begins. A process that takes over reads the outcome of a call from the journal. If the outcome is unknown, it asks a
 //! person.
 
+mod questions;
+mod steps;
+
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{Clock, ErrorCode, Json, Object, Timestamp};
+use brigade_core::{ErrorCode, Json, Object, Timestamp};
 use brigade_db::events::Event;
 use brigade_db::executions::{Execution, ExecutionEnd, ExecutionStatus};
 use brigade_db::flows::{Flow, FlowStatus, NextState, Transit, WriteOutcome};
 use brigade_db::questions::QuestionStatus;
 use brigade_db::{Store, StoreError};
-use brigade_manifest::{
+use brigade_process::CancelToken;
+use brigade_redact::Redactor;
+use brigade_toolset::{Failure, is_gone, unbroken};
+use serde::{Deserialize, Serialize};
+
+use crate::driver::drive;
+use crate::manifest::{
     DECLINED, ExecutionState, NextAction, Outcome, Scope, State, StateKind, StateOutput, Verdict, Workflow,
     WorkflowSpec, consent, decide, read,
 };
-use brigade_process::CancelToken;
-use brigade_redact::Redactor;
-use serde::{Deserialize, Serialize};
+use crate::runner::{INTERRUPTED, TaskRunner};
+use crate::running::{RunningTasks, watched};
+use crate::tools::StartResult;
+use questions::{FAILED, RETRY_ANSWER, SUCCEEDED, answer_of, question, scope, unknown};
+use steps::{CallOrder, CallTarget, orders, outcome_of};
 
-use super::asked::{FAILED, RETRY_ANSWER, SUCCEEDED, answer_of, question, scope, unknown};
-use super::steps::{CallOrder, CallResult, CallState, CallTarget, RequestedCall, Steps, orders, outcome_of};
-use crate::context::{Failure, StartResult};
-use crate::run::unbroken;
-use crate::task::{Tasks, end_children};
+pub use steps::{CallResult, CallState, RequestedCall, Steps};
 
 /// How often to check for changes by another process.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Drives executions of workflows.
-pub struct Engine<'a> {
+pub(crate) struct Engine<'a> {
     /// The store of executions.
-    pub store: &'a Store,
+    pub(crate) store: &'a Store,
     /// Makes their calls.
-    pub steps: &'a dyn Steps,
-    /// Runs the tasks that their calls begin.
-    pub tasks: &'a dyn Tasks,
-    /// The clock.
-    pub clock: &'a dyn Clock,
+    pub(crate) steps: &'a dyn Steps,
+    /// Runs the tasks that their calls begin. If its process serves agents, the engine waits for people and tasks.
+    /// Otherwise the next gateway continues the execution.
+    pub(crate) runner: &'a TaskRunner<'a>,
     /// Masks secrets in stored values.
-    pub redactor: &'a Redactor,
+    pub(crate) redactor: &'a Redactor,
     /// Cancelled when this process or the execution ends.
-    pub cancel: &'a CancelToken,
-    /// Whether to wait for people and tasks. Otherwise the next gateway continues the execution.
-    pub waits: bool,
+    pub(crate) cancel: &'a CancelToken,
 }
 
 /// The progress of one call of a state. A damaged record is not read as a call that was never made.
@@ -115,7 +118,7 @@ fn branches(flow: &Flow) -> Result<Vec<Branch>, Failure> {
 }
 
 /// Lists the requested calls of the current state.
-pub(super) fn calls_of(flow: &Flow) -> Vec<String> {
+pub(crate) fn calls_of(flow: &Flow) -> Vec<String> {
     branches(flow).unwrap_or_default().into_iter().filter_map(|branch| branch.call).collect()
 }
 
@@ -127,31 +130,44 @@ fn to_step(branches: &[Branch]) -> Json {
 ///
 /// # Errors
 /// Fails on a disk error.
-pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Timestamp) -> Result<(), Failure> {
+pub(crate) fn end_tree(
+    store: &Store,
+    running: &RunningTasks,
+    flow: &Flow,
+    now: Timestamp,
+) -> Result<(), Failure> {
     // A damaged record names no tasks, but they are also children of the execution.
     for branch in branches(flow).unwrap_or_default() {
         let Some(id) = branch.execution.filter(|id| id.starts_with("task-")) else { continue };
         let ending = ExecutionEnd { status: ExecutionStatus::Cancelled, error: None };
         match store.end_execution(&id, &ending, now) {
-            Ok(_) => drop(tasks.cancel(&id)),
+            Ok(_) => drop(running.cancel(&id)),
             Err(error) if error.answered_code() == ErrorCode::NotFound => {}
             Err(error) => return Err(error.into()),
         }
     }
-    end_children(store, &flow.id, &|id| _ = tasks.cancel(id), now)?;
+    running.end_children(store, &flow.id, now)?;
     Ok(())
 }
 
 impl Engine<'_> {
+    fn now(&self) -> Timestamp {
+        self.runner.context.workspace.now()
+    }
+
+    fn running(&self) -> &RunningTasks {
+        &self.runner.context.running
+    }
+
     /// Drives an execution like [`Engine::drive`]. A failure or a panic ends the execution.
     ///
     /// # Errors
     /// Returns that failure.
-    pub fn run(&self, id: &str) -> Result<(), Failure> {
+    pub(crate) fn run(&self, id: &str) -> Result<(), Failure> {
         let driven = unbroken(|| self.drive(id));
         if let Err(failure) = &driven {
             let error = Some((failure.code.as_str(), failure.message.as_str()));
-            self.store.end_flow(id, FlowStatus::Failed, error, self.clock.now())?;
+            self.store.end_flow(id, FlowStatus::Failed, error, self.now())?;
             self.release_flow(&self.store.flow(None, id)?)?;
         }
         driven
@@ -161,8 +177,8 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// Fails if nothing can be written, for example on a full disk. The next gateway continues the execution.
-    pub fn drive(&self, id: &str) -> Result<(), Failure> {
-        let gateway = self.tasks.gateway()?;
+    fn drive(&self, id: &str) -> Result<(), Failure> {
+        let gateway = self.runner.gateway()?;
         let mut workflow: Option<Workflow> = None;
         loop {
             let flow = self.store.flow(None, id)?;
@@ -180,7 +196,7 @@ impl Engine<'_> {
                     Some(workflow) => workflow,
                     None => {
                         let error = Some(("invalid_manifest", "the workflow can no longer be read"));
-                        self.store.end_flow(id, FlowStatus::Failed, error, self.clock.now())?;
+                        self.store.end_flow(id, FlowStatus::Failed, error, self.now())?;
                         continue;
                     }
                 },
@@ -196,10 +212,12 @@ impl Engine<'_> {
                 }
                 BranchProgress::Now | BranchProgress::Lost => self.steps.changed(),
                 BranchProgress::Unknown => {
-                    self.store.ask_in_flow(id, &gateway, &unknown(&flow), self.redactor, self.clock.now())?;
+                    self.store.ask_in_flow(id, &gateway, &unknown(&flow), self.redactor, self.now())?;
                     self.steps.changed();
                 }
-                BranchProgress::Later if self.waits => self.tasks.await_change(POLL_INTERVAL),
+                BranchProgress::Later if self.runner.context.serves => {
+                    self.running().await_change(POLL_INTERVAL)
+                }
                 BranchProgress::Later => return Ok(()),
             }
             workflow = Some(whole);
@@ -210,7 +228,7 @@ impl Engine<'_> {
     fn release_flow(&self, flow: &Flow) -> Result<(), Failure> {
         let all = branches(flow).unwrap_or_default();
         all.iter().filter_map(|branch| branch.call.as_ref()).for_each(|call| self.steps.withdraw(call));
-        end_tree(self.store, self.tasks, flow, self.clock.now())?;
+        end_tree(self.store, self.running(), flow, self.now())?;
         self.steps.changed();
         Ok(())
     }
@@ -232,7 +250,7 @@ impl Engine<'_> {
         after.outputs.insert(flow.state.clone(), given.clone());
         after.human = human.clone().or(after.human);
         let next = decide(spec, &standing, &outcome, &scope(&after, spec));
-        let now = self.clock.now();
+        let now = self.now();
         let write = |next: NextState<'_>, writes: &Object| {
             let transit = Transit { outcome: &given, writes, human: human.as_deref(), next };
             self.store.transit(&flow.id, &flow.gateway, &transit, now)
@@ -266,8 +284,8 @@ impl Engine<'_> {
             }
             held => held?,
         };
-        if held == WriteOutcome::Paused && self.waits {
-            self.tasks.await_change(POLL_INTERVAL);
+        if held == WriteOutcome::Paused && self.runner.context.serves {
+            self.running().await_change(POLL_INTERVAL);
         }
         Ok(())
     }
@@ -317,7 +335,7 @@ impl Engine<'_> {
 
     /// Asks a person and takes the answer.
     fn person(&self, flow: &Flow, state: &State, scope: &Scope) -> Result<BranchProgress, Failure> {
-        let now = self.clock.now();
+        let now = self.now();
         let Some(id) = &flow.question else {
             let asked = match question(flow, state, scope) {
                 Ok(asked) => asked,
@@ -340,7 +358,7 @@ impl Engine<'_> {
         };
         let declined = || Outcome::failed(DECLINED, "a person declined to answer");
         let is_late = || {
-            let timeout = state.timeout.as_ref().map(brigade_manifest::Span::duration);
+            let timeout = state.timeout.as_ref().map(crate::manifest::Span::duration);
             timeout.is_some_and(|timeout| timeout <= now.since(flow.entered_at))
         };
         Ok(match question.status {
@@ -374,7 +392,7 @@ impl Engine<'_> {
                 _ => branch.settle(ErrorCode::OutcomeUnknown.as_str(), "a person reported that it failed"),
             }
         }
-        let (event, now) = (Event::OutcomeTold { answer: &said }, self.clock.now());
+        let (event, now) = (Event::OutcomeTold { answer: &said }, self.now());
         let held = self.store.resume_step(&flow.id, &flow.gateway, &to_step(all), &event, now)?;
         Ok(Some(held.into()))
     }
@@ -397,7 +415,7 @@ impl Engine<'_> {
         event: Option<&Event<'_>>,
     ) -> Result<BranchProgress, Failure> {
         let step = to_step(all);
-        Ok(self.store.write_step(&flow.id, &flow.gateway, &step, event, self.clock.now())?.into())
+        Ok(self.store.write_step(&flow.id, &flow.gateway, &step, event, self.now())?.into())
     }
 
     /// Advances one call of a state.
@@ -470,25 +488,18 @@ impl Engine<'_> {
     ) -> Result<(CallState, bool), Failure> {
         let token =
             CancelToken::new().map_err(|error| Failure::new(ErrorCode::Environment, error.to_string()))?;
-        let (alive, gone) = channel::<()>();
         let (begun, timed_out) = (Instant::now(), AtomicBool::new(false));
-        let stands = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let gone = gone;
-                while gone.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                    let is_late = timeout.is_some_and(|timeout| timeout <= begun.elapsed());
-                    let is_over = || self.store.flow(None, &flow.id).is_ok_and(|now| now.status.is_over());
-                    if is_late || self.cancel.is_cancelled() || is_over() {
-                        timed_out.store(is_late, Ordering::SeqCst);
-                        token.cancel_by("the workflow");
-                        return;
-                    }
-                }
-            });
-            let stands = self.steps.go_on(call, &token);
-            drop(alive);
-            stands
-        });
+        let ends = || {
+            let is_late = timeout.is_some_and(|timeout| timeout <= begun.elapsed());
+            let is_over = || self.store.flow(None, &flow.id).is_ok_and(|now| now.status.is_over());
+            let ends = is_late || self.cancel.is_cancelled() || is_over();
+            if ends {
+                timed_out.store(is_late, Ordering::SeqCst);
+                token.cancel_by("the workflow");
+            }
+            ends
+        };
+        let stands = watched(POLL_INTERVAL, ends, || self.steps.go_on(call, &token));
         Ok((stands?, timed_out.load(Ordering::SeqCst)))
     }
 
@@ -504,7 +515,7 @@ impl Engine<'_> {
         let begins = result.is_success && order.then != CallTarget::Result;
         if let Some(began) = begins.then(|| from_json::<StartResult>(&result.output).ok()).flatten() {
             all[index].execution = Some(began.execution_id);
-            all[index].began_at = Some(self.clock.now().unix_micros());
+            all[index].began_at = Some(self.now().unix_micros());
             return self.save(flow, all, None);
         }
         let outcome = outcome_of(result);
@@ -519,7 +530,7 @@ impl Engine<'_> {
 
     /// Waits for the task or execution that a call began.
     fn begun(&self, order: &CallOrder, branch: &Branch, id: &str) -> Result<BranchProgress, Failure> {
-        let now = self.clock.now();
+        let now = self.now();
         let began = branch.began_at.map_or(now, Timestamp::from_unix_micros);
         let is_late = order.timeout.is_some_and(|timeout| timeout <= now.since(began));
         let late = || Outcome::failed(ErrorCode::TimedOut, "the state took longer than its timeout");
@@ -530,19 +541,16 @@ impl Engine<'_> {
             }
             if is_late {
                 self.store.end_flow(id, FlowStatus::Cancelled, None, now)?;
-                self.tasks.cancel(id);
-                end_tree(self.store, self.tasks, &child, now)?;
+                self.running().cancel(id);
+                end_tree(self.store, self.running(), &child, now)?;
                 return Ok(BranchProgress::outcome(late()));
             }
-            if self.tasks.is_gone(&child.gateway) {
-                self.tasks.drive(&child)?;
+            if is_gone(&child.gateway) {
+                drive(self.runner, &child)?;
             }
             return Ok(BranchProgress::Later);
         }
-        let mut task = self.store.execution(None, id)?;
-        if !task.status.is_over() && self.tasks.is_gone(&task.gateway) {
-            task = crate::task::mark_interrupted(self.store, &task, now)?;
-        }
+        let task = self.runner.settle(self.store.execution(None, id)?)?;
         if is_interrupted(&task) {
             return Ok(BranchProgress::Unknown);
         }
@@ -552,7 +560,7 @@ impl Engine<'_> {
         if is_late {
             let ending = ExecutionEnd { status: ExecutionStatus::Cancelled, error: None };
             self.store.end_execution(id, &ending, now)?;
-            self.tasks.cancel(id);
+            self.running().cancel(id);
             return Ok(BranchProgress::outcome(late()));
         }
         Ok(BranchProgress::Later)
@@ -560,7 +568,7 @@ impl Engine<'_> {
 }
 
 fn is_interrupted(task: &Execution) -> bool {
-    task.status == ExecutionStatus::Failed && task.error_code.as_deref() == Some(crate::task::INTERRUPTED)
+    task.status == ExecutionStatus::Failed && task.error_code.as_deref() == Some(INTERRUPTED.as_str())
 }
 
 fn of_task(task: &Execution) -> Outcome {

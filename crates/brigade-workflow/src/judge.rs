@@ -9,7 +9,6 @@ use brigade_catalog::Tool;
 use brigade_core::json::{from_json, to_json};
 use brigade_core::text::short;
 use brigade_core::{ErrorCode, Fingerprint, Json, Number};
-use brigade_fs::RelPath;
 use brigade_kitchen::TaskId;
 use brigade_kitchen::prompt::{TaskPromptInput, errand};
 use brigade_kitchen::signal::{Exit, Role, missing_verdict_reason, read_tasks};
@@ -17,13 +16,12 @@ use brigade_kitchen_run::{Attempt, Host, Watch, attempt};
 use brigade_policy::{PolicyState, RiskLevel};
 use brigade_process::CancelToken;
 use brigade_redact::{Redactor, SecretValue};
-use brigade_toolset::{Failure, TASKS};
+use brigade_toolset::{Failure, not_reviewed};
 use brigade_workspace::{Config, Host as FactHost, WorkspaceContext, gather};
 use serde::{Deserialize, Serialize};
 
-use crate::hands::{ModelChoice, cook, make_folder};
-use crate::names::not_reviewed;
 use crate::receipt::{TaskDetails, TaskReceiptStore};
+use crate::runner::{ModelChoice, folder, make_folder, prepare_worker};
 
 /// The time limit of a judge. The caller waits for it.
 const JUDGE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -39,27 +37,40 @@ const INSTRUCTION: &str = "You judge, and do nothing else. Answer with one JSON 
 {\"score\": S, \"confidence\": C, \"reasoning\": \"R\"}. S is a number from 0 to 1: 1 if what you judge is right and \
 does no harm, 0 if it must not be. C is a number from 0 to 1: how sure you are. R says why in a few sentences.";
 
+/// Asks the judge that gateway.toml names about a call of an agent. `None` without a judge.
+pub fn judge_call(
+    workspace: &Arc<WorkspaceContext>,
+    config: &Config,
+    call: &Call,
+    tool: &Tool,
+    risk: RiskLevel,
+) -> Option<Judgement> {
+    let judge = Judge::from_config(config, &workspace.host())?;
+    let question = JudgeQuestion::call(call, tool, risk);
+    Some(judge.ask(workspace, &config.policy, &question, workspace.cancel.clone()))
+}
+
 /// The worker that gateway.toml names as judge.
-pub struct Judge {
+pub(crate) struct Judge {
     worker: Worker,
     threshold: f64,
 }
 
 /// A question for the judge.
-pub struct JudgeQuestion<'a> {
+pub(crate) struct JudgeQuestion<'a> {
     /// The tool whose call or output is judged.
-    pub tool: &'a str,
+    pub(crate) tool: &'a str,
     /// The caller.
-    pub caller: Caller,
+    pub(crate) caller: Caller,
     /// The text of the question.
-    pub question: &'a str,
+    pub(crate) question: &'a str,
     /// The call or output, without secrets.
-    pub input: Json,
+    pub(crate) input: Json,
 }
 
 impl<'a> JudgeQuestion<'a> {
     /// Asks about a call of an agent.
-    pub fn call(call: &'a Call, tool: &Tool, risk: RiskLevel) -> JudgeQuestion<'a> {
+    fn call(call: &'a Call, tool: &Tool, risk: RiskLevel) -> JudgeQuestion<'a> {
         JudgeQuestion {
             tool: &call.tool_id,
             caller: call.caller.clone(),
@@ -76,7 +87,7 @@ impl<'a> JudgeQuestion<'a> {
     }
 
     /// Asks about the output of a task.
-    pub fn output(caller: Caller, criteria: &str, output: &str) -> JudgeQuestion<'a> {
+    pub(crate) fn output(caller: Caller, criteria: &str, output: &str) -> JudgeQuestion<'a> {
         JudgeQuestion {
             tool: "task.execute",
             caller,
@@ -118,7 +129,7 @@ struct JudgeAnswer {
 
 impl Judge {
     /// Returns the judge that gateway.toml names. Returns `None` without a judge.
-    pub fn from_config(config: &Config, host: &FactHost<'_>) -> Option<Judge> {
+    pub(crate) fn from_config(config: &Config, host: &FactHost<'_>) -> Option<Judge> {
         let gateway = config.gateway(host)?;
         let settings = gateway.judge.as_ref()?;
         let worker = gateway.workers.iter().find(|worker| worker.id == settings.worker)?.clone();
@@ -129,7 +140,7 @@ impl Judge {
     ///
     /// # Errors
     /// Returns `not_found` if gateway.toml has no worker with an id.
-    pub(crate) fn of_workers(
+    pub(crate) fn from_workers(
         config: &Config,
         host: &FactHost<'_>,
         ids: &[String],
@@ -149,11 +160,11 @@ impl Judge {
     }
 
     /// Asks the judge. A missing, late or unclear answer does not pass.
-    pub fn ask(
+    pub(crate) fn ask(
         &self,
         context: &Arc<WorkspaceContext>,
         policy: &PolicyState,
-        matter: &JudgeQuestion<'_>,
+        question: &JudgeQuestion<'_>,
         cancel: Option<CancelToken>,
     ) -> Judgement {
         let mut judged = Judgement {
@@ -168,7 +179,7 @@ impl Judge {
         };
         let secrets = gather::bound_secrets(context, policy);
         let redactor = Redactor::new(&secrets);
-        match self.say(context, policy, matter, secrets, cancel, &mut judged) {
+        match self.say(context, policy, question, secrets, cancel, &mut judged) {
             Ok(said) => {
                 judged.passed = self.threshold <= said.score.as_f64();
                 // Masking comes first: cutting first could leave part of a secret.
@@ -184,7 +195,7 @@ impl Judge {
         &self,
         context: &Arc<WorkspaceContext>,
         policy: &PolicyState,
-        matter: &JudgeQuestion<'_>,
+        question: &JudgeQuestion<'_>,
         secrets: Vec<SecretValue>,
         cancel: Option<CancelToken>,
         judged: &mut Judgement,
@@ -193,7 +204,8 @@ impl Judge {
         if let Some(problem) = context.host().reviewed_worker(policy, &self.worker).problem() {
             return Err(not_reviewed(&self.worker, &problem));
         }
-        let cook = cook(&self.worker, &ModelChoice::default()).map_err(|failure| failure.message)?;
+        let prepared_worker =
+            prepare_worker(&self.worker, &ModelChoice::default()).map_err(|failure| failure.message)?;
         let watch = Watch::until(cancel).map_err(|error| text(&error))?;
         let environment = (*context.environment).clone();
         let host = Host::new(context.fs.clone(), context.clock.clone(), environment, secrets);
@@ -201,24 +213,25 @@ impl Judge {
         let id = format!("judge-{run}");
         let about = TaskDetails {
             execution: id.parse().expect("the id of a run follows"),
-            tool: matter.tool.to_owned(),
-            caller: matter.caller.clone(),
-            args: matter.input.clone(),
+            tool: question.tool.to_owned(),
+            caller: question.caller.clone(),
+            args: question.input.clone(),
         };
-        let host = host.keeping(Arc::new(TaskReceiptStore { context: context.clone(), task: about }));
-        let path = RelPath::from_static(TASKS).join(&id).map_err(|error| text(&error))?;
+        let host = host.keeping(Arc::new(TaskReceiptStore { workspace: context.clone(), task: about }));
+        let path = folder(&id).map_err(|failure| failure.message)?;
         make_folder(&*context.fs, &path).map_err(|error| text(&error))?;
         let directory = context.fs.root().join(path.as_path());
         judged.run_id = Some(run.clone());
         let task: Option<TaskId> = id.parse().ok();
-        let words: Vec<Json> = cook.command.words().iter().map(|word| Json::from(word.as_str())).collect();
-        let input = matter.input.to_pretty();
+        let words: Vec<Json> =
+            prepared_worker.command.words().iter().map(|word| Json::from(word.as_str())).collect();
+        let input = question.input.to_pretty();
         let prompt = |nonce: &str| {
             errand(&TaskPromptInput {
                 nonce,
                 name: "judge",
                 instruction: Some(INSTRUCTION),
-                intent: Some(matter.question),
+                intent: Some(question.question),
                 input: &input,
                 lacks: None,
                 messages: &[],
@@ -232,7 +245,7 @@ impl Judge {
                 Fingerprint::builder("brigade.judge.v1").json("command", &Json::from(words)).finish(),
             ),
             run: &run,
-            cook: &cook,
+            cook: &prepared_worker,
             role: Role::Task,
             prd: None,
             task: task.as_ref(),
@@ -293,8 +306,8 @@ mod tests {
             shown(&call).to_compact(),
             r#"{"agent":"agent:ada","arguments":{"n":1.50,"path":"a"},"description":null,"effects":["network","local-read"],"risk":"medium","tool":"fetch"}"#
         );
-        let matter = JudgeQuestion::output(Caller::Agent("ada".to_owned()), "It is short.", "yes");
-        assert_eq!(matter.input.to_compact(), r#"{"criteria":"It is short.","output":"yes"}"#);
+        let question = JudgeQuestion::output(Caller::Agent("ada".to_owned()), "It is short.", "yes");
+        assert_eq!(question.input.to_compact(), r#"{"criteria":"It is short.","output":"yes"}"#);
     }
 
     #[test]

@@ -1,83 +1,52 @@
-//! Runs tasks and drives workflows that agents begin.
+//! Agents, tasks and workflows.
 //!
 //! This crate owns:
 //!
-//! * the [`TaskRunner`], which the built-in tools use for tasks;
-//! * attempts of workers (the same as in the kitchen), with receipts in the tools' ledger;
-//! * the validation of outputs;
-//! * the [`Judge`], which decides about calls and outputs;
-//! * the [notification](notify) that something waits;
+//! * the manifests of agents and workflows;
+//! * the functions of their built-in tools, and [`run`], which calls them and those of `brigade-toolset`;
+//! * the [`TaskRunner`]: attempts of workers (the same as in the kitchen), with receipts in the tools' ledger, and the
+//!   validation of outputs;
+//! * the engine that drives the execution of a workflow;
 //! * the pipes through which a worker reaches a gateway session;
-//! * the thread that drives the execution of a workflow.
+//! * the judge of calls and outputs, and the [notification](notify) that something waits.
 //!
-//! It does not know how a call is planned, approved or run. It makes calls through [`Callers`].
+//! It does not know how a call is planned, approved or run. It makes calls through [`Steps`].
 //!
 //! A task belongs to the process that began it. A process that serves agents runs the task in a new thread. Any other
 //! process runs it before the call returns, because it exits after that.
-//!
-//! ```
-//! use std::sync::Arc;
-//! use std::time::Duration;
-//!
-//! use brigade_toolset::Tasks;
-//! use brigade_call::Caller;
-//! use brigade_fs::MemoryFs;
-//! use brigade_access::LiveSession;
-//! use brigade_db::Stores;
-//! use brigade_tasks::{Callers, TaskContext, TaskRunner, CallerContext, RunningTasks};
-//! use brigade_workspace::{WorkspaceContext, gather};
-//!
-//! struct NoCallers;
-//!
-//! impl Callers for NoCallers {
-//!     fn on_behalf(&self, _: Caller, _: Arc<LiveSession>, _: Vec<String>) -> CallerContext {
-//!         unreachable!("no workflow runs")
-//!     }
-//! }
-//!
-//! let desk = TaskContext {
-//!     context: Arc::new(WorkspaceContext::new(Arc::new(MemoryFs::new()))),
-//!     session: None,
-//!     sessions: None,
-//!     serves: false,
-//!     stores: Arc::new(Stores::new(Duration::from_secs(1), Arc::new(brigade_fs::WorkspaceKey::temporary()))),
-//!     running: Arc::new(RunningTasks::default()),
-//!     callers: Arc::new(NoCallers),
-//! };
-//! let config = gather::config(&desk.context)?;
-//! let hands = TaskRunner::new(&desk, &config, None);
-//! assert!(hands.workers().is_empty(), "gateway.toml names no worker");
-//! assert!(!hands.is_gone(&hands.gateway().unwrap()), "this process is there");
-//! # Ok::<(), brigade_policy::Failure>(())
-//! ```
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod adopt;
-mod connected;
-mod desk;
-mod flow;
-mod hands;
-mod job;
+mod connection;
+mod context;
+mod driver;
+mod engine;
 mod judge;
-mod judging;
-mod names;
-mod notifying;
+mod manifest;
+mod notification;
 mod receipt;
+mod references;
+mod runner;
 mod running;
+mod task_run;
+#[cfg(test)]
+mod testing;
+mod tools;
+mod validation;
 
 use brigade_core::ErrorCode;
 use brigade_toolset::Failure;
 
-pub use adopt::adopt_flows;
-pub use desk::{CallerContext, Callers, TaskContext};
-pub use flow::take_over;
-pub use hands::TaskRunner;
-pub use judging::{Judge, JudgeQuestion};
-pub use names::NameResolver;
-pub use notifying::notify;
+pub use context::{CallerContext, CallerContexts, TaskContext};
+pub use driver::{adopt_flows, take_over};
+pub use engine::{CallResult, CallState, RequestedCall, Steps};
+pub use judge::judge_call;
+pub use notification::notify;
+pub use references::reference;
+pub use runner::TaskRunner;
 pub use running::RunningTasks;
+pub use tools::{is_built, run};
 
 fn environment(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(ErrorCode::Environment, error.to_string())

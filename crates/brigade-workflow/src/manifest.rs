@@ -1,55 +1,33 @@
 //! Types for the manifests of agents and workflows.
 //!
-//! This crate owns:
+//! This module owns:
 //!
 //! * the contents of a manifest: [`Agent`] and [`Workflow`];
-//! * the YAML reader, which reports every fault with its position, and the JSON writer (JSON is valid YAML);
-//! * the JSON Schemas, which are generated from the same tables as the readers;
+//! * the YAML reader, which reports every fault with its position;
+//! * the JSON Schemas, which are generated from the same tables as the reader;
 //! * the evaluation of a manifest: template values ([`Scope`]), command words and the next state ([`decide`]).
 //!
-//! It does not know disks, stores, workers or rights. Other crates carry out what a manifest asks for.
-//!
-//! ```
-//! use brigade_manifest::{Agent, read};
-//!
-//! let text = "
-//! apiVersion: 100monkeys.ai/v1
-//! kind: Agent
-//! metadata: {name: greeter, version: 1.0.0}
-//! spec:
-//!   runtime: {language: python, version: '3.11'}
-//!   tools: [fs.read]
-//!   colour: blue
-//! ";
-//! let read = read::<Agent>(text);
-//! let agent = read.manifest.expect("it has no fault");
-//! assert_eq!(agent.metadata.name.as_str(), "greeter");
-//! assert_eq!(read.warnings[0].to_string(), "line 8, column 3: spec.colour: unknown field, ignored");
-//! ```
-
-#![forbid(unsafe_code)]
-#![warn(missing_docs)]
+//! It does not know disks, stores, workers or rights. Other modules carry out what a manifest asks for.
 
 #[macro_use]
 mod member;
 
 mod agent;
-mod common;
+mod document;
 mod fault;
-mod manifest;
+mod metadata;
 mod value;
 mod workflow;
 
-pub use agent::{
-    Agent, AgentSpec, Capability, DetailedTool, Dispatcher, Execution, ExecutionMode, Filesystem, Isolation,
-    Network, Resources, Runtime, Security, Stream, Task, ToolRef, Validator, ValidatorKind,
+pub(crate) use agent::{Agent, Execution, Isolation, Runtime, Stream, Validator, ValidatorKind};
+pub(crate) use document::{Kind, Manifest, read, schema_of};
+pub(crate) use fault::Fault;
+pub(crate) use value::{Name, Span};
+pub(crate) use workflow::{
+    Condition, DECLINED, ExecutionState, NextAction, Outcome, Scope, State, StateCommand, StateKind,
+    StateOutput, Template, TemplateTooLong, Verdict, Workflow, WorkflowSpec, consent, decide,
+    words_with_options,
 };
-pub use common::{API_VERSION, Metadata};
-pub use fault::Fault;
-pub use manifest::{Kind, Manifest, ManifestReading, read, schema_of};
-pub use value::{Name, SchemaText, Span, Version};
-pub use workflow::{
-    Condition, Consensus, DECLINED, ExecutionState, MAX_RENDERED, NextAction, Outcome, ParallelAgent, Scope,
-    State, StateCommand, StateKind, StateOutput, Strategy, Template, TemplateTooLong, Transition, Verdict,
-    Workflow, WorkflowSpec, consent, decide, words_with_options,
-};
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,6 @@ use brigade_core::{CallId, Fingerprint, Json, NextStep, Timestamp};
 use brigade_kitchen::Command;
 use brigade_kitchen::life::CommandResult;
 use brigade_kitchen_run::{Check, Host, RunKind, Watch, check};
-use brigade_process::CancelToken;
 use brigade_workspace::{WorkspaceContext, gather};
 use serde::Serialize;
 
@@ -60,11 +59,7 @@ impl<'c> WaitingNotification<'c> {
 ///
 /// # Errors
 /// Returns why it was not started or failed.
-pub fn notify(
-    context: &Arc<WorkspaceContext>,
-    call: &Call,
-    cancel: Option<CancelToken>,
-) -> Result<(), String> {
+pub fn notify(context: &Arc<WorkspaceContext>, call: &Call) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let config = gather::config(context).map_err(|error| text(&error))?;
     let (facts, policy) = (context.host(), &config.policy);
@@ -91,8 +86,8 @@ pub fn notify(
         caller: context.caller.clone(),
         args: Json::object(RECORDED.iter().filter_map(|member| of_event(member))),
     };
-    let host = host.keeping(Arc::new(TaskReceiptStore { context: context.clone(), task }));
-    let watch = Watch::until(cancel).map_err(|error| text(&error))?;
+    let host = host.keeping(Arc::new(TaskReceiptStore { workspace: context.clone(), task }));
+    let watch = Watch::until(context.cancel.clone()).map_err(|error| text(&error))?;
     let told = check(&Check {
         host: &host,
         policy,

@@ -21,7 +21,7 @@ pub(crate) struct TaskDetails {
 
 /// Stores receipts of attempts next to those of calls.
 pub(crate) struct TaskReceiptStore {
-    pub(crate) context: Arc<WorkspaceContext>,
+    pub(crate) workspace: Arc<WorkspaceContext>,
     pub(crate) task: TaskDetails,
 }
 
@@ -32,9 +32,9 @@ impl KeepReceipts for TaskReceiptStore {
     }
 
     fn store(&self, kept: &KitchenReceipt, clock: &dyn Clock) -> Result<(), StartError> {
-        self.context.fs.create_dir_all(&RelPath::from_static(RUNS))?;
+        self.workspace.fs.create_dir_all(&RelPath::from_static(RUNS))?;
         let receipt = self.receipt(kept);
-        let queue = self.context.queue();
+        let queue = self.workspace.queue();
         let stored = queue.lock(clock.now()).and_then(|mut locked| locked.record_attempt(&receipt));
         stored.map(drop).map_err(|error| StartError::Io(std::io::Error::other(error.to_string())))
     }

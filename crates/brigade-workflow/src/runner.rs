@@ -1,36 +1,39 @@
 //! Starts, ends and waits for tasks and workflows, on behalf of the built-in tools.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use brigade_access::{FlowRights, Worker, WorkerPrompt, WorkerResult};
+use brigade_access::{FlowRights, LiveSession, Worker, WorkerPrompt, WorkerResult};
 use brigade_call::{CallSession, Judgement};
 use brigade_core::{ErrorCode, Json};
-use brigade_db::executions::Execution;
-use brigade_db::flows::Flow;
+use brigade_db::executions::{Execution, ExecutionEnd, ExecutionStatus};
 use brigade_fs::{FileMode, Fs, RelPath};
 use brigade_kitchen::Tier;
 use brigade_kitchen::adapter::{self, Adapter, ModelFault, PermissionMode, PromptWay, Source};
 use brigade_kitchen_run::TierWorker;
-use brigade_manifest::Agent;
-use brigade_process::ProcessIdentity;
 use brigade_queue::this_runner;
-use brigade_toolset::{Failure, TASKS, Tasks};
-use brigade_workspace::{Config, Host};
+use brigade_toolset::{Failure, is_gone};
+use brigade_workspace::Config;
 
-use crate::connected::TaskConnection;
-use crate::desk::TaskContext;
-use crate::job::Job;
-use crate::judging::{Judge, JudgeQuestion};
-use crate::{environment, flow};
+use crate::connection::TaskConnection;
+use crate::context::TaskContext;
+use crate::environment;
+use crate::judge::{Judge, JudgeQuestion};
+use crate::manifest::Agent;
+use crate::task_run::TaskRun;
+
+/// The directory of task folders, relative to the workspace.
+pub(crate) const TASKS: &str = ".brigade/tasks";
+
+/// The code of a task whose process is gone.
+pub(crate) const INTERRUPTED: ErrorCode = ErrorCode::Interrupted;
 
 /// What a worker in a lane must not write: the link to git's directory and the state of the workspace.
 const CLOSED: [&str; 2] = [".git", ".brigade"];
 
 /// Runs the tasks of one call.
 pub struct TaskRunner<'a> {
-    pub(crate) desk: &'a TaskContext,
-    config: &'a Config,
+    pub(crate) context: &'a TaskContext,
+    pub(crate) config: &'a Config,
     /// The session in which the call was requested.
     asked_in: Option<&'a CallSession>,
 }
@@ -38,28 +41,160 @@ pub struct TaskRunner<'a> {
 impl<'a> TaskRunner<'a> {
     /// Creates a runner. `asked_in` is the session in which the call was requested.
     pub fn new(
-        desk: &'a TaskContext,
+        context: &'a TaskContext,
         config: &'a Config,
         asked_in: Option<&'a CallSession>,
     ) -> TaskRunner<'a> {
-        TaskRunner { desk, config, asked_in }
+        TaskRunner { context, config, asked_in }
     }
 
     /// Returns the worker for an agent.
-    fn worker(&self, agent: &Agent) -> Result<Worker, Failure> {
-        worker_of(self.config, &self.desk.context.host(), agent)
+    fn worker(&self, agent: &Agent) -> Result<&'a Worker, Failure> {
+        worker_for(self.config.workers(&self.context.workspace.host()), agent)
+    }
+
+    /// Returns the identity of this process. It differs from that of a later process with the same pid.
+    ///
+    /// # Errors
+    /// Fails if the identity cannot be determined.
+    pub(crate) fn gateway(&self) -> Result<String, Failure> {
+        let this = this_runner().map_err(|error| environment(&error))?;
+        Ok(format!("{} {} {}", this.pid, this.start_time, this.boot_id))
+    }
+
+    /// Refuses an agent for which no worker is configured, and a model or effort in the input that its worker cannot
+    /// be given.
+    ///
+    /// # Errors
+    /// Returns `not_available_here` or `invalid_arguments`.
+    pub(crate) fn check(&self, agent: &Agent, input: &Json) -> Result<(), Failure> {
+        prepare_worker(self.worker(agent)?, &ModelChoice::new(agent, input)).map(drop)
+    }
+
+    /// Starts a stored task. In a process that serves, it continues after this returns. `root` is the directory of the
+    /// lane that it works in.
+    ///
+    /// # Errors
+    /// Fails if it cannot start. The caller then ends it.
+    pub(crate) fn begin(
+        &self,
+        execution: &Execution,
+        agent: &Agent,
+        root: Option<&str>,
+    ) -> Result<(), Failure> {
+        let TaskContext { workspace, running, serves, .. } = self.context;
+        let worker = self.worker(agent)?;
+        let prepared_worker = prepare_worker(worker, &ModelChoice::new(agent, &execution.input))?;
+        let path = folder(&execution.id)?;
+        make_folder(&*workspace.fs, &path).map_err(|error| environment(&error))?;
+        let host = workspace.host();
+        let files = host.files(root).map_err(|none| Failure::new(none.code(), none.to_string()))?;
+        let directory = match root {
+            Some(_) => files.fs().root().to_owned(),
+            None => workspace.fs.root().join(path.as_path()),
+        };
+        let connection = TaskConnection::open(self.context, &execution.id, &path, agent, self.asked_in, root);
+        let connection = connection.map_err(|error| environment(&error))?;
+        let Some(entry) = running.begin(&execution.id)? else { return Ok(()) };
+        let run = TaskRun {
+            store: self.context.stores.writing(&*workspace.fs)?,
+            closed: root.map(|_| CLOSED.map(|name| directory.join(name)).to_vec()).unwrap_or_default(),
+            directory,
+            outer: workspace.cancel.clone().filter(|_| !serves),
+            policy: self.config.policy.clone(),
+            execution: execution.clone(),
+            agent: agent.clone(),
+            files: host.worker_files(worker),
+            workspace: workspace.clone(),
+            worker: worker.clone(),
+            judge: Judge::from_config(self.config, &host),
+            prepared_worker,
+            connection,
+            entry,
+        };
+        if !serves {
+            run.run();
+            return Ok(());
+        }
+        let thread = std::thread::Builder::new().name("task".to_owned());
+        thread.spawn(|| run.run()).map(drop).map_err(|error| environment(&error))
+    }
+
+    /// Ends a task whose process is gone, as its workers ended with that process. Returns the current task.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub(crate) fn settle(&self, task: Execution) -> Result<Execution, Failure> {
+        if task.status.is_over() || !is_gone(&task.gateway) {
+            return Ok(task);
+        }
+        let TaskContext { workspace, stores, .. } = self.context;
+        let store = stores.writing(&*workspace.fs)?;
+        let error = Some((INTERRUPTED.as_str(), "the gateway of the task is gone, so its worker has ended"));
+        store.end_execution(
+            &task.id,
+            &ExecutionEnd { status: ExecutionStatus::Failed, error },
+            workspace.now(),
+        )?;
+        Ok(store.execution(None, &task.id)?)
+    }
+
+    /// Returns the rights of an execution's calls: those of the session that asked for it, without its mode.
+    pub(crate) fn rights(&self) -> FlowRights {
+        let session = self.context.session.as_deref();
+        FlowRights {
+            profiles: self.asked_in.map(|session| session.profiles.clone()).unwrap_or_default(),
+            root: self.asked_in.and_then(|session| session.root.clone()),
+            session: session.map(LiveSession::profiles).unwrap_or_default().inside(),
+        }
+    }
+
+    /// Asks judges a question about an input without secrets: the named workers, or the configured judge. Empty without
+    /// a judge.
+    ///
+    /// # Errors
+    /// Returns `not_found` if a named worker does not exist.
+    pub(crate) fn judge(
+        &self,
+        question: &str,
+        input: Json,
+        judges: &[String],
+    ) -> Result<Vec<Judgement>, Failure> {
+        let workspace = &self.context.workspace;
+        let found = match judges {
+            [] => Judge::from_config(self.config, &workspace.host()).into_iter().collect(),
+            named => Judge::from_workers(self.config, &workspace.host(), named)?,
+        };
+        let caller = workspace.caller.clone();
+        let question = JudgeQuestion { tool: "workflow.create", caller, question, input };
+        let ask =
+            |judge: &Judge| judge.ask(workspace, &self.config.policy, &question, workspace.cancel.clone());
+        Ok(found.iter().map(ask).collect())
+    }
+
+    /// Removes the folder of a task.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub(crate) fn remove_folder(&self, id: &str) -> Result<(), Failure> {
+        match self.context.workspace.fs.remove_tree(&folder(id)?) {
+            Err(error) if !error.is_not_found() => Err(environment(&error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 }
 
 /// Returns the worker for an agent: the one that its manifest names, otherwise the first.
-pub(crate) fn worker_of(config: &Config, host: &Host<'_>, agent: &Agent) -> Result<Worker, Failure> {
-    let workers = config.gateway(host).map(|gateway| gateway.workers.as_slice()).unwrap_or_default();
+///
+/// # Errors
+/// Returns `not_available_here` without such a worker.
+pub(crate) fn worker_for<'w>(workers: &'w [Worker], agent: &Agent) -> Result<&'w Worker, Failure> {
     let wanted = agent.metadata.labels.as_ref().and_then(|labels| labels.get("worker"));
     let found = match wanted {
         Some(id) => workers.iter().find(|worker| worker.id == *id),
         None => workers.first(),
     };
-    found.cloned().ok_or_else(|| {
+    found.ok_or_else(|| {
         let message = match wanted {
             Some(_) => {
                 "no `[[worker]]` of .brigade/tools/gateway.toml has the id that metadata.labels.worker names"
@@ -70,117 +205,9 @@ pub(crate) fn worker_of(config: &Config, host: &Host<'_>, agent: &Agent) -> Resu
     })
 }
 
-fn folder(id: &str) -> Result<RelPath, Failure> {
+/// Returns the folder of a task, relative to the workspace.
+pub(crate) fn folder(id: &str) -> Result<RelPath, Failure> {
     RelPath::from_static(TASKS).join(id).map_err(|error| environment(&error))
-}
-
-/// Parses the identity of a process.
-fn identity(gateway: &str) -> Option<ProcessIdentity> {
-    let mut parts = gateway.splitn(3, ' ');
-    let (pid, start) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    ProcessIdentity::from_record(pid, start, parts.next()?).ok()
-}
-
-impl Tasks for TaskRunner<'_> {
-    fn gateway(&self) -> Result<String, Failure> {
-        let this = this_runner().map_err(|error| environment(&error))?;
-        Ok(format!("{} {} {}", this.pid, this.start_time, this.boot_id))
-    }
-
-    fn is_gone(&self, gateway: &str) -> bool {
-        !identity(gateway).is_some_and(|identity| identity.is_alive())
-    }
-
-    fn workers(&self) -> Vec<String> {
-        let host = self.desk.context.host();
-        let workers = self.config.gateway(&host).map(|gateway| gateway.workers.as_slice());
-        workers.unwrap_or_default().iter().map(|worker| worker.id.clone()).collect()
-    }
-
-    fn check(&self, agent: &Agent, input: &Json) -> Result<(), Failure> {
-        cook(&self.worker(agent)?, &ModelChoice::new(agent, input)).map(drop)
-    }
-
-    fn begin(&self, execution: &Execution, agent: &Agent, root: Option<&str>) -> Result<(), Failure> {
-        let TaskContext { context, running, .. } = self.desk;
-        let worker = self.worker(agent)?;
-        let cook = cook(&worker, &ModelChoice::new(agent, &execution.input))?;
-        let path = folder(&execution.id)?;
-        make_folder(&*context.fs, &path).map_err(|error| environment(&error))?;
-        let files = context.host();
-        let files = files.files(root).map_err(|none| Failure::new(none.code(), none.to_string()))?;
-        let directory = match root {
-            Some(_) => files.fs().root().to_owned(),
-            None => context.fs.root().join(path.as_path()),
-        };
-        let connected = TaskConnection::open(self.desk, &execution.id, &path, agent, self.asked_in, root);
-        let connected = connected.map_err(|error| environment(&error))?;
-        let Some(place) = running.begin(&execution.id)? else { return Ok(()) };
-        let job = Job {
-            store: self.desk.stores.writing(&*context.fs)?,
-            closed: root.map(|_| CLOSED.map(|name| directory.join(name)).to_vec()).unwrap_or_default(),
-            directory,
-            outer: context.cancel.clone().filter(|_| !self.desk.serves),
-            policy: self.config.policy.clone(),
-            execution: execution.clone(),
-            agent: agent.clone(),
-            files: context.host().worker_files(&worker),
-            context: context.clone(),
-            worker,
-            judge: Judge::from_config(self.config, &self.desk.context.host()),
-            cook,
-            connected,
-            place,
-        };
-        if !self.desk.serves {
-            job.run();
-            return Ok(());
-        }
-        let thread = std::thread::Builder::new().name("task".to_owned());
-        thread.spawn(|| job.run()).map(drop).map_err(|error| environment(&error))
-    }
-
-    fn cancel(&self, id: &str) -> bool {
-        self.desk.running.cancel(id)
-    }
-
-    fn rights(&self) -> FlowRights {
-        flow::rights(self.desk.session.as_deref(), self.asked_in)
-    }
-
-    fn drive(&self, flow: &Flow) -> Result<(), Failure> {
-        flow::drive(self, flow)
-    }
-
-    fn judge(&self, question: &str, input: Json, judges: &[String]) -> Result<Vec<Judgement>, Failure> {
-        let context = &self.desk.context;
-        let found = match judges {
-            [] => Judge::from_config(self.config, &context.host()).into_iter().collect(),
-            named => Judge::of_workers(self.config, &context.host(), named)?,
-        };
-        let caller = context.caller.clone();
-        let asked = |judge: &Judge| {
-            let matter = JudgeQuestion {
-                tool: "workflow.create",
-                caller: caller.clone(),
-                question,
-                input: input.clone(),
-            };
-            judge.ask(context, &self.config.policy, &matter, context.cancel.clone())
-        };
-        Ok(found.iter().map(asked).collect())
-    }
-
-    fn await_change(&self, longest: Duration) {
-        self.desk.running.await_change(longest);
-    }
-
-    fn remove_folder(&self, id: &str) -> Result<(), Failure> {
-        match self.desk.context.fs.remove_tree(&folder(id)?) {
-            Err(error) if !error.is_not_found() => Err(environment(&error)),
-            Ok(()) | Err(_) => Ok(()),
-        }
-    }
 }
 
 /// Creates the folder of a task, and makes git ignore it.
@@ -210,7 +237,7 @@ impl<'a> ModelChoice<'a> {
 }
 
 /// Returns the worker in the form that an attempt expects.
-pub(crate) fn cook(worker: &Worker, choice: &ModelChoice<'_>) -> Result<TierWorker, Failure> {
+pub(crate) fn prepare_worker(worker: &Worker, choice: &ModelChoice<'_>) -> Result<TierWorker, Failure> {
     let unknown = |name: String| {
         Failure::new(
             ErrorCode::NotAvailableHere,

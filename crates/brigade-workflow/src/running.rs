@@ -1,10 +1,14 @@
 //! The tasks and workflows that run in this process.
 
 use std::collections::HashMap;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use brigade_core::ErrorCode;
+use brigade_core::{ErrorCode, Timestamp};
+use brigade_db::executions::{ExecutionEnd, ExecutionStatus};
+use brigade_db::flows::FlowStatus;
+use brigade_db::{Store, StoreError};
 use brigade_process::CancelToken;
 use brigade_toolset::Failure;
 
@@ -43,6 +47,22 @@ impl RunningTasks {
         let state = self.state();
         self.notify();
         state.tasks.get(id).map(CancelToken::cancel).is_some()
+    }
+
+    /// Ends the executions that one execution began, recursively. Another process ends its own when it sees the status.
+    pub(crate) fn end_children(&self, store: &Store, parent: &str, now: Timestamp) -> Result<(), StoreError> {
+        let ending = ExecutionEnd { status: ExecutionStatus::Cancelled, error: None };
+        for task in store.open_executions(Some(parent))? {
+            store.end_execution(&task.id, &ending, now)?;
+            self.cancel(&task.id);
+            self.end_children(store, &task.id, now)?;
+        }
+        for flow in store.open_flows(Some(parent))? {
+            store.end_flow(&flow.id, FlowStatus::Cancelled, None, now)?;
+            self.cancel(&flow.id);
+            self.end_children(store, &flow.id, now)?;
+        }
+        Ok(())
     }
 
     /// Registers a task or workflow. Returns `None` if it already runs.
@@ -91,4 +111,20 @@ impl Drop for RunningEntry {
         self.running.state().tasks.remove(&self.id);
         self.running.notify();
     }
+}
+
+/// Runs `act`. Meanwhile calls `ends` at intervals in another thread, until it returns `true`.
+pub(crate) fn watched<T>(
+    interval: Duration,
+    mut ends: impl FnMut() -> bool + Send,
+    act: impl FnOnce() -> T,
+) -> T {
+    let (alive, gone) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope
+            .spawn(move || while gone.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) && !ends() {});
+        let done = act();
+        drop(alive);
+        done
+    })
 }

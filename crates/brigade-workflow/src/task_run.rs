@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use brigade_access::Worker;
@@ -16,19 +15,19 @@ use brigade_kitchen::TaskId;
 use brigade_kitchen::prompt::{TaskPromptInput, errand};
 use brigade_kitchen::signal::{Exit, Role, missing_verdict_reason, read_tasks};
 use brigade_kitchen_run::{Attempt, AttemptOutcome, Host, TierWorker, Watch, attempt};
-use brigade_manifest::{Agent, Validator, ValidatorKind};
 use brigade_policy::PolicyState;
 use brigade_process::CancelToken;
 use brigade_redact::Redactor;
-use brigade_toolset::{Failure, end_children, unbroken};
+use brigade_toolset::{Failure, unbroken};
 use brigade_workspace::{WorkspaceContext, gather};
 use serde::Serialize;
 
-use crate::connected::TaskConnection;
-use crate::judge;
-use crate::judging::Judge;
+use crate::connection::TaskConnection;
+use crate::judge::Judge;
+use crate::manifest::{Agent, Validator, ValidatorKind};
 use crate::receipt::{TaskDetails, TaskReceiptStore};
-use crate::running::RunningEntry;
+use crate::running::{RunningEntry, watched};
+use crate::validation::{check_by_expression, check_by_schema};
 
 /// The default time limit of one try.
 const TRY: Duration = Duration::from_secs(300);
@@ -61,13 +60,13 @@ struct TaskArgs<'a> {
 }
 
 /// A running task.
-pub(crate) struct Job {
-    pub(crate) context: Arc<WorkspaceContext>,
+pub(crate) struct TaskRun {
+    pub(crate) workspace: Arc<WorkspaceContext>,
     pub(crate) store: Arc<Store>,
     pub(crate) policy: PolicyState,
     pub(crate) execution: Execution,
     pub(crate) agent: Agent,
-    pub(crate) cook: TierWorker,
+    pub(crate) prepared_worker: TierWorker,
     pub(crate) worker: Worker,
     /// Judges outputs before a person is asked.
     pub(crate) judge: Option<Judge>,
@@ -80,8 +79,8 @@ pub(crate) struct Job {
     /// Cancels the call that the task is part of.
     pub(crate) outer: Option<CancelToken>,
     /// The session through which the worker calls tools.
-    pub(crate) connected: Option<TaskConnection>,
-    pub(crate) place: RunningEntry,
+    pub(crate) connection: Option<TaskConnection>,
+    pub(crate) entry: RunningEntry,
 }
 
 /// Why a task failed.
@@ -108,7 +107,7 @@ impl From<StoreError> for TaskFailure {
     }
 }
 
-impl Job {
+impl TaskRun {
     pub(crate) fn id(&self) -> &str {
         &self.execution.id
     }
@@ -116,35 +115,35 @@ impl Job {
     pub(crate) fn run(mut self) {
         // A panic in the driver also ends the task.
         let ended = unbroken(|| Ok(self.tries())).unwrap_or_else(|failure| Err(failure.into()));
-        drop(self.connected.take());
+        drop(self.connection.take());
         let (status, error) = match &ended {
             Ok(()) => (ExecutionStatus::Completed, None),
             Err(unable) => (ExecutionStatus::Failed, Some((unable.code.as_str(), unable.message.as_str()))),
         };
         let ending = ExecutionEnd { status, error };
         // The first end counts, so a cancelled task stays cancelled.
-        if let Err(error) = self.store.end_execution(self.id(), &ending, self.context.now()) {
+        if let Err(error) = self.store.end_execution(self.id(), &ending, self.workspace.now()) {
             tracing::warn!(%error, task = self.id(), "the end of a task could not be written");
         }
-        let cancel = |id: &str| _ = self.place.running.cancel(id);
-        if let Err(error) = end_children(&self.store, self.id(), &cancel, self.context.now()) {
+        let ended = self.entry.running.end_children(&self.store, self.id(), self.workspace.now());
+        if let Err(error) = ended {
             tracing::warn!(%error, task = self.id(), "the end of what a task began could not be written");
         }
-        drop(self.place);
+        drop(self.entry);
     }
 
     /// Tries until an output passes or no try is left.
     fn tries(&self) -> Result<(), TaskFailure> {
-        let secrets = gather::bound_secrets(&self.context, &self.policy);
+        let secrets = gather::bound_secrets(&self.workspace, &self.policy);
         let redactor = Redactor::new(&secrets);
-        let keeper = TaskReceiptStore { context: self.context.clone(), task: self.about(&redactor) };
-        let environment = (*self.context.environment).clone();
-        let host = Host::new(self.context.fs.clone(), self.context.clock.clone(), environment, secrets)
+        let keeper = TaskReceiptStore { workspace: self.workspace.clone(), task: self.about(&redactor) };
+        let environment = (*self.workspace.environment).clone();
+        let host = Host::new(self.workspace.fs.clone(), self.workspace.clock.clone(), environment, secrets)
             .keeping(Arc::new(keeper));
         let execution = self.agent.spec.execution.as_ref();
-        let most = execution.map_or(1, brigade_manifest::Execution::iterations);
+        let most = execution.map_or(1, crate::manifest::Execution::iterations);
         let each = execution.and_then(|execution| execution.iteration_timeout.as_ref());
-        let each = each.map_or(TRY, brigade_manifest::Span::duration);
+        let each = each.map_or(TRY, crate::manifest::Span::duration);
         let resources = self.agent.spec.security.as_ref().and_then(|security| security.resources.as_ref());
         let all = resources.and_then(|resources| resources.timeout.as_ref()).map(|span| span.duration());
         let begun = Instant::now();
@@ -177,18 +176,24 @@ impl Job {
         let run =
             host.new_run().map_err(|error| TaskFailure::new(ErrorCode::Environment, error.to_string()))?;
         self.check_files()?;
-        let Some(messages) = self.store.begin_iteration(self.id(), run.as_str(), self.context.now())? else {
+        let Some(messages) = self.store.begin_iteration(self.id(), run.as_str(), self.workspace.now())?
+        else {
             return Err(interrupted());
         };
-        self.place.running.notify();
-        let watch = Watch::until(Some(self.place.cancel.clone()));
+        self.entry.running.notify();
+        let watch = Watch::until(Some(self.entry.cancel.clone()));
         let watch = watch.map_err(|error| TaskFailure::new(ErrorCode::Environment, error.to_string()))?;
         let grants = self.policy.kitchen();
         let minutes = grants.as_ref().and_then(|grants| grants.max_minutes);
         let ceiling = minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
         let task: Option<TaskId> = self.id().parse().ok();
         let words = Json::from(
-            self.cook.command.words().iter().map(|word| Json::from(word.as_str())).collect::<Vec<_>>(),
+            self.prepared_worker
+                .command
+                .words()
+                .iter()
+                .map(|word| Json::from(word.as_str()))
+                .collect::<Vec<_>>(),
         );
         let approved = Fingerprint::builder("brigade.task.v1")
             .json("execution", &Json::from(self.id()))
@@ -200,7 +205,7 @@ impl Job {
             // The approval of the call that began the task covers this run.
             approved: Some(approved),
             run: &run,
-            cook: &self.cook,
+            cook: &self.prepared_worker,
             role: Role::Task,
             prd: None,
             task: task.as_ref(),
@@ -213,7 +218,7 @@ impl Job {
             max_log_bytes: MAX_LOG,
             named_log: None,
             local_offset_minutes: 0,
-            gateway: self.connected.as_ref().map(TaskConnection::directory),
+            gateway: self.connection.as_ref().map(TaskConnection::directory),
             watch: &watch,
         };
         let input = self.execution.input.to_pretty();
@@ -229,7 +234,14 @@ impl Job {
                 messages: &messages,
             })
         };
-        let attempted = self.watched(|| attempt(&order, &prompt));
+        let ends = || {
+            let is_ended = self.is_ended();
+            if is_ended {
+                self.entry.cancel.cancel();
+            }
+            is_ended
+        };
+        let attempted = watched(POLL_INTERVAL, ends, || attempt(&order, &prompt));
         let attempted = attempted.map_err(|error| {
             TaskFailure::new(ErrorCode::NotStarted, host.redactor().redact_str(&error.to_string()))
         })?;
@@ -259,8 +271,8 @@ impl Job {
             code: lacks.as_ref().map(|unable| unable.code.as_str()),
             message: said,
         };
-        self.store.end_iteration(self.id(), output.as_deref(), said, &event, self.context.now())?;
-        self.place.running.notify();
+        self.store.end_iteration(self.id(), output.as_deref(), said, &event, self.workspace.now())?;
+        self.entry.running.notify();
         match lacks {
             Some(unable) if unable.code == ErrorCode::Interrupted => Err(unable),
             lacks => Ok(lacks),
@@ -270,7 +282,7 @@ impl Job {
     /// Refuses to start a worker whose files differ from the approved ones. An earlier try or another program may have
     /// changed them without approval.
     fn check_files(&self) -> Result<(), TaskFailure> {
-        let now = self.context.host().worker_files(&self.worker);
+        let now = self.workspace.host().worker_files(&self.worker);
         let all = self.files.iter().chain(&now);
         match all.map(|(name, _)| name).find(|name| self.files.get(*name) != now.get(*name)) {
             Some(name) => {
@@ -279,24 +291,6 @@ impl Job {
             }
             None => Ok(()),
         }
-    }
-
-    /// Runs `act`, and cancels it when the task is ended elsewhere.
-    fn watched<T>(&self, act: impl FnOnce() -> T) -> T {
-        let (alive, gone) = channel::<()>();
-        std::thread::scope(|scope| {
-            scope.spawn(move || {
-                while gone.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                    if self.is_ended() {
-                        self.place.cancel.cancel();
-                        return;
-                    }
-                }
-            });
-            let done = act();
-            drop(alive);
-            done
-        })
     }
 
     /// Returns whether another process or the caller ended the task.
@@ -315,7 +309,7 @@ impl Job {
         TaskDetails {
             execution: self.id().parse().expect("ids of records are valid ids"),
             tool: "task.execute".to_owned(),
-            caller: self.context.caller.clone(),
+            caller: self.workspace.caller.clone(),
             args: redactor.redact_fields(&to_json(&args).expect("arguments are JSON")),
         }
     }
@@ -356,10 +350,10 @@ impl Job {
         for (index, validator) in self.validators().iter().enumerate() {
             let found = match validator.kind {
                 ValidatorKind::ExitCode => None,
-                ValidatorKind::JsonSchema => judge::check_by_schema(validator, output),
+                ValidatorKind::JsonSchema => check_by_schema(validator, output),
                 ValidatorKind::Regex => {
                     let (_, stderr) = host.receipts.logs(run);
-                    judge::check_by_expression(validator, output, &*self.context.fs, &stderr)
+                    check_by_expression(validator, output, &*self.workspace.fs, &stderr)
                 }
                 ValidatorKind::Semantic | ValidatorKind::MultiJudge => {
                     self.check_by_judge(host, validator, output)?

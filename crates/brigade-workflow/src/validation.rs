@@ -7,10 +7,10 @@ use brigade_core::{ErrorCode, Json};
 use brigade_db::questions::{AskedOption, AskedQuestion, Asker, Decision, QuestionForm};
 use brigade_fs::{Fs, RelPath};
 use brigade_kitchen_run::Host;
-use brigade_manifest::{Stream, Validator};
 
-use crate::job::{Job, TaskFailure};
-use crate::judging::JudgeQuestion;
+use crate::judge::JudgeQuestion;
+use crate::manifest::{Stream, Validator};
+use crate::task_run::{TaskFailure, TaskRun};
 
 /// How often to look for an answer, which another process stores.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -51,7 +51,7 @@ pub(crate) fn check_by_expression(
     (!expression.is_match(&text)).then(|| format!("{name} does not match the expression"))
 }
 
-impl Job {
+impl TaskRun {
     /// Asks the judge. Asks a person if there is no judge or its answer is unclear.
     pub(crate) fn check_by_judge(
         &self,
@@ -61,9 +61,9 @@ impl Job {
     ) -> Result<Option<String>, TaskFailure> {
         let Some(judge) = &self.judge else { return self.check_by_person(host, validator, output) };
         let criteria = validator.criteria.as_deref().unwrap_or_default();
-        let caller = self.context.caller.clone();
-        let matter = JudgeQuestion::output(caller, criteria, &short(output, MAX_SHOWN_BYTES));
-        let judged = judge.ask(&self.context, &self.policy, &matter, Some(self.place.cancel.clone()));
+        let caller = self.workspace.caller.clone();
+        let about = JudgeQuestion::output(caller, criteria, &short(output, MAX_SHOWN_BYTES));
+        let judged = judge.ask(&self.workspace, &self.policy, &about, Some(self.entry.cancel.clone()));
         let (Some(score), Some(confidence)) = (judged.score, judged.confidence) else {
             return self.check_by_person(host, validator, output);
         };
@@ -99,7 +99,7 @@ impl Job {
         let (owner, redactor) = (self.execution.owner.as_str(), host.redactor());
         let is_same = |other: &str| other == self.id();
         let asker = Asker { agent: owner, session: self.id(), is_same: &is_same, a_minute: None };
-        let question = self.store.ask(&asker, &asked, &redactor, self.context.now())?;
+        let question = self.store.ask(&asker, &asked, &redactor, self.workspace.now())?;
         let seconds = validator.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let until = Instant::now() + seconds.map_or(DEFAULT_ANSWER_TIMEOUT, Duration::from_secs);
         loop {
@@ -119,7 +119,7 @@ impl Job {
                 self.store.withdraw_question(&question.id)?;
                 return Ok(Some("no person answered in time".to_owned()));
             }
-            if self.place.cancel.wait(POLL_INTERVAL) || self.is_ended() {
+            if self.entry.cancel.wait(POLL_INTERVAL) || self.is_ended() {
                 self.store.withdraw_question(&question.id)?;
                 return Err(TaskFailure::new(
                     ErrorCode::Interrupted,

@@ -4,8 +4,9 @@ use brigade_core::json::to_json;
 use brigade_core::{ErrorCode, Json, Object, Timestamp};
 use brigade_db::flows::Flow;
 use brigade_db::questions::{AskedOption, AskedQuestion, Decision, Question, QuestionForm};
-use brigade_manifest::{Condition, Outcome, Scope, State, Template, WorkflowSpec};
 use serde::Serialize;
+
+use crate::manifest::{Condition, Outcome, Scope, State, Template, WorkflowSpec};
 
 /// The answer to retry a step with an unknown outcome.
 pub(super) const RETRY_ANSWER: &str = "retry";

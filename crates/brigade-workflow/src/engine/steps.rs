@@ -6,13 +6,13 @@ use brigade_access::builtin::{COMMAND, CommandArgs, CommandOutput};
 use brigade_cmdline::Argv;
 use brigade_core::json::to_json;
 use brigade_core::{ErrorCode, Json};
-use brigade_manifest::{
-    Outcome, Scope, State, StateCommand, StateKind, Template, TemplateTooLong, words_with_options,
-};
 use brigade_process::CancelToken;
+use brigade_toolset::Failure;
 use serde::Serialize;
 
-use crate::context::Failure;
+use crate::manifest::{
+    Outcome, Scope, State, StateCommand, StateKind, Template, TemplateTooLong, words_with_options,
+};
 
 /// The state of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -184,7 +184,7 @@ impl IntentInputs<'_> {
             tool: tool.to_owned(),
             args,
             then: CallTarget::Result,
-            timeout: state.timeout.as_ref().map(brigade_manifest::Span::duration),
+            timeout: state.timeout.as_ref().map(crate::manifest::Span::duration),
             weight: 1.0,
         }
     }
@@ -329,7 +329,7 @@ pub(super) fn outcome_of(result: CallResult) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use brigade_manifest::{Workflow, read};
+    use crate::manifest::{Workflow, read};
 
     use super::*;
 

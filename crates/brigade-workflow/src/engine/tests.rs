@@ -1,6 +1,5 @@
 use super::*;
-use crate::stored::testing::{Bench, IdleTasks as Clockwork, text};
-use crate::task::tests::IdleTasks;
+use crate::testing::{Bench, deploy};
 
 const STEP: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: step}\nspec:\n  initial_state: A\n  \
                     states:\n    A: {kind: System, command: echo, transitions: []}\n";
@@ -31,40 +30,28 @@ impl Steps for FailingSteps {
     fn changed(&self) {}
 }
 
-/// Begins an execution of [`STEP`] and returns its id.
-fn begun(bench: &Bench, tasks: &IdleTasks) -> String {
-    let manifest = Json::object([("manifest_yaml", Json::from(STEP))]);
-    bench.call("workflow.create", &manifest.to_compact());
-    bench.with_tasks("agent:ada", Some(tasks), |context| {
-        let row = brigade_access::builtin::definition("workflow.run").unwrap();
-        let begun = crate::run(row, &Json::parse(r#"{"name": "step"}"#).unwrap(), context).unwrap();
-        text(&begun.structured, "execution_id").to_owned()
-    })
+/// Begins an execution of [`STEP`].
+fn begun(bench: &Bench) -> Flow {
+    bench.call("workflow.create", &deploy(STEP));
+    bench.store_flow("step", &bench.gateway(), &Json::object::<&str>([]))
 }
 
 /// Drives an execution and returns the code of its failure.
-fn driven(bench: &Bench, tasks: &IdleTasks, steps: &FailingSteps, store: &Store, id: &str) -> ErrorCode {
-    let cancel = CancelToken::new().unwrap();
-    let engine = Engine {
-        store,
-        steps,
-        tasks,
-        clock: &Clockwork,
-        redactor: &bench.redactor,
-        cancel: &cancel,
-        waits: true,
-    };
-    engine.run(id).unwrap_err().code
+fn driven(bench: &Bench, steps: &FailingSteps, id: &str) -> ErrorCode {
+    let (store, redactor, cancel) = (bench.store(), Redactor::new(&[]), CancelToken::new().unwrap());
+    bench.with("agent:ada", |_, runner| {
+        let engine = Engine { store: &store, steps, runner, redactor: &redactor, cancel: &cancel };
+        engine.run(id).unwrap_err().code
+    })
 }
 
 #[test]
 fn a_panicking_driver_fails_its_execution() {
     // Issue 17: it stayed `running` for ever.
     let bench = Bench::new();
-    let tasks = IdleTasks::default();
-    let id = begun(&bench, &tasks);
-    let (steps, store) = (FailingSteps::default(), bench.stores.writing(&bench.fs).unwrap());
-    assert_eq!(driven(&bench, &tasks, &steps, &store, &id), ErrorCode::BrokeOff);
+    let id = begun(&bench).id;
+    let (steps, store) = (FailingSteps::default(), bench.store());
+    assert_eq!(driven(&bench, &steps, &id), ErrorCode::BrokeOff);
     let flow = store.flow(None, &id).unwrap();
     assert_eq!(flow.status, FlowStatus::Failed);
     let (_, events, _) = store.flow_events(None, &id, 50, 0).unwrap();
@@ -83,13 +70,12 @@ fn changed_record_does_not_repeat_a_call() {
     assert_eq!(to_step(std::slice::from_ref(&branch)), Json::parse(whole).unwrap());
     assert_eq!(read(whole).unwrap(), [branch]);
     for step in ["{}", "\"a\"", "[7]", r#"[{"begun":true,"call":1}]"#, r#"[{"call":"call-1"}]"#] {
-        let (bench, tasks) = (Bench::new(), IdleTasks::default());
-        let id = begun(&bench, &tasks);
-        let (steps, store) = (FailingSteps::default(), bench.stores.writing(&bench.fs).unwrap());
-        let gateway = store.flow(None, &id).unwrap().gateway;
+        let bench = Bench::new();
+        let Flow { id, gateway, .. } = begun(&bench);
+        let store = bench.store();
         let step = Json::parse(step).unwrap();
-        store.write_step(&id, &gateway, &step, None, Clockwork.now()).unwrap();
-        assert_eq!(driven(&bench, &tasks, &steps, &store, &id), ErrorCode::InvalidStep, "{step:?}");
+        store.write_step(&id, &gateway, &step, None, bench.context.workspace.now()).unwrap();
+        assert_eq!(driven(&bench, &FailingSteps::default(), &id), ErrorCode::InvalidStep, "{step:?}");
         let flow = store.flow(None, &id).unwrap();
         assert_eq!((flow.status, flow.error_code.as_deref()), (FlowStatus::Failed, Some("invalid_step")));
     }
@@ -97,10 +83,7 @@ fn changed_record_does_not_repeat_a_call() {
 
 #[test]
 fn templates_see_the_state_of_the_execution() {
-    let (bench, tasks) = (Bench::new(), IdleTasks::default());
-    let id = begun(&bench, &tasks);
-    let store = bench.stores.writing(&bench.fs).unwrap();
-    let mut flow = store.flow(None, &id).unwrap();
+    let mut flow = begun(&Bench::new());
     flow.human = Some("yes".to_owned());
     flow.blackboard.insert("n".to_owned(), Json::parse("1.50").unwrap());
     flow.outputs.insert("Z".to_owned(), Json::from("z"));
@@ -114,18 +97,15 @@ fn templates_see_the_state_of_the_execution() {
         r#""state":{"feedback":null,"name":"A","visits":1},"#,
         r#""workflow":{"context":{},"input":{},"name":"step","task":null,"version":"VERSION"}}"#,
     );
-    let expect = expect.replace("ID", &id).replace("BEGAN", &began).replace("VERSION", &flow.version);
+    let expect = expect.replace("ID", &flow.id).replace("BEGAN", &began).replace("VERSION", &flow.version);
     assert_eq!(names, expect);
 }
 
 #[test]
 fn a_state_gets_the_output_of_its_execution_or_agents() {
-    let (bench, tasks) = (Bench::new(), IdleTasks::default());
-    let id = begun(&bench, &tasks);
-    let store = bench.stores.writing(&bench.fs).unwrap();
-    let mut flow = store.flow(None, &id).unwrap();
+    let mut flow = begun(&Bench::new());
     flow.outputs.insert("A".to_owned(), Json::from("a"));
-    let expect = r#"{"execution_id":"ID","result":"a","status":"running"}"#.replace("ID", &id);
+    let expect = r#"{"execution_id":"ID","result":"a","status":"running"}"#.replace("ID", &flow.id);
     assert_eq!(of_flow(&flow).output.to_compact(), expect);
     let given = Outcome {
         exit_code: Some(3),

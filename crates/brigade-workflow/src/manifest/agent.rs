@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use brigade_core::yaml::{Node, Value};
 use brigade_core::{Json, Object, words};
 
-use crate::common::Metadata;
-use crate::manifest::{Kind, Manifest, Root};
-use crate::member::{Member, Reader, any_of, below, with};
-use crate::value::{SchemaText, Span};
+use crate::manifest::document::{Kind, Manifest, Root};
+use crate::manifest::member::{Member, Reader, any_of, below, with};
+use crate::manifest::metadata::Metadata;
+use crate::manifest::value::{SchemaText, Span};
 
 /// The manifest of an agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -441,13 +441,6 @@ impl Member for ToolRef {
     fn schema() -> Json {
         any_of(vec![String::schema(), DetailedTool::schema()])
     }
-
-    fn to_json(&self) -> Json {
-        match self {
-            ToolRef::Name(name) => Json::from(name.as_str()),
-            ToolRef::Detailed(tool) => tool.to_json(),
-        }
-    }
 }
 
 members! {
@@ -505,8 +498,8 @@ impl Manifest for Agent {
         Agent { metadata, spec }
     }
 
-    fn parts(&self) -> (&Metadata, &AgentSpec) {
-        (&self.metadata, &self.spec)
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
     }
 
     fn check(&self, root: &Root<'_>, reader: &mut Reader) {

@@ -1,13 +1,13 @@
-//! Reading and writing a whole manifest.
+//! Reading a whole manifest.
 
 use brigade_core::yaml::{Position, Value, parse};
 use brigade_core::{Json, words};
 
-use crate::agent::Agent;
-use crate::common::{API_VERSION, Metadata};
-use crate::fault::Fault;
-use crate::member::{Member, Reader, find, is_null, needed, object, with};
-use crate::workflow::Workflow;
+use crate::manifest::agent::Agent;
+use crate::manifest::fault::Fault;
+use crate::manifest::member::{Member, Reader, find, is_null, needed, object, with};
+use crate::manifest::metadata::{API_VERSION, Metadata};
+use crate::manifest::workflow::Workflow;
 
 words! {
     /// What a manifest describes.
@@ -56,22 +56,11 @@ pub trait Manifest: Sized {
     /// Builds the manifest from its parts.
     fn from_parts(metadata: Metadata, spec: Self::Spec) -> Self;
 
-    /// Returns the parts.
-    fn parts(&self) -> (&Metadata, &Self::Spec);
+    /// Returns the name, version and labels.
+    fn metadata(&self) -> &Metadata;
 
     /// Reports faults that involve more than one member.
     fn check(&self, root: &Root<'_>, reader: &mut Reader);
-
-    /// Writes the manifest as JSON, which is valid YAML.
-    fn to_json(&self) -> Json {
-        let (metadata, spec) = self.parts();
-        Json::object([
-            ("apiVersion", Json::from(API_VERSION)),
-            ("kind", Json::from(Self::KIND.word())),
-            ("metadata", metadata.to_json()),
-            ("spec", spec.to_json()),
-        ])
-    }
 }
 
 /// The parsed text of a manifest, for looking up positions.

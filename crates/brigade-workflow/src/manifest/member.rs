@@ -1,11 +1,11 @@
-//! Members of manifests. One table defines how a type is read from YAML, written as JSON and described by a schema.
+//! Members of manifests. One table defines how a type is read from YAML and described by a schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_core::yaml::{Key, Node, Position, Value};
 use brigade_core::{Json, Object};
 
-use crate::fault::Fault;
+use crate::manifest::fault::Fault;
 
 /// A value that a manifest can hold.
 pub trait Member: Sized {
@@ -14,9 +14,6 @@ pub trait Member: Sized {
 
     /// Returns the JSON Schema of the type.
     fn schema() -> Json;
-
-    /// Writes the value as JSON.
-    fn to_json(&self) -> Json;
 }
 
 /// Collects faults and warnings.
@@ -167,10 +164,10 @@ macro_rules! field_type {
 
 macro_rules! read_field {
     (needed $type:ty, $at:expr, $members:expr, $path:expr, $key:literal, $reader:expr) => {
-        $crate::member::needed::<$type>($at, $members, $path, $key, $reader)
+        $crate::manifest::member::needed::<$type>($at, $members, $path, $key, $reader)
     };
     (maybe $type:ty, $at:expr, $members:expr, $path:expr, $key:literal, $reader:expr) => {
-        $crate::member::maybe::<$type>($members, $path, $key, $reader)
+        $crate::manifest::member::maybe::<$type>($members, $path, $key, $reader)
     };
 }
 
@@ -183,19 +180,8 @@ macro_rules! is_needed {
     };
 }
 
-macro_rules! write_field {
-    (needed $value:expr, $key:literal, $object:expr) => {
-        $object.insert($key.to_owned(), $crate::member::Member::to_json($value));
-    };
-    (maybe $value:expr, $key:literal, $object:expr) => {
-        if let Some(value) = $value {
-            $object.insert($key.to_owned(), $crate::member::Member::to_json(value));
-        }
-    };
-}
-
-/// Defines a map type: its members, reader, writer and schema. `check` reports faults across members, and `rule` adds
-/// the same rule to the schema.
+/// Defines a map type: its members, reader and schema. `check` reports faults across members, and `rule` adds the same
+/// rule to the schema.
 macro_rules! members {
     (
         #[doc = $doc:literal]
@@ -210,11 +196,11 @@ macro_rules! members {
             $(#[doc = $field_doc] pub $field: field_type!($need $type),)*
         }
 
-        impl $crate::member::Member for $name {
+        impl $crate::manifest::member::Member for $name {
             fn read(
                 node: &brigade_core::yaml::Node,
                 path: &str,
-                reader: &mut $crate::member::Reader,
+                reader: &mut $crate::manifest::member::Reader,
             ) -> Option<Self> {
                 let members = reader.map(node, path)?;
                 reader.unknown(members, path, &[$($key),*]);
@@ -225,17 +211,11 @@ macro_rules! members {
             }
 
             fn schema() -> brigade_core::Json {
-                let schema = $crate::member::object($doc, vec![
-                    $(($key, $field_doc, is_needed!($need), <$type as $crate::member::Member>::schema()),)*
+                let schema = $crate::manifest::member::object($doc, vec![
+                    $(($key, $field_doc, is_needed!($need), <$type as $crate::manifest::member::Member>::schema()),)*
                 ]);
                 $(let schema = $rule(schema);)?
                 schema
-            }
-
-            fn to_json(&self) -> brigade_core::Json {
-                let mut object = brigade_core::Object::new();
-                $(write_field!($need &self.$field, $key, object);)*
-                brigade_core::Json::Object(object)
             }
         }
     };
@@ -244,11 +224,11 @@ macro_rules! members {
 /// Implements `Member` for a closed set of words.
 macro_rules! word_member {
     ($($name:ident),*) => {
-        $(impl $crate::member::Member for $name {
+        $(impl $crate::manifest::member::Member for $name {
             fn read(
                 node: &brigade_core::yaml::Node,
                 path: &str,
-                reader: &mut $crate::member::Reader,
+                reader: &mut $crate::manifest::member::Reader,
             ) -> Option<Self> {
                 let text = reader.text(node, path)?;
                 let word = $name::from_word(text);
@@ -263,10 +243,6 @@ macro_rules! word_member {
                     $name::ALL.iter().map(|word| brigade_core::Json::from(word.as_str())).collect();
                 brigade_core::Json::object([("enum", brigade_core::Json::from(words))])
             }
-
-            fn to_json(&self) -> brigade_core::Json {
-                brigade_core::Json::from(self.as_str())
-            }
         })*
     };
 }
@@ -278,10 +254,6 @@ impl Member for String {
 
     fn schema() -> Json {
         Json::object([("type", Json::from("string"))])
-    }
-
-    fn to_json(&self) -> Json {
-        Json::from(self.as_str())
     }
 }
 
@@ -296,10 +268,6 @@ impl Member for bool {
 
     fn schema() -> Json {
         Json::object([("type", Json::from("boolean"))])
-    }
-
-    fn to_json(&self) -> Json {
-        Json::from(*self)
     }
 }
 
@@ -318,10 +286,6 @@ impl Member for f64 {
     fn schema() -> Json {
         Json::object([("type", Json::from("number"))])
     }
-
-    fn to_json(&self) -> Json {
-        Json::parse(&format!("{self:?}")).unwrap_or_default()
-    }
 }
 
 impl Member for i64 {
@@ -339,10 +303,6 @@ impl Member for i64 {
     fn schema() -> Json {
         Json::object([("type", Json::from("integer"))])
     }
-
-    fn to_json(&self) -> Json {
-        Json::from(*self)
-    }
 }
 
 impl<T: Member> Member for Vec<T> {
@@ -359,10 +319,6 @@ impl<T: Member> Member for Vec<T> {
     fn schema() -> Json {
         Json::object([("type", Json::from("array")), ("items", T::schema())])
     }
-
-    fn to_json(&self) -> Json {
-        Json::from(self.iter().map(Member::to_json).collect::<Vec<_>>())
-    }
 }
 
 impl<T: Member> Member for BTreeMap<String, T> {
@@ -378,10 +334,6 @@ impl<T: Member> Member for BTreeMap<String, T> {
 
     fn schema() -> Json {
         Json::object([("type", Json::from("object")), ("additionalProperties", T::schema())])
-    }
-
-    fn to_json(&self) -> Json {
-        Json::Object(self.iter().map(|(key, value)| (key.clone(), value.to_json())).collect())
     }
 }
 
@@ -400,9 +352,5 @@ impl Member for Json {
 
     fn schema() -> Json {
         Json::Object(Object::new())
-    }
-
-    fn to_json(&self) -> Json {
-        self.clone()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::value::{Name, Version};
+use crate::manifest::value::{Name, Version};
 
 /// The `apiVersion` of manifests.
 pub const API_VERSION: &str = "100monkeys.ai/v1";

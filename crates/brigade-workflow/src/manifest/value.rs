@@ -7,7 +7,7 @@ use brigade_core::Json;
 use brigade_core::yaml::Node;
 use brigade_schema::Schema;
 
-use crate::member::{Member, Reader, with};
+use crate::manifest::member::{Member, Reader, with};
 
 /// The name of an agent or a workflow: a lower-case letter or digit, then up to 62 of these or `-`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,10 +41,6 @@ impl Member for Name {
 
     fn schema() -> Json {
         with(String::schema(), "pattern", Json::from(NAME))
-    }
-
-    fn to_json(&self) -> Json {
-        Json::from(self.as_str())
     }
 }
 
@@ -90,10 +86,6 @@ impl Member for Version {
 
     fn schema() -> Json {
         with(String::schema(), "pattern", Json::from(VERSION))
-    }
-
-    fn to_json(&self) -> Json {
-        Json::from(self.as_str())
     }
 }
 
@@ -143,10 +135,6 @@ impl Member for Span {
     fn schema() -> Json {
         with(String::schema(), "pattern", Json::from(SPAN))
     }
-
-    fn to_json(&self) -> Json {
-        Json::from(self.text.as_str())
-    }
 }
 
 /// A JSON Schema.
@@ -186,10 +174,6 @@ impl Member for SchemaText {
 
     fn schema() -> Json {
         Json::object([("type", Json::from("object"))])
-    }
-
-    fn to_json(&self) -> Json {
-        self.text.clone()
     }
 }
 

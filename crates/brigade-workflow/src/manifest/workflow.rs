@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 use brigade_core::yaml::Node;
 use brigade_core::{Json, Object, words};
 
-use crate::agent::{Isolation, by_kind, needs_all};
-use crate::common::Metadata;
-use crate::manifest::{Kind, Manifest, Root};
-use crate::member::Reader;
-use crate::value::Span;
+use crate::manifest::agent::{Isolation, by_kind, needs_all};
+use crate::manifest::document::{Kind, Manifest, Root};
+use crate::manifest::member::Reader;
+use crate::manifest::metadata::Metadata;
+use crate::manifest::value::Span;
 
 pub use command::{StateCommand, words_with_options};
 pub use decide::{DECLINED, ExecutionState, NextAction, Outcome, StateOutput, Verdict, consent, decide};
-pub use evaluate::{MAX_RENDERED, Scope, TemplateTooLong};
+pub use evaluate::{Scope, TemplateTooLong};
 pub use template::Template;
 
 /// The manifest of a workflow.
@@ -284,8 +284,8 @@ impl Manifest for Workflow {
         Workflow { metadata, spec }
     }
 
-    fn parts(&self) -> (&Metadata, &WorkflowSpec) {
-        (&self.metadata, &self.spec)
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
     }
 
     fn check(&self, root: &Root<'_>, reader: &mut Reader) {

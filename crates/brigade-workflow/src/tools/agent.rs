@@ -6,15 +6,16 @@ use brigade_access::builtin::own_name;
 use brigade_core::{ErrorCode, Json, Timestamp};
 use brigade_db::events::StoredEvent;
 use brigade_db::manifests::{DeployedManifest, ManifestQuery, NewManifest};
-use brigade_manifest::{Agent, Isolation, Manifest, ManifestReading, read};
+use brigade_toolset::{Context, Failure, Output, arguments};
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Failure, Output};
-use crate::run::{Function, arguments};
-use crate::runtime::{self, RuntimeStanding};
-use crate::schema::{FaultRow, ManifestFaults, faults};
-use crate::shipped::{check_delete, check_name, is_shipped};
-use crate::workflow::Semantic;
+use crate::manifest::{Agent, Fault, Isolation, Manifest, read};
+use crate::runner::TaskRunner;
+use crate::tools::Function;
+use crate::tools::runtime::{self, RuntimeStanding};
+use crate::tools::schema::{FaultRow, ManifestFaults, faults};
+use crate::tools::shipped::{check_delete, check_name, is_shipped};
+use crate::tools::workflow::Semantic;
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -174,14 +175,14 @@ struct ManifestMatch {
     score: Json,
 }
 
-/// Reads a manifest that must not have faults.
+/// Reads a manifest that must not have faults. Also returns its warnings.
 ///
 /// # Errors
 /// Returns `invalid_manifest` with all faults.
-pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<ManifestReading<M>, Failure> {
+pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<(M, Vec<Fault>), Failure> {
     let read = read::<M>(text);
-    if read.manifest.is_some() {
-        return Ok(read);
+    if let Some(manifest) = read.manifest {
+        return Ok((manifest, read.warnings));
     }
     let said: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
     let count = match read.faults.len() {
@@ -194,7 +195,7 @@ pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<ManifestReading<
 }
 
 /// Refuses names of shipped agents, features that are missing on this machine, and unknown tools.
-fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
+fn check(agent: &Agent, _: &Context<'_>, runner: &TaskRunner<'_>) -> Result<(), Failure> {
     check_name(KIND, agent.metadata.name.as_str())?;
     if let Some(isolation @ (Isolation::Docker | Isolation::Firecracker)) = agent.spec.runtime.isolation {
         let message = format!(
@@ -204,7 +205,9 @@ fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
         );
         return Err(Failure::new(ErrorCode::NotAvailableHere, message));
     }
-    let is_known = |name: &str| own_name(name).is_some() || context.tools.contains(&name.to_owned());
+    let catalog = &runner.config.catalog;
+    let is_known =
+        |name: &str| own_name(name).is_some() || catalog.tools().iter().any(|tool| tool.id.as_str() == name);
     let tools = agent.spec.tools.iter().flatten();
     let unknown = tools.enumerate().filter(|(_, tool)| !tool.is_command() && !is_known(tool.name()));
     let unknown: Vec<String> = unknown.map(|(index, _)| format!("spec.tools[{}]", index + 1)).collect();
@@ -212,7 +215,13 @@ fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!("{}: there is no such tool", unknown.join(", "));
-    Err(Failure::new(ErrorCode::UnknownTool, message).data([("paths", crate::stored::texts(&unknown))]))
+    Err(Failure::new(ErrorCode::UnknownTool, message).data_of(&UnknownTools { paths: &unknown }))
+}
+
+/// The data of the failure about unknown tools.
+#[derive(Serialize)]
+struct UnknownTools<'a> {
+    paths: &'a [String],
 }
 
 /// Reads, checks and stores a manifest.
@@ -223,17 +232,15 @@ pub(crate) fn deploy<M: Manifest>(
     registry: &Registry,
     input: &Json,
     context: &mut Context<'_>,
-    check: fn(&M, &Context<'_>) -> Result<(), Failure>,
+    runner: &TaskRunner<'_>,
+    check: fn(&M, &Context<'_>, &TaskRunner<'_>) -> Result<(), Failure>,
     store: impl FnOnce(&Context<'_>, &NewManifest<'_>) -> Result<DeployedManifest, Failure>,
 ) -> Result<ManifestDeployed, Failure> {
     let DeployArgs { manifest_yaml, force } = arguments(input)?;
-    let read = without_faults::<M>(&manifest_yaml)?;
-    let warnings = faults(&read.warnings);
-    let Some(manifest) = read.manifest else {
-        return Err(Failure::new(ErrorCode::InvalidManifest, "the manifest has faults"));
-    };
-    check(&manifest, context)?;
-    let (metadata, author) = (manifest.parts().0, context.owner());
+    let (manifest, warnings) = without_faults::<M>(&manifest_yaml)?;
+    let warnings = faults(&warnings);
+    check(&manifest, context, runner)?;
+    let (metadata, author) = (manifest.metadata(), context.owner());
     let (version, labels) = (metadata.version(), metadata.labels.clone().unwrap_or_default());
     let new = NewManifest {
         kind: registry.kind,
@@ -268,21 +275,21 @@ fn with_runtime(
     Ok(Output::from_result(&deployed))
 }
 
-fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let deployed = deploy(&AGENTS, input, context, check, |context, new| {
+fn create(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
+    let deployed = deploy(&AGENTS, input, context, runner, check, |context, new| {
         Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
     })?;
     with_runtime(input, deployed, context)
 }
 
-fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let deployed = deploy(&AGENTS, input, context, check, |context, new| {
+fn update(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
+    let deployed = deploy(&AGENTS, input, context, runner, check, |context, new| {
         Ok(context.store()?.update_manifest(new, context.clock.now())?)
     })?;
     with_runtime(input, deployed, context)
 }
 
-fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn list(_: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let agents = match context.stored()? {
         Some(store) => store.manifests(KIND)?,
         None => Vec::new(),
@@ -302,7 +309,7 @@ fn not_found() -> Failure {
     Failure::new(ErrorCode::NotFound, "there is no such agent")
 }
 
-fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn export(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     export_named(&AGENTS, input, context)
 }
 
@@ -327,7 +334,7 @@ pub(crate) fn export_named(
     Ok(Output::from_result(&exported).text(revision.text))
 }
 
-fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn delete(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let IdArgs { agent_id } = arguments(input)?;
     check_delete(KIND, &agent_id, context)?;
     let agent = context.store()?.delete_manifest(KIND, &agent_id, &context.owner(), context.clock.now())?;
@@ -354,7 +361,7 @@ pub(crate) fn event(event: StoredEvent) -> EventRow {
     EventRow { event_type, payload, recorded_at }
 }
 
-fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn logs(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let LogsArgs { agent_id, limit, offset } = arguments(input)?;
     let (limit, offset) = page(limit, MAX_EVENTS, offset)?;
     let store = context.stored()?.ok_or_else(not_found)?;
@@ -372,7 +379,7 @@ fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&AgentLogs { agent_id: id, events, total, limit, offset }))
 }
 
-fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn search(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     search_in(&AGENTS, input, context)
 }
 
@@ -404,7 +411,8 @@ pub(crate) fn search_in(
         Some(store) => store.search_manifests(&query)?,
         None => Vec::new(),
     };
-    let offered = |one: &DeployedManifest| one.kind == KIND || crate::workflow::is_offered(one, context);
+    let offered =
+        |one: &DeployedManifest| one.kind == KIND || crate::tools::workflow::is_offered(one, context);
     let is_wanted = |name: &str| args.include_platform_templates || !is_shipped(registry.kind, name);
     found
         .retain(|one| args.min_score <= one.score && is_wanted(&one.manifest.name) && offered(&one.manifest));
@@ -425,14 +433,10 @@ pub(crate) fn search_in(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stored::testing::{Bench, text};
+    use crate::testing::{Bench, deploy, text};
 
     const GREETER: &str = "# Greets.\napiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: greeter, \
                            description: Greets people}\nspec: {runtime: {image: a/b}, tools: [readFile]}\n";
-
-    fn deploy(manifest: &str) -> String {
-        Json::object([("manifest_yaml", Json::from(manifest))]).to_compact()
-    }
 
     #[test]
     fn a_deployed_agent_is_found_and_exported_unchanged() {

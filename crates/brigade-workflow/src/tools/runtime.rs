@@ -11,15 +11,16 @@ use std::time::Duration;
 use brigade_call::{DirectoryFact, StartFacts, StartProgram, StartPurpose, plan_start};
 use brigade_cmdline::LanguageRuntime;
 use brigade_core::Json;
-use brigade_manifest::Runtime;
 use brigade_process::{
     Control, Exit, Mode, OwnProgram, OwnPrograms, Program, SandboxProfile, Sink, Spec, Stream, run,
 };
+use brigade_toolset::{Context, Failure, Output, arguments};
 use brigade_workspace::own_programs;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Failure, Output};
-use crate::run::{Function, arguments};
+use crate::manifest::Runtime;
+use crate::runner::TaskRunner;
+use crate::tools::Function;
 
 /// The functions of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[("runtime.list", list)];
@@ -173,7 +174,7 @@ fn fits(version: &str, wanted: &str) -> bool {
 }
 
 /// `runtime.list`: the runtimes on PATH.
-fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn list(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let RuntimeArgs { language } = arguments(input)?;
     let is_wanted = |row: &&LanguageRuntime| language.as_deref().is_none_or(|wanted| row.is_called(wanted));
     let programs = Programs::new(context);
@@ -209,7 +210,7 @@ pub(crate) fn standing(runtime: &Runtime, context: &Context<'_>) -> RuntimeStand
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stored::testing::Bench;
+    use crate::testing::Bench;
 
     #[test]
     fn the_first_dotted_number_is_the_version() {

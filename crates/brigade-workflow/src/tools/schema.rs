@@ -1,11 +1,12 @@
 //! Schemas of manifests: `schema.get` and `schema.validate`.
 
 use brigade_core::{ErrorCode, Json};
-use brigade_manifest::{Agent, Fault, Kind, Manifest, Workflow, read, schema_of};
+use brigade_toolset::{Context, Failure, Output, arguments};
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Failure, Output};
-use crate::run::{Function, arguments};
+use crate::manifest::{Agent, Fault, Kind, Manifest, Workflow, read, schema_of};
+use crate::runner::TaskRunner;
+use crate::tools::Function;
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[("schema.get", get), ("schema.validate", validate)];
@@ -56,7 +57,7 @@ struct ValidateResult {
 }
 
 /// `schema.get`
-fn get(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
+fn get(input: &Json, _: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let GetArgs { key } = arguments(input)?;
     let Some(kind) = Kind::ALL.iter().find(|kind| kind.schema_key() == key) else {
         let known: Vec<String> = Kind::ALL.iter().map(|kind| format!("`{}`", kind.schema_key())).collect();
@@ -66,9 +67,9 @@ fn get(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
 }
 
 /// `schema.validate`
-fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
+fn validate(input: &Json, _: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let ValidateArgs { kind, manifest_yaml } = arguments(input)?;
-    // Accept the word of `brigade-manifest` and the one in manifests.
+    // Accept the word of Brigade and the one in manifests.
     let named = Kind::ALL.iter().copied().find(|known| known.word() == kind);
     match Kind::from_word(&kind).or(named) {
         Some(Kind::Agent) => Ok(validated::<Agent>(&manifest_yaml)),
@@ -108,7 +109,7 @@ pub(crate) fn faults(faults: &[Fault]) -> Vec<FaultRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stored::testing::{Bench, text};
+    use crate::testing::{Bench, text};
 
     #[test]
     fn schemas_and_faults_come_from_the_same_types() {

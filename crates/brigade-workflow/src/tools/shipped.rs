@@ -6,17 +6,18 @@
 use brigade_access::{Rights, TaskLimits, ToolTraits, builtin};
 use brigade_cmdline::{LanguageRuntime, WrittenProgram};
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{ErrorCode, Fingerprint, Json};
+use brigade_core::{ErrorCode, Fingerprint, Json, Object};
 use brigade_db::flows::{Flow, FlowStatus};
 use brigade_db::manifests::{DeployedManifest, NewManifest, Revision};
 use brigade_fs::RelPath;
-use brigade_manifest::{Agent, Manifest, StateOutput, Workflow};
+use brigade_toolset::{Context, Failure, Output, arguments};
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{KIND as AGENT, without_faults};
-use crate::context::{Context, Failure, Output, StartResult};
-use crate::run::{Function, arguments};
-use crate::workflow::{KIND as WORKFLOW, begin, execution_of, standing_of};
+use crate::manifest::{Agent, Manifest, StateOutput, Workflow};
+use crate::runner::TaskRunner;
+use crate::tools::agent::{KIND as AGENT, without_faults};
+use crate::tools::workflow::{KIND as WORKFLOW, NewExecution, begin, find_flow, status_word};
+use crate::tools::{Function, StartResult};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -163,10 +164,8 @@ fn deployed<M: Manifest>(
     kind: &str,
     text: &str,
 ) -> Result<ShippedManifest<M>, Failure> {
-    let read = without_faults::<M>(text)?;
-    let manifest =
-        read.manifest.ok_or_else(|| Failure::new(ErrorCode::InvalidManifest, "the manifest has faults"))?;
-    let metadata = manifest.parts().0;
+    let (manifest, _) = without_faults::<M>(text)?;
+    let metadata = manifest.metadata();
     let (name, version) = (metadata.name.as_str().to_owned(), metadata.version());
     let labels = metadata.labels.clone().unwrap_or_default();
     let new = NewManifest {
@@ -199,19 +198,26 @@ fn deployed<M: Manifest>(
 }
 
 /// Returns the rights of the calling agent in a workflow with these limits. `None` for other callers.
-fn rights_within(context: &Context<'_>, limits: &TaskLimits) -> Result<Option<Rights>, Failure> {
-    let (Some((profiles, agent)), Some(tasks)) = (context.agent_profiles, context.tasks) else {
-        return Ok(None);
-    };
-    let mut begun = tasks.rights();
+fn rights_within(
+    context: &Context<'_>,
+    runner: &TaskRunner<'_>,
+    limits: &TaskLimits,
+) -> Result<Option<Rights>, Failure> {
+    let Some((profiles, agent)) = context.agent_profiles else { return Ok(None) };
+    let mut begun = runner.rights();
     begun.session.within(limits.clone());
     let rights = Rights::of_session(profiles, agent, &begun.session, &begun.profiles);
     rights.map(Some).map_err(|unknown| Failure::new(ErrorCode::ProfileMissing, unknown.to_string()))
 }
 
 /// Refuses to start a workflow whose calls a profile of the caller hides, as the work of its workers would be wasted.
-fn check_tools(context: &Context<'_>, limits: &TaskLimits, tools: &[&str]) -> Result<(), Failure> {
-    let Some(rights) = rights_within(context, limits)? else { return Ok(()) };
+fn check_tools(
+    context: &Context<'_>,
+    runner: &TaskRunner<'_>,
+    limits: &TaskLimits,
+    tools: &[&str],
+) -> Result<(), Failure> {
+    let Some(rights) = rights_within(context, runner, limits)? else { return Ok(()) };
     for tool in tools.iter().filter_map(|id| builtin::entry(id)) {
         if let Some(profile) = rights.hidden_by(&ToolTraits::from_tool(tool)) {
             let message = format!("the profile `{profile}` hides `{}`, which this needs", tool.id);
@@ -239,7 +245,8 @@ pub(crate) fn deploy_chat(context: &Context<'_>, name: &str) -> Result<(), Failu
 
 /// Starts a shipped workflow. Its calls are limited to these tools, and some of them require a person.
 fn begin_shipped(
-    context: &mut Context<'_>,
+    context: &Context<'_>,
+    runner: &TaskRunner<'_>,
     text: &str,
     intent: &str,
     input: Json,
@@ -252,8 +259,10 @@ fn begin_shipped(
         TaskLimits { agent: shipped.deployed.name.clone(), only_reads: true, ..TaskLimits::default() };
     tools.iter().for_each(|tool| limits.add_tool(tool));
     limits.asks = asks.iter().map(|tool| (*tool).to_owned()).collect();
-    check_tools(context, &limits, tools)?;
-    begin(context, &shipped.deployed, &shipped.revision, &shipped.manifest, Some(intent), input, limits)
+    check_tools(context, runner, &limits, tools)?;
+    let ShippedManifest { deployed, revision, manifest, .. } = &shipped;
+    let new = NewExecution { intent: Some(intent), input, blackboard: Object::new(), limits: Some(limits) };
+    begin(context, runner, (deployed, revision), manifest, new)
 }
 
 fn blank(name: &str, text: &str) -> Result<(), Failure> {
@@ -283,7 +292,7 @@ fn pipeline(program: &WrittenProgram, keeps: bool) -> String {
 }
 
 /// `execute.intent`
-fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn intent(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let args: IntentArgs = arguments(input)?;
     blank("intent", &args.intent)?;
     let program = LanguageRuntime::written().find(|program| program.language == args.language);
@@ -330,7 +339,7 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut tools = vec!["task.execute", "fs.write", "cmd.run"];
     tools.extend(args.volume_id.is_some().then_some("file.write"));
     let text = pipeline(&program, args.volume_id.is_some());
-    let flow = begin_shipped(context, &text, &args.intent, given, &tools, &[])?;
+    let flow = begin_shipped(context, runner, &text, &args.intent, given, &tools, &[])?;
     Ok(Output::from_result(&IntentResult { pipeline_execution_id: flow.id, status: "started" }))
 }
 
@@ -351,14 +360,14 @@ fn phase(state: &str) -> &'static str {
 }
 
 /// `execute.status`
-fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn status(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let StatusArgs { pipeline_execution_id } = arguments(input)?;
     let none = || Failure::new(ErrorCode::NotFound, "there is no such execution");
-    let flow = execution_of(&pipeline_execution_id, context)?;
+    let flow = find_flow(&pipeline_execution_id, context, runner)?;
     if !flow.name.starts_with(EXECUTE) {
         return Err(none());
     }
-    let mut output = IntentStatus { status: standing_of(&flow, context), ..IntentStatus::default() };
+    let mut output = IntentStatus { status: status_word(&flow, context), ..IntentStatus::default() };
     match flow.status {
         FlowStatus::Completed => {
             let formatted = flow.outputs.get("FORMAT").and_then(|state| from_json(state).ok());
@@ -387,7 +396,8 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 
 fn generate(
     input: &Json,
-    context: &mut Context<'_>,
+    context: &Context<'_>,
+    runner: &TaskRunner<'_>,
     kind: &str,
     a_kind: &str,
     writer: &str,
@@ -400,27 +410,35 @@ fn generate(
     let tools = ["task.execute", "schema.validate", create.as_str()];
     let none = Json::object::<&str>([]);
     // For a caller that may call the tool itself, it is a call like any other. For others, a person decides.
-    let rights = rights_within(context, &TaskLimits::default())?;
+    let rights = rights_within(context, runner, &TaskLimits::default())?;
     let may_create = rights
         .zip(builtin::entry(&create))
         .is_some_and(|(rights, tool)| rights.shows(&ToolTraits::from_tool(tool)));
     let asks = [create.as_str()];
     let asks = if may_create { &[][..] } else { &asks };
-    let flow = begin_shipped(context, &text, &wanted, none, &tools, asks)?;
+    let flow = begin_shipped(context, runner, &text, &wanted, none, &tools, asks)?;
     Ok(Output::from_result(&StartResult::new(flow.id)))
 }
 
-fn generate_agent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    generate(input, context, "agent", "an agent", include_str!("shipped/agent-writer.yaml"))
+fn generate_agent(
+    input: &Json,
+    context: &mut Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
+    generate(input, context, runner, "agent", "an agent", include_str!("shipped/agent-writer.yaml"))
 }
 
-fn generate_workflow(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    generate(input, context, "workflow", "a workflow", include_str!("shipped/workflow-writer.yaml"))
+fn generate_workflow(
+    input: &Json,
+    context: &mut Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
+    generate(input, context, runner, "workflow", "a workflow", include_str!("shipped/workflow-writer.yaml"))
 }
 
 #[cfg(test)]
 mod tests {
-    use brigade_manifest::read;
+    use crate::manifest::read;
 
     use super::*;
 

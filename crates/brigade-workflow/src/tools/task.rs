@@ -3,28 +3,24 @@
 
 pub(crate) mod results;
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brigade_access::FlowRights;
-use brigade_access::builtin::{Fact, PathProblem, PathUse};
-use brigade_call::Judgement;
-use brigade_core::{ErrorCode, Fingerprint, Json, Timestamp};
+use brigade_access::builtin::{PathProblem, PathUse};
+use brigade_core::{ErrorCode, Fingerprint, Json};
 use brigade_db::executions::{Execution, ExecutionEnd, ExecutionStatus, NewExecution, Parent};
-use brigade_db::flows::{Flow, FlowStatus};
 use brigade_db::manifests::{DeployedManifest, Revision};
 use brigade_db::volumes::VolumeFiles;
 use brigade_db::{Store, StoreError};
 use brigade_fs::RelPath;
-use brigade_manifest::Agent;
+use brigade_toolset::{Context, Failure, Output, TouchedPath, arguments, lane_of_input, lock_lane, unbroken};
 use serde::Deserialize;
 
-use crate::agent::{KIND, event, page, without_faults};
-use crate::context::{Context, Failure, Output, StartResult, TouchedPath};
-use crate::run::{Function, arguments, unbroken};
-use crate::shipped::folder_of;
-use crate::workflow::{execution_of, is_flow};
+use crate::manifest::Agent;
+use crate::runner::{TASKS, TaskRunner};
+use crate::tools::agent::{KIND, event, page, without_faults};
+use crate::tools::shipped::folder_of;
+use crate::tools::workflow::{find_flow, is_flow};
+use crate::tools::{Function, StartResult};
 use results::{
     CancelResult, ExecutionLogs, FileResource, HandoffResult, MessageResult, RemoveResult, TaskEvent,
     TaskFile, TaskList, TaskRow, TaskStanding, TaskStatus,
@@ -43,76 +39,11 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("task.status", status),
 ];
 
-/// Runs tasks, in the process that serves the caller.
-pub trait Tasks: Sync {
-    /// Returns the identity of this process. It differs from that of a later process with the same pid.
-    ///
-    /// # Errors
-    /// Fails if the identity cannot be determined.
-    fn gateway(&self) -> Result<String, Failure>;
-
-    /// Returns whether an identified process is gone.
-    fn is_gone(&self, gateway: &str) -> bool;
-
-    /// Returns the ids of the configured workers.
-    fn workers(&self) -> Vec<String>;
-
-    /// Refuses an agent for which no worker is configured, and a model or effort in the input that its worker cannot
-    /// be given.
-    ///
-    /// # Errors
-    /// Returns `not_available_here` or `invalid_arguments`.
-    fn check(&self, agent: &Agent, input: &Json) -> Result<(), Failure>;
-
-    /// Starts a stored task. In a process that serves, it continues after this returns. `root` is the directory of the
-    /// lane that it works in.
-    ///
-    /// # Errors
-    /// Fails if it cannot start. The caller then ends it.
-    fn begin(&self, execution: &Execution, agent: &Agent, root: Option<&str>) -> Result<(), Failure>;
-
-    /// Ends the worker of a task or the driver of a workflow, with all child processes. Returns whether it runs in this
-    /// process.
-    fn cancel(&self, id: &str) -> bool;
-
-    /// Returns the rights of the caller's calls: the profiles and the directory of the session that asked.
-    fn rights(&self) -> FlowRights;
-
-    /// Drives a stored workflow execution, or one whose process is gone. In a process that serves, it continues after
-    /// this returns.
-    ///
-    /// # Errors
-    /// Fails if it cannot be driven.
-    fn drive(&self, flow: &Flow) -> Result<(), Failure>;
-
-    /// Asks judges a question about an input without secrets: the named workers, or the configured judge. Empty without
-    /// a judge.
-    ///
-    /// # Errors
-    /// Returns `not_found` if a named worker does not exist.
-    fn judge(&self, question: &str, input: Json, judges: &[String]) -> Result<Vec<Judgement>, Failure>;
-
-    /// Waits until a task or a workflow of this process changes, at most this long.
-    fn await_change(&self, longest: Duration);
-
-    /// Removes the folder of a task.
-    ///
-    /// # Errors
-    /// Fails on a disk error.
-    fn remove_folder(&self, id: &str) -> Result<(), Failure>;
-}
-
-/// The directory of task folders, relative to the workspace.
-pub const TASKS: &str = ".brigade/tasks";
-
 /// The maximum number of events or rows in a result.
 const MAX_ROWS: i64 = 200;
 
 /// The maximum length of an intent, note or message.
 const MAX_TEXT: usize = 64 << 10;
-
-/// The code of a task whose process is gone.
-pub(crate) const INTERRUPTED: &str = "interrupted";
 
 #[derive(Deserialize)]
 struct ExecuteArgs {
@@ -163,74 +94,19 @@ fn not_found() -> Failure {
     Failure::new(ErrorCode::NotFound, "there is no such execution")
 }
 
-/// Ends the executions that one execution began, recursively.
-///
-/// # Errors
-/// Fails on a disk error.
-pub fn end_children(
-    store: &Store,
-    parent: &str,
-    cancel: &dyn Fn(&str),
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    for task in store.open_executions(Some(parent))? {
-        store.end_execution(
-            &task.id,
-            &ExecutionEnd { status: ExecutionStatus::Cancelled, error: None },
-            now,
-        )?;
-        // Another process ends its task when it sees that the task has ended.
-        cancel(&task.id);
-        end_children(store, &task.id, cancel, now)?;
-    }
-    for flow in store.open_flows(Some(parent))? {
-        store.end_flow(&flow.id, FlowStatus::Cancelled, None, now)?;
-        cancel(&flow.id);
-        end_children(store, &flow.id, cancel, now)?;
-    }
-    Ok(())
-}
-
-impl<'a> Context<'a> {
-    /// Returns the execution whose step or worker makes the call. Its id is that of the session.
-    pub(crate) fn parent(&self, store: &Store) -> Result<Option<Parent>, StoreError> {
-        self.session.map_or(Ok(None), |session| store.parent(self.agent(), session.id()))
-    }
-
-    /// Returns the runner of tasks.
-    pub(crate) fn workers(&self) -> Result<&'a dyn Tasks, Failure> {
-        self.tasks.ok_or_else(|| {
-            let message =
-                format!("no worker is configured ({}): {}", Fact::Worker.as_str(), Fact::Worker.remedy());
-            Failure::new(ErrorCode::NotAvailableHere, message)
-        })
-    }
-}
-
-/// Ends a task whose process is gone. Its workers ended with that process.
-fn settle(execution: Execution, context: &Context<'_>) -> Result<Execution, Failure> {
-    let Some(tasks) = context.tasks.filter(|_| !execution.status.is_over()) else { return Ok(execution) };
-    if !tasks.is_gone(&execution.gateway) {
-        return Ok(execution);
-    }
-    mark_interrupted(&*context.store()?, &execution, context.clock.now())
-}
-
-/// Marks a task as interrupted, because its process is gone. Returns the updated task.
-pub(crate) fn mark_interrupted(
-    store: &Store,
-    execution: &Execution,
-    now: Timestamp,
-) -> Result<Execution, Failure> {
-    let error = Some((INTERRUPTED, "the gateway of the task is gone, so its worker has ended"));
-    store.end_execution(&execution.id, &ExecutionEnd { status: ExecutionStatus::Failed, error }, now)?;
-    Ok(store.execution(None, &execution.id)?)
+/// Returns the execution whose step or worker makes the call. Its id is that of the session.
+pub(crate) fn parent_of_call(context: &Context<'_>, store: &Store) -> Result<Option<Parent>, StoreError> {
+    context.session.map_or(Ok(None), |session| store.parent(context.agent(), session.id()))
 }
 
 /// Returns an execution of the caller. A person has access to all executions.
-pub(crate) fn find_task(id: &str, context: &Context<'_>) -> Result<Execution, Failure> {
+pub(crate) fn find_task(
+    id: &str,
+    context: &Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Execution, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
-    settle(store.execution(context.agent(), id)?, context)
+    runner.settle(store.execution(context.agent(), id)?)
 }
 
 fn short(name: &str, text: Option<&str>) -> Result<(), Failure> {
@@ -256,11 +132,6 @@ fn check_input(agent: &Agent, input: &Json) -> Result<(), Failure> {
     ))
 }
 
-fn agent_of(revision: &Revision) -> Result<Agent, Failure> {
-    let read = without_faults::<Agent>(&revision.text)?;
-    read.manifest.ok_or_else(|| Failure::new(ErrorCode::InvalidManifest, "the manifest has faults"))
-}
-
 /// A checked task that can start.
 struct PreparedTask {
     manifest: DeployedManifest,
@@ -273,42 +144,46 @@ struct PreparedTask {
 }
 
 /// Checks a task before it starts.
-fn ready(args: ExecuteArgs, context: &Context<'_>) -> Result<PreparedTask, Failure> {
+fn prepare(
+    args: ExecuteArgs,
+    context: &Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<PreparedTask, Failure> {
     short("intent", args.intent.as_deref())?;
-    let tasks = context.workers()?;
     let none = || Failure::new(ErrorCode::NotFound, "there is no such agent");
-    crate::shipped::deploy_chat(context, &args.agent_id)?;
+    crate::tools::shipped::deploy_chat(context, &args.agent_id)?;
     let store = context.stored()?.ok_or_else(none)?;
     let (manifest, revision) = store.manifest(KIND, &args.agent_id, args.version.as_deref())?;
-    let agent = agent_of(&revision)?;
+    let (agent, _) = without_faults::<Agent>(&revision.text)?;
     let usual = || agent.spec.task.as_ref().and_then(|task| task.input_data.clone()).map(Json::Object);
     let input = args.input.or_else(usual).unwrap_or_else(|| Json::object::<&str>([]));
     check_input(&agent, &input)?;
-    tasks.check(&agent, &input)?;
-    let root = crate::lane::of_task(context, &input, tasks.rights().root)?;
+    runner.check(&agent, &input)?;
+    let root = lane_of_input(context, &input, runner.rights().root)?;
     Ok(PreparedTask { manifest, revision, agent, input, intent: args.intent, root })
 }
 
 /// Stores a task before it starts. If it replaces another task, its parent is the parent of that task.
-fn write_down(
-    ready: &PreparedTask,
+fn store_task(
+    task: &PreparedTask,
     instead_of: Option<&Execution>,
     context: &Context<'_>,
+    runner: &TaskRunner<'_>,
 ) -> Result<Execution, Failure> {
-    let (tasks, store) = (context.workers()?, context.store()?);
-    let _kept = ready.root.as_deref().map(|root| crate::lane::lock_lane(context, root)).transpose()?;
-    let (owner, gateway) = (context.owner(), tasks.gateway()?);
+    let store = context.store()?;
+    let _kept = task.root.as_deref().map(|root| lock_lane(context, root)).transpose()?;
+    let (owner, gateway) = (context.owner(), runner.gateway()?);
     let parent = match instead_of {
         Some(old) => old.parent.clone().map(|id| Parent { id, depth: old.depth.saturating_sub(1) }),
-        None => context.parent(&store)?,
+        None => parent_of_call(context, &store)?,
     };
     let new = NewExecution {
         owner: &owner,
-        manifest: &ready.manifest,
-        revision: &ready.revision,
-        intent: ready.intent.as_deref(),
-        input: &ready.input,
-        root: ready.root.as_deref(),
+        manifest: &task.manifest,
+        revision: &task.revision,
+        intent: task.intent.as_deref(),
+        input: &task.input,
+        root: task.root.as_deref(),
         gateway: &gateway,
         parent: parent.as_ref(),
         instead_of: instead_of.map(|old| old.id.as_str()),
@@ -317,9 +192,13 @@ fn write_down(
 }
 
 /// Starts a stored task.
-fn begin(execution: Execution, ready: &PreparedTask, context: &Context<'_>) -> Result<Execution, Failure> {
-    let workers = context.workers()?;
-    if let Err(failure) = unbroken(|| workers.begin(&execution, &ready.agent, ready.root.as_deref())) {
+fn begin(
+    execution: Execution,
+    task: &PreparedTask,
+    context: &Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Execution, Failure> {
+    if let Err(failure) = unbroken(|| runner.begin(&execution, &task.agent, task.root.as_deref())) {
         let error = Some((failure.code.as_str(), failure.message.as_str()));
         let ending = ExecutionEnd { status: ExecutionStatus::Failed, error };
         context.store()?.end_execution(&execution.id, &ending, context.clock.now())?;
@@ -328,41 +207,41 @@ fn begin(execution: Execution, ready: &PreparedTask, context: &Context<'_>) -> R
     Ok(execution)
 }
 
-fn execute(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let ready = ready(arguments(input)?, context)?;
-    let execution = begin(write_down(&ready, None, context)?, &ready, context)?;
+fn execute(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
+    let task = prepare(arguments(input)?, context, runner)?;
+    let execution = begin(store_task(&task, None, context, runner)?, &task, context, runner)?;
     Ok(Output::from_result(&StartResult::new(execution.id)))
 }
 
 /// Ends a task and returns the updated task.
-fn end(execution: &Execution, context: &Context<'_>) -> Result<Execution, Failure> {
+fn end(execution: &Execution, context: &Context<'_>, runner: &TaskRunner<'_>) -> Result<Execution, Failure> {
     let store = context.store()?;
     let ending = ExecutionEnd { status: ExecutionStatus::Cancelled, error: None };
     store.end_execution(&execution.id, &ending, context.clock.now())?;
     // Another process ends its task when it sees that the task has ended.
-    let cancel = |id: &str| context.tasks.is_some_and(|tasks| tasks.cancel(id));
-    cancel(&execution.id);
-    end_children(&store, &execution.id, &|id| _ = cancel(id), context.clock.now())?;
+    let running = &runner.context.running;
+    running.cancel(&execution.id);
+    running.end_children(&store, &execution.id, context.clock.now())?;
     Ok(store.execution(None, &execution.id)?)
 }
 
-fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn cancel(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let IdArgs { execution_id } = arguments(input)?;
-    let execution = find_task(&execution_id, context)?;
+    let execution = find_task(&execution_id, context, runner)?;
     if execution.status.is_over() {
         let message = format!("the execution is already {}", execution.status);
         return Err(Failure::new(ErrorCode::AlreadyEnded, message));
     }
-    end(&execution, context)?;
+    end(&execution, context, runner)?;
     Ok(Output::from_result(&CancelResult { execution_id, cancelled: true }))
 }
 
-fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn handoff(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let HandoffArgs { execution_id, agent_id, note } = arguments(input)?;
     short("note", note.as_deref())?;
-    let old = find_task(&execution_id, context)?;
+    let old = find_task(&execution_id, context, runner)?;
     let args = ExecuteArgs { agent_id, intent: None, input: Some(old.input.clone()), version: None };
-    let mut next = ready(args, context)?;
+    let mut next = prepare(args, context, runner)?;
     let is_over = old.status.is_over();
     let was = if is_over { old.status } else { ExecutionStatus::Cancelled };
     let mut said = format!("Another agent, {}, worked on this before and was {was}.", old.name);
@@ -378,22 +257,22 @@ fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     next.intent = Some(said);
     // The new task is stored before the old one ends, so that one of the two always exists. It replaces the old one and
     // does not end with it, so a worker can hand off its own task.
-    let execution = write_down(&next, Some(&old).filter(|_| !is_over), context)?;
+    let execution = store_task(&next, Some(&old).filter(|_| !is_over), context, runner)?;
     if !is_over {
-        end(&old, context)?;
+        end(&old, context, runner)?;
     }
-    let execution = begin(execution, &next, context)?;
+    let execution = begin(execution, &next, context, runner)?;
     Ok(Output::from_result(&HandoffResult { execution_id: execution.id }))
 }
 
-fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn status(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let IdArgs { execution_id } = arguments(input)?;
-    let execution = find_task(&execution_id, context)?;
+    let execution = find_task(&execution_id, context, runner)?;
     let agent_id = execution.manifest.clone();
     Ok(Output::from_result(&TaskStatus { agent_id, standing: TaskStanding::from(execution) }))
 }
 
-fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn list(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let ListArgs { agent_id, limit } = arguments(input)?;
     let (limit, _) = page(limit, MAX_ROWS, 0)?;
     let executions = match context.stored()? {
@@ -402,7 +281,7 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     };
     let mut rows = Vec::new();
     for execution in executions {
-        let execution = settle(execution, context)?;
+        let execution = runner.settle(execution)?;
         rows.push(TaskRow {
             id: execution.id,
             agent_id: execution.manifest,
@@ -413,10 +292,10 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&TaskList { executions: rows }))
 }
 
-fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn logs(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let LogsArgs { execution_id, limit, offset } = arguments(input)?;
     let (limit, offset) = page(limit, MAX_ROWS, offset)?;
-    find_task(&execution_id, context)?;
+    find_task(&execution_id, context, runner)?;
     let store = context.stored()?.ok_or_else(not_found)?;
     let (execution, events, total) = store.execution_events(context.agent(), &execution_id, limit, offset)?;
     let rows = events.into_iter().map(|one| TaskEvent { sequence: one.sequence, event: event(one) });
@@ -431,26 +310,26 @@ fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }))
 }
 
-fn message(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn message(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let MessageArgs { execution_id, text } = arguments(input)?;
     short("text", Some(&text))?;
     if text.trim().is_empty() {
         return Err(Failure::new(ErrorCode::InvalidArguments, "`text` is blank"));
     }
-    find_task(&execution_id, context)?;
+    find_task(&execution_id, context, runner)?;
     let (text, author) = (context.redactor.redact_str(&text), context.owner());
     let now = context.clock.now();
     let id = context.store()?.send_message(context.agent(), &execution_id, &author, &text, now)?;
     Ok(Output::from_result(&MessageResult { execution_id, message_id: id }))
 }
 
-fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn remove(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let IdArgs { execution_id } = arguments(input)?;
-    find_task(&execution_id, context)?;
+    find_task(&execution_id, context, runner)?;
     let removed: Result<Execution, StoreError> =
         context.store()?.remove_execution(context.agent(), &execution_id);
     let execution = removed?;
-    context.workers()?.remove_folder(&execution.id)?;
+    runner.remove_folder(&execution.id)?;
     Ok(Output::from_result(&RemoveResult { execution_id: execution.id, removed: true }))
 }
 
@@ -471,12 +350,12 @@ fn content_type(path: &str, is_binary: bool) -> &'static str {
 }
 
 /// `execution.file`
-fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn file(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let FileArgs { execution_id, path } = arguments(input)?;
     let folder = match is_flow(&execution_id) {
-        true => folder_of(&execution_of(&execution_id, context)?).ok_or_else(not_found)?,
+        true => folder_of(&find_flow(&execution_id, context, runner)?).ok_or_else(not_found)?,
         false => {
-            let execution = find_task(&execution_id, context)?;
+            let execution = find_task(&execution_id, context, runner)?;
             RelPath::from_static(TASKS).join(&execution.id).map_err(|_| not_found())?
         }
     };
@@ -527,81 +406,23 @@ fn blob(context: &Context<'_>, bytes: &[u8]) -> Result<String, &'static str> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use std::sync::Mutex;
-
+mod tests {
     use super::*;
-    use crate::stored::testing::{Bench, text};
-    use brigade_access::builtin::definition;
+    use crate::testing::{Bench, GONE, deploy, text};
 
     const MANIFEST: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: greeter}\n\
                             spec: {runtime: {image: a/b}, input_schema: {type: object, required: [who]}}\n";
 
-    /// Runs nothing. Tasks stay pending until a test ends them.
-    #[derive(Default)]
-    pub(crate) struct IdleTasks {
-        begun: Mutex<Vec<String>>,
-        is_gone: bool,
-    }
-
-    impl Tasks for IdleTasks {
-        fn gateway(&self) -> Result<String, Failure> {
-            Ok("this".to_owned())
-        }
-
-        fn is_gone(&self, _: &str) -> bool {
-            self.is_gone
-        }
-
-        fn workers(&self) -> Vec<String> {
-            vec!["still".to_owned()]
-        }
-
-        fn check(&self, _: &Agent, _: &Json) -> Result<(), Failure> {
-            Ok(())
-        }
-
-        fn begin(&self, execution: &Execution, _: &Agent, _: Option<&str>) -> Result<(), Failure> {
-            self.begun.lock().unwrap().push(execution.id.clone());
-            Ok(())
-        }
-
-        fn cancel(&self, _: &str) -> bool {
-            true
-        }
-
-        fn rights(&self) -> FlowRights {
-            FlowRights::default()
-        }
-
-        fn drive(&self, _: &Flow) -> Result<(), Failure> {
-            Ok(())
-        }
-
-        fn judge(&self, _: &str, _: Json, _: &[String]) -> Result<Vec<Judgement>, Failure> {
-            Ok(Vec::new())
-        }
-
-        fn await_change(&self, _: Duration) {}
-
-        fn remove_folder(&self, _: &str) -> Result<(), Failure> {
-            Ok(())
-        }
-    }
-
-    fn call(bench: &Bench, tasks: &IdleTasks, caller: &str, tool: &str, args: &str) -> Result<Json, Failure> {
-        let args = Json::parse(args).unwrap();
-        bench.with_tasks(caller, Some(tasks), |context| {
-            crate::run::run(definition(tool).unwrap(), &args, context).map(|output| output.structured)
-        })
-    }
-
     #[test]
     fn a_task_is_its_owners_and_ends_once() {
-        let (bench, tasks) = (Bench::new(), IdleTasks::default());
-        let deploy = Json::object([("manifest_yaml", Json::from(MANIFEST))]).to_compact();
-        bench.call("agent.create", &deploy);
-        let ada = |tool: &str, args: &str| call(&bench, &tasks, "agent:ada", tool, args);
+        // The drivers of tasks stop before they do anything, so that tasks stay pending.
+        let bench = Bench::with_worker(|| {
+            loop {
+                std::thread::park();
+            }
+        });
+        bench.call("agent.create", &deploy(MANIFEST));
+        let ada = |tool: &str, args: &str| bench.call_as("agent:ada", tool, args);
         let code = |tool: &str, args: &str| ada(tool, args).unwrap_err().code;
         assert_eq!(code("task.execute", r#"{"agent_id": "nobody"}"#), ErrorCode::NotFound);
         assert_eq!(code("task.execute", r#"{"agent_id": "greeter"}"#), ErrorCode::InvalidInput);
@@ -609,12 +430,10 @@ pub(crate) mod tests {
             ada("task.execute", r#"{"agent_id": "greeter", "input": {"who": "Bob"}, "intent": "Greet"}"#)
                 .unwrap();
         let id = text(&started, "execution_id").to_owned();
-        assert_eq!(tasks.begun.lock().unwrap().as_slice(), std::slice::from_ref(&id));
         let of = format!(r#"{{"execution_id": "{id}"}}"#);
         assert_eq!(text(&ada("task.status", &of).unwrap(), "status"), "pending");
         for tool in ["task.status", "task.cancel", "task.logs", "task.wait", "agent.wait", "task.remove"] {
-            let other = call(&bench, &tasks, "agent:bob", tool, &of);
-            assert_eq!(other.unwrap_err().code, ErrorCode::NotFound, "{tool}");
+            assert_eq!(bench.code("agent:bob", tool, &of), ErrorCode::NotFound, "{tool}");
         }
         assert_eq!(
             code("task.wait", &format!(r#"{{"execution_id": "{id}", "timeout_seconds": 0}}"#)),
@@ -636,21 +455,8 @@ pub(crate) mod tests {
         ada("task.remove", &of).unwrap();
         assert_eq!(code("task.status", &of), ErrorCode::NotFound);
         // A hand-off replaces the task that it ends, and keeps its parent.
-        let store = bench.with_tasks("agent:ada", Some(&tasks), |context| context.store().unwrap());
-        let greeter = store.manifest(KIND, "greeter", None).unwrap();
         let parent = Parent { id: next.clone(), depth: brigade_db::executions::MAX_DEPTH - 2 };
-        let new = NewExecution {
-            owner: "ada",
-            manifest: &greeter.0,
-            revision: &greeter.1,
-            intent: None,
-            input: &Json::object([("who", Json::from("Bob"))]),
-            root: None,
-            gateway: "this",
-            parent: Some(&parent),
-            instead_of: None,
-        };
-        let deepest = store.begin_execution(&new, Timestamp::from_unix_micros(1)).unwrap();
+        let (store, deepest) = (bench.store(), bench.store_task("greeter", &bench.gateway(), Some(parent)));
         let own = format!(r#"{{"execution_id": "{}", "agent_id": "greeter"}}"#, deepest.id);
         let after = text(&ada("task.handoff", &own).unwrap(), "execution_id").to_owned();
         let after = store.execution(None, &after).unwrap();
@@ -658,15 +464,17 @@ pub(crate) mod tests {
         assert_eq!(store.execution(None, &deepest.id).unwrap().status, ExecutionStatus::Cancelled);
         ada("task.cancel", &format!(r#"{{"execution_id": "{}"}}"#, after.id)).unwrap();
         // The process of the task is gone.
-        let gone = IdleTasks { is_gone: true, ..IdleTasks::default() };
-        let of = format!(r#"{{"execution_id": "{next}"}}"#);
-        let status = call(&bench, &gone, "agent:ada", "task.status", &of).unwrap();
+        let gone = bench.store_task("greeter", GONE, None);
+        let status = ada("task.status", &format!(r#"{{"execution_id": "{}"}}"#, gone.id)).unwrap();
         assert_eq!(text(&status, "status"), "failed");
         assert!(text(&status, "last_error").starts_with("interrupted: "));
-        // Without a worker, no task starts.
-        assert_eq!(
-            bench.code("agent:ada", "task.execute", r#"{"agent_id": "greeter"}"#),
-            ErrorCode::NotAvailableHere
-        );
+    }
+
+    #[test]
+    fn without_a_worker_no_task_starts() {
+        let bench = Bench::new();
+        bench.call("agent.create", &deploy(MANIFEST));
+        let args = r#"{"agent_id": "greeter", "input": {"who": "Bob"}}"#;
+        assert_eq!(bench.code("agent:ada", "task.execute", args), ErrorCode::NotAvailableHere);
     }
 }

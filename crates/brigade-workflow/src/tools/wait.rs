@@ -6,13 +6,14 @@ use std::time::Duration;
 use brigade_core::{ErrorCode, Json, Object};
 use brigade_db::executions::Execution;
 use brigade_db::flows::Flow;
+use brigade_toolset::{Context, Failure, Output, arguments};
 use serde::Deserialize;
 
-use crate::context::{Context, Failure, Output};
-use crate::run::{Function, arguments};
-use crate::task::find_task;
-use crate::task::results::{TaskStanding, TaskWaitResult};
-use crate::workflow::{FlowStanding, FlowWaitResult, execution_of, is_flow};
+use crate::runner::TaskRunner;
+use crate::tools::Function;
+use crate::tools::task::find_task;
+use crate::tools::task::results::{TaskStanding, TaskWaitResult};
+use crate::tools::workflow::{FlowStanding, FlowWaitResult, find_flow, is_flow};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] =
@@ -39,10 +40,10 @@ enum WaitTarget {
 
 impl WaitTarget {
     /// Finds an execution of the caller.
-    fn find(id: &str, context: &Context<'_>) -> Result<WaitTarget, Failure> {
+    fn find(id: &str, context: &Context<'_>, runner: &TaskRunner<'_>) -> Result<WaitTarget, Failure> {
         Ok(match is_flow(id) {
-            true => WaitTarget::Flow(Box::new(execution_of(id, context)?)),
-            false => WaitTarget::Task(Box::new(find_task(id, context)?)),
+            true => WaitTarget::Flow(Box::new(find_flow(id, context, runner)?)),
+            false => WaitTarget::Task(Box::new(find_task(id, context, runner)?)),
         })
     }
 
@@ -55,7 +56,7 @@ impl WaitTarget {
 }
 
 /// Waits for an execution. Returns its state, and whether the time was over before its end.
-fn wait(input: &Json, context: &Context<'_>) -> Result<(WaitTarget, bool), Failure> {
+fn wait(input: &Json, context: &Context<'_>, runner: &TaskRunner<'_>) -> Result<(WaitTarget, bool), Failure> {
     let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
     if timeout_seconds < 1 || poll_interval_seconds < 1 {
         let message = "`timeout_seconds` and `poll_interval_seconds` must be at least 1";
@@ -63,7 +64,7 @@ fn wait(input: &Json, context: &Context<'_>) -> Result<(WaitTarget, bool), Failu
     }
     let patience = Duration::from_secs(timeout_seconds.min(MAX_WAIT_SECONDS).unsigned_abs());
     let begun = context.clock.now();
-    let mut awaited = WaitTarget::find(&execution_id, context)?;
+    let mut awaited = WaitTarget::find(&execution_id, context, runner)?;
     while !awaited.is_over() {
         let waited = context.clock.now().since(begun);
         if patience <= waited {
@@ -75,15 +76,15 @@ fn wait(input: &Json, context: &Context<'_>) -> Result<(WaitTarget, bool), Failu
                 "the call was cancelled; the execution continues",
             ));
         }
-        context.workers()?.await_change(POLL_INTERVAL.min(patience.saturating_sub(waited)));
-        awaited = WaitTarget::find(&execution_id, context)?;
+        runner.context.running.await_change(POLL_INTERVAL.min(patience.saturating_sub(waited)));
+        awaited = WaitTarget::find(&execution_id, context, runner)?;
     }
     Ok((awaited, false))
 }
 
 /// `task.wait` and `agent.wait`
-fn task(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let (awaited, timed_out) = wait(input, context)?;
+fn task(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
+    let (awaited, timed_out) = wait(input, context, runner)?;
     let standing = match awaited {
         WaitTarget::Task(task) => TaskStanding::from(*task),
         WaitTarget::Flow(flow) => TaskStanding::from_flow(*flow, context),
@@ -92,8 +93,8 @@ fn task(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 }
 
 /// `workflow.wait` and `execute.wait`
-fn flow(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let (awaited, timed_out) = wait(input, context)?;
+fn flow(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
+    let (awaited, timed_out) = wait(input, context, runner)?;
     let (standing, blackboard) = match awaited {
         WaitTarget::Task(task) => (FlowStanding::from_task(*task), Object::new()),
         WaitTarget::Flow(flow) => (FlowStanding::new(&flow, context), flow.blackboard),

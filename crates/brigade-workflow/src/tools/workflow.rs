@@ -1,33 +1,26 @@
 //! Workflows: `workflow.*`. A workflow is a manifest that the workspace shares. An execution belongs to the caller that
 //! began it, and the process that serves the caller drives it.
 
-mod asked;
-mod engine;
 mod executions;
 mod scope;
 mod semantic;
-mod steps;
 
 use brigade_core::{ErrorCode, Json};
 use brigade_db::manifests::DeployedManifest;
-use brigade_manifest::{Isolation, Workflow, read};
+use brigade_toolset::{Context, Failure, Output, arguments};
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{ManifestDeleted, ManifestId, Registry, deploy, export_named, search_in};
-use crate::context::{Context, Failure, Output};
-use crate::run::{Function, arguments};
-use crate::schema::validated;
-use crate::shipped::{check_delete, check_name};
+use crate::manifest::{Isolation, Workflow, read};
+use crate::runner::TaskRunner;
+use crate::tools::Function;
+use crate::tools::agent::{ManifestDeleted, ManifestId, Registry, deploy, export_named, search_in};
+use crate::tools::schema::validated;
+use crate::tools::shipped::{check_delete, check_name};
 
 pub(crate) use scope::{is_offered, to_be_run};
 pub(crate) use semantic::Semantic;
 
-pub(crate) use executions::{
-    FlowStanding, FlowWaitResult, begin, find_flow as execution_of, status_word as standing_of,
-};
-
-pub use engine::Engine;
-pub use steps::{CallResult, CallState, RequestedCall, Steps};
+pub(crate) use executions::{FlowStanding, FlowWaitResult, NewExecution, begin, find_flow, status_word};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -92,14 +85,14 @@ struct WorkflowRow {
     initial_state: String,
 }
 
-fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
+fn validate(input: &Json, _: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let ValidateArgs { manifest_yaml } = arguments(input)?;
     Ok(validated::<Workflow>(&manifest_yaml))
 }
 
 /// Refuses names of shipped workflows, features that are missing on this machine, and changes that affect other
 /// workspaces.
-fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
+fn check(workflow: &Workflow, context: &Context<'_>, _: &TaskRunner<'_>) -> Result<(), Failure> {
     check_name(KIND, workflow.metadata.name.as_str())?;
     scope::check_change(workflow.metadata.name.as_str(), context)?;
     for (name, state) in &workflow.spec.states {
@@ -130,30 +123,30 @@ fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn create(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let mut semantic = None;
-    let mut deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
-        semantic = Some(semantic::judged(input, new.text, context)?);
+    let mut deployed = deploy(&WORKFLOWS, input, context, runner, check, |context, new| {
+        semantic = Some(semantic::judged(input, new.text, context, runner)?);
         Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
     })?;
     deployed.semantic = semantic;
     Ok(Output::from_result(&deployed))
 }
 
-fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
+fn update(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
+    let deployed = deploy(&WORKFLOWS, input, context, runner, check, |context, new| {
         Ok(context.store()?.update_manifest(new, context.clock.now())?)
     })?;
     Ok(Output::from_result(&deployed))
 }
 
-fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn export(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let NameArgs { name } = arguments(input)?;
     scope::find_offered(&name, context)?;
     export_named(&WORKFLOWS, input, context)
 }
 
-fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn delete(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let NameArgs { name } = arguments(input)?;
     scope::check_change(&name, context)?;
     check_delete(KIND, &name, context)?;
@@ -162,7 +155,7 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::from_result(&ManifestDeleted { id: ManifestId::Workflow(workflow.id), deleted: true }))
 }
 
-fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn list(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let ListArgs { scope } = arguments(input)?;
     let wanted = match scope.as_deref() {
         None | Some("visible") => None,
@@ -219,23 +212,19 @@ fn row(workflow: &DeployedManifest, context: &Context<'_>) -> Result<WorkflowRow
     })
 }
 
-fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+fn search(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     search_in(&WORKFLOWS, input, context)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stored::testing::{Bench, text};
+    use crate::testing::{Bench, deploy, text};
 
     const GREET: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: greet, description: Greets \
                          twice}\nspec:\n  initial_state: A\n  states:\n    A: {kind: Agent, agent: greeter, input: \
                          '{{workflow.task}}', transitions: [{target: B}]}\n    B: {kind: System, command: echo, \
                          transitions: []}\n";
-
-    fn deploy(manifest: &str) -> String {
-        Json::object([("manifest_yaml", Json::from(manifest))]).to_compact()
-    }
 
     #[test]
     fn a_workflow_is_exported_unchanged() {
@@ -279,8 +268,9 @@ mod tests {
         let judged = Json::object([
             ("manifest_yaml", Json::from(GREET)),
             ("judge_agents", Json::from(vec![Json::from("judge")])),
-            ("min_score", Json::from(1)),
         ]);
+        assert_eq!(bench.code("agent:ada", "workflow.create", &judged.to_compact()), ErrorCode::NotFound);
+        let judged = Json::object([("manifest_yaml", Json::from(GREET)), ("min_score", Json::from(1))]);
         assert_eq!(
             bench.code("agent:ada", "workflow.create", &judged.to_compact()),
             ErrorCode::NotAvailableHere

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use brigade_core::Json;
 use brigade_core::yaml::Position;
 
-use crate::manifest::Root;
-use crate::member::{Reader, below};
+use crate::manifest::document::Root;
+use crate::manifest::member::{Reader, below};
 
 use super::command::StateCommand;
 use super::template::{Template, condition_faults};

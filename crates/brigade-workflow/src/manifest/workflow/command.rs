@@ -196,7 +196,7 @@ pub fn words_with_options(words: &[Template]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workflow::evaluate::Scope;
+    use crate::manifest::workflow::evaluate::Scope;
 
     #[track_caller]
     fn check(command: &str, expect: Result<&[&str], &str>) {

@@ -24,14 +24,6 @@ pub struct ExecutionState {
     pub transitions: u64,
 }
 
-impl ExecutionState {
-    /// Returns the position of a new execution.
-    pub fn begin(spec: &WorkflowSpec) -> ExecutionState {
-        let state = spec.initial_state.clone();
-        ExecutionState { visits: [(state.clone(), 1)].into(), state, transitions: 0 }
-    }
-}
-
 /// The verdict of one of several agents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {

@@ -3,11 +3,11 @@
 use brigade_core::{ErrorCode, Json, Timestamp};
 use brigade_db::executions::Execution;
 use brigade_db::flows::Flow;
+use brigade_toolset::Context;
 use serde::Serialize;
 
-use crate::agent::EventRow;
-use crate::context::Context;
-use crate::workflow::standing_of;
+use crate::tools::agent::EventRow;
+use crate::tools::workflow::status_word;
 
 /// The result of `task.cancel`.
 #[derive(Serialize)]
@@ -54,7 +54,7 @@ impl TaskStanding {
     pub(crate) fn from_flow(flow: Flow, context: &Context<'_>) -> TaskStanding {
         let output = flow.outputs.get(&flow.state).and_then(|state| state.get("output"));
         TaskStanding {
-            status: standing_of(&flow, context),
+            status: status_word(&flow, context),
             iteration_count: flow.transitions,
             last_output: context.redactor.redact_json(output.unwrap_or(&Json::Null)),
             last_error: error(flow.error_code, flow.error).map(|error| context.redactor.redact_str(&error)),

@@ -7,17 +7,19 @@ use brigade_db::executions::Execution;
 use brigade_db::flows::{Flow, FlowStatus, NewFlow};
 use brigade_db::manifests::{DeployedManifest, Revision};
 use brigade_db::questions::AnswerInput;
-use brigade_manifest::Workflow;
+use brigade_toolset::{Context, Failure, Output, arguments, is_gone};
 use serde::{Deserialize, Serialize};
 
 use super::WORKFLOWS;
-use super::engine::{calls_of, end_tree};
-use crate::agent::{EventRow, event, page, without_faults};
-use crate::context::{Context, Failure, Output, StartResult};
-use crate::run::arguments;
-use crate::shipped::is_shipped;
-use crate::task::Tasks;
-use crate::task::results::ExecutionLogs;
+use crate::driver::drive;
+use crate::engine::{calls_of, end_tree};
+use crate::manifest::Workflow;
+use crate::runner::TaskRunner;
+use crate::tools::StartResult;
+use crate::tools::agent::{EventRow, event, page, without_faults};
+use crate::tools::shipped::is_shipped;
+use crate::tools::task::parent_of_call;
+use crate::tools::task::results::ExecutionLogs;
 
 /// The maximum number of rows or events in a result.
 const MAX_ROWS: i64 = 200;
@@ -72,21 +74,13 @@ fn not_found() -> Failure {
     Failure::new(ErrorCode::NotFound, "there is no such execution")
 }
 
-fn driver<'a>(context: &Context<'a>) -> Result<&'a dyn Tasks, Failure> {
-    context
-        .tasks
-        .ok_or_else(|| Failure::new(ErrorCode::NotAvailableHere, "this process cannot drive workflows"))
-}
-
 /// Returns an execution of the caller. A person has access to all executions. If its process is gone, it continues
 /// here.
-pub(crate) fn find_flow(id: &str, context: &Context<'_>) -> Result<Flow, Failure> {
+pub(crate) fn find_flow(id: &str, context: &Context<'_>, runner: &TaskRunner<'_>) -> Result<Flow, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
     let flow = store.flow(context.agent(), id)?;
-    if let Some(tasks) = context.tasks.filter(|_| !flow.status.is_over())
-        && tasks.is_gone(&flow.gateway)
-    {
-        tasks.drive(&flow)?;
+    if !flow.status.is_over() && is_gone(&flow.gateway) {
+        drive(runner, &flow)?;
         return Ok(store.flow(None, id)?);
     }
     Ok(flow)
@@ -100,11 +94,14 @@ fn object(name: &str, value: Option<Json>) -> Result<Object, Failure> {
     }
 }
 
-pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+pub(super) fn run(
+    input: &Json,
+    context: &mut Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
     let args: RunArgs = arguments(input)?;
     let given = Json::Object(object("input", args.input)?);
     let blackboard = object("blackboard", args.blackboard)?;
-    driver(context)?;
     let offered = super::scope::find_offered(&args.name, context)?;
     if is_shipped(WORKFLOWS.kind, &offered.name) {
         let message = format!(
@@ -116,35 +113,28 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
     }
     let store = context.store()?;
     let (manifest, revision) = store.manifest(WORKFLOWS.kind, &offered.id, args.version.as_deref())?;
-    let read = without_faults::<Workflow>(&revision.text)?;
-    let workflow =
-        read.manifest.ok_or_else(|| Failure::new(ErrorCode::InvalidManifest, "the manifest has faults"))?;
-    let intent = args.intent.as_deref();
-    let flow = begin_with(context, (&manifest, &revision), &workflow, intent, given, blackboard, None)?;
+    let (workflow, _) = without_faults::<Workflow>(&revision.text)?;
+    let new = NewExecution { intent: args.intent.as_deref(), input: given, blackboard, limits: None };
+    let flow = begin(context, runner, (&manifest, &revision), &workflow, new)?;
     Ok(Output::from_result(&StartResult::new(flow.id)))
 }
 
-/// Begins an execution of a workflow with these rights.
-pub(crate) fn begin(
-    context: &Context<'_>,
-    manifest: &DeployedManifest,
-    revision: &Revision,
-    workflow: &Workflow,
-    intent: Option<&str>,
-    input: Json,
-    limits: TaskLimits,
-) -> Result<Flow, Failure> {
-    begin_with(context, (manifest, revision), workflow, intent, input, Object::new(), Some(limits))
+/// What an execution begins with.
+pub(crate) struct NewExecution<'a> {
+    pub(crate) intent: Option<&'a str>,
+    pub(crate) input: Json,
+    pub(crate) blackboard: Object,
+    /// The limits of its calls; `None` for all rights of the caller.
+    pub(crate) limits: Option<TaskLimits>,
 }
 
-fn begin_with(
+/// Begins an execution of a workflow.
+pub(crate) fn begin(
     context: &Context<'_>,
+    runner: &TaskRunner<'_>,
     (manifest, revision): (&DeployedManifest, &Revision),
     workflow: &Workflow,
-    intent: Option<&str>,
-    input: Json,
-    blackboard: Object,
-    limits: Option<TaskLimits>,
+    NewExecution { intent, input, blackboard, limits }: NewExecution<'_>,
 ) -> Result<Flow, Failure> {
     if intent.is_some_and(|intent| MAX_TEXT < intent.len()) {
         return Err(Failure::new(
@@ -158,13 +148,13 @@ fn begin_with(
             format!("an input has at most {} KiB", MAX_INPUT >> 10),
         ));
     }
-    let (tasks, store) = (driver(context)?, context.store()?);
-    let parent = context.parent(&store)?;
+    let store = context.store()?;
+    let parent = parent_of_call(context, &store)?;
     let mask = |members: Object| {
         let masked = context.redactor.redact_json(&Json::Object(members));
         masked.as_object().cloned().unwrap_or_default()
     };
-    let (mut rights, owner, gateway) = (tasks.rights(), context.owner(), tasks.gateway()?);
+    let (mut rights, owner, gateway) = (runner.rights(), context.owner(), runner.gateway()?);
     limits.into_iter().for_each(|limits| rights.session.within(limits));
     let rights = to_json(&rights).expect("rights are JSON");
     let input = context.redactor.redact_json(&input);
@@ -184,7 +174,7 @@ fn begin_with(
         gateway: &gateway,
     };
     let flow = store.begin_flow(&new, context.clock.now())?;
-    if let Err(failure) = tasks.drive(&flow) {
+    if let Err(failure) = drive(runner, &flow) {
         let error = Some((failure.code.as_str(), failure.message.as_str()));
         store.end_flow(&flow.id, FlowStatus::Failed, error, context.clock.now())?;
         return Err(failure.data([("execution_id", Json::from(flow.id))]));
@@ -307,17 +297,25 @@ struct PutResult {
     blackboard: Json,
 }
 
-fn named_flow(input: &Json, context: &Context<'_>) -> Result<Flow, Failure> {
+fn named_flow(input: &Json, context: &Context<'_>, runner: &TaskRunner<'_>) -> Result<Flow, Failure> {
     let IdArgs { execution_id } = arguments(input)?;
-    find_flow(&execution_id, context)
+    find_flow(&execution_id, context, runner)
 }
 
-pub(super) fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    Ok(Output::from_result(&FlowStanding::new(&named_flow(input, context)?, context)))
+pub(super) fn status(
+    input: &Json,
+    context: &mut Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
+    Ok(Output::from_result(&FlowStanding::new(&named_flow(input, context, runner)?, context)))
 }
 
-pub(super) fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let flow = named_flow(input, context)?;
+pub(super) fn get(
+    input: &Json,
+    context: &mut Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
+    let flow = named_flow(input, context, runner)?;
     Ok(Output::from_result(&FlowDetails {
         standing: FlowStanding::new(&flow, context),
         input: context.redactor.redact_json(&flow.input),
@@ -326,7 +324,7 @@ pub(super) fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
     }))
 }
 
-pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+pub(super) fn list(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let ListArgs { limit, offset, workflow_id } = arguments(input)?;
     let (limit, offset) = page(limit, MAX_ROWS, offset)?;
     let (flows, total) = match context.stored()? {
@@ -337,10 +335,14 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     Ok(Output::from_result(&FlowList { executions, total, limit, offset }))
 }
 
-pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+pub(super) fn logs(
+    input: &Json,
+    context: &mut Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
     let LogsArgs { execution_id, limit, offset } = arguments(input)?;
     let (limit, offset) = page(limit, MAX_ROWS, offset)?;
-    find_flow(&execution_id, context)?;
+    find_flow(&execution_id, context, runner)?;
     let store = context.stored()?.ok_or_else(not_found)?;
     let (flow, events, total) = store.flow_events(context.agent(), &execution_id, limit, offset)?;
     let rows = events.into_iter().map(|mut one| FlowEvent {
@@ -373,15 +375,19 @@ fn done(member: &str, input: &Json, done: Result<(), Failure>) -> Result<Output,
     }
 }
 
-pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    done("cancelled", input, cancel_flow(input, context))
+pub(super) fn cancel(
+    input: &Json,
+    context: &mut Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
+    done("cancelled", input, cancel_flow(input, context, runner))
 }
 
-fn cancel_flow(input: &Json, context: &Context<'_>) -> Result<(), Failure> {
+fn cancel_flow(input: &Json, context: &Context<'_>, runner: &TaskRunner<'_>) -> Result<(), Failure> {
     let IdArgs { execution_id, .. } = arguments(input)?;
     let store = context.stored()?.ok_or_else(not_found)?;
     let flow = store.flow(context.agent(), &execution_id)?;
-    let (store, tasks, now) = (context.store()?, driver(context)?, context.clock.now());
+    let (store, running, now) = (context.store()?, &runner.context.running, context.clock.now());
     if !store.end_flow(&flow.id, FlowStatus::Cancelled, None, now)? {
         let flow = store.flow(None, &flow.id)?;
         return Err(Failure::new(
@@ -389,19 +395,23 @@ fn cancel_flow(input: &Json, context: &Context<'_>) -> Result<(), Failure> {
             format!("the execution is already {}", flow.status),
         ));
     }
-    end_tree(&store, tasks, &flow, now)?;
+    end_tree(&store, running, &flow, now)?;
     // Another process ends its execution when it sees the new status.
-    tasks.cancel(&flow.id);
+    running.cancel(&flow.id);
     Ok(())
 }
 
-pub(super) fn signal(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    done("signalled", input, signal_flow(input, context))
+pub(super) fn signal(
+    input: &Json,
+    context: &mut Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
+    done("signalled", input, signal_flow(input, context, runner))
 }
 
-fn signal_flow(input: &Json, context: &Context<'_>) -> Result<(), Failure> {
+fn signal_flow(input: &Json, context: &Context<'_>, runner: &TaskRunner<'_>) -> Result<(), Failure> {
     let SignalArgs { execution_id, response } = arguments(input)?;
-    find_flow(&execution_id, context)?;
+    find_flow(&execution_id, context, runner)?;
     let given = AnswerInput { choices: Vec::new(), text: Some(response.clone()) };
     let make = |asked: &brigade_db::questions::QuestionForm| {
         // Try the text as a choice first, and then as free text if that is accepted.
@@ -420,35 +430,56 @@ fn signal_flow(input: &Json, context: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    done("removed", input, remove_flow(input, context))
+pub(super) fn remove(
+    input: &Json,
+    context: &mut Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
+    done("removed", input, remove_flow(input, context, runner))
 }
 
-fn remove_flow(input: &Json, context: &Context<'_>) -> Result<(), Failure> {
+fn remove_flow(input: &Json, context: &Context<'_>, runner: &TaskRunner<'_>) -> Result<(), Failure> {
     let IdArgs { execution_id, .. } = arguments(input)?;
-    find_flow(&execution_id, context)?;
+    find_flow(&execution_id, context, runner)?;
     context.store()?.remove_flow(context.agent(), &execution_id)?;
     Ok(())
 }
 
-fn paused(input: &Json, is_paused: bool, context: &Context<'_>) -> Result<Output, Failure> {
+fn paused(
+    input: &Json,
+    is_paused: bool,
+    context: &Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
     let IdArgs { execution_id, .. } = arguments(input)?;
-    find_flow(&execution_id, context)?;
+    find_flow(&execution_id, context, runner)?;
     let flow = context.store()?.pause_flow(context.agent(), &execution_id, is_paused, context.clock.now())?;
     Ok(Output::from_result(&PauseResult { status: status_word(&flow, context), execution_id: flow.id }))
 }
 
-pub(super) fn pause(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    paused(input, true, context)
+pub(super) fn pause(
+    input: &Json,
+    context: &mut Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
+    paused(input, true, context, runner)
 }
 
-pub(super) fn resume(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    paused(input, false, context)
+pub(super) fn resume(
+    input: &Json,
+    context: &mut Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
+    paused(input, false, context, runner)
 }
 
-pub(super) fn put(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+pub(super) fn put(
+    input: &Json,
+    context: &mut Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
     let PutArgs { execution_id, members } = arguments(input)?;
-    find_flow(&execution_id, context)?;
+    find_flow(&execution_id, context, runner)?;
     let members = context.redactor.redact_json(&Json::Object(object("members", Some(members))?));
     let members = members.as_object().cloned().unwrap_or_default();
     let flow = context.store()?.put_in_flow(context.agent(), &execution_id, &members, context.clock.now())?;

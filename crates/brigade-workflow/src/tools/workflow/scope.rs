@@ -7,14 +7,14 @@ use brigade_access::builtin::workflow_scope;
 use brigade_core::{ErrorCode, Json, words};
 use brigade_db::manifests::{DeployedManifest, NewManifest};
 use brigade_fs::{DiskFs, FileMode, Fs, RelPath};
-use brigade_manifest::{Manifest, Workflow, read};
+use brigade_toolset::{Context, Failure, Output, arguments};
 use serde::{Deserialize, Serialize};
 
 use super::WORKFLOWS;
-use crate::agent::without_faults;
-use crate::context::{Context, Failure, Output};
-use crate::run::arguments;
-use crate::shipped::check_name;
+use crate::manifest::{Workflow, read};
+use crate::runner::TaskRunner;
+use crate::tools::agent::without_faults;
+use crate::tools::shipped::check_name;
 
 words! {
     /// Who can use a workflow, from the narrowest scope.
@@ -93,7 +93,7 @@ fn host(context: &Context<'_>, makes: bool) -> Result<Option<DiskFs>, Failure> {
 
 fn file(name: &str) -> Option<RelPath> {
     // The name of a workflow has no characters with a meaning in paths.
-    brigade_manifest::Name::new(name).and_then(|name| format!("{}.yaml", name.as_str()).parse().ok())
+    crate::manifest::Name::new(name).and_then(|name| format!("{}.yaml", name.as_str()).parse().ok())
 }
 
 /// Returns the text of a global workflow.
@@ -173,9 +173,7 @@ fn copy_host_workflow(
     is_there: bool,
     context: &Context<'_>,
 ) -> Result<DeployedManifest, Failure> {
-    let read = without_faults::<Workflow>(text)?;
-    let workflow = read.manifest.ok_or_else(not_found)?;
-    let (metadata, _) = workflow.parts();
+    let (Workflow { metadata, .. }, _) = without_faults::<Workflow>(text)?;
     let (version, labels) = (metadata.version(), metadata.labels.clone().unwrap_or_default());
     let new = NewManifest {
         kind: WORKFLOWS.kind,
@@ -284,7 +282,11 @@ fn output(workflow: DeployedManifest, done: ScopeMove, target: Scope) -> Output 
     Output::from_result(&ScopeChanged { workflow_id: id, name, done, target_scope: target.as_str() })
 }
 
-pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+pub(super) fn promote(
+    input: &Json,
+    context: &mut Context<'_>,
+    _: &TaskRunner<'_>,
+) -> Result<Output, Failure> {
     let (name, target) = read_args(input)?;
     let workflow = workspace_workflow(&name, context)?;
     let now = scope_of(&workflow);
@@ -327,7 +329,7 @@ pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output,
     Ok(output(workflow, ScopeMove::Promoted(true), target))
 }
 
-pub(super) fn demote(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+pub(super) fn demote(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let (name, target) = read_args(input)?;
     let workflow = workspace_workflow(&name, context)?;
     let now = scope_of(&workflow);

@@ -3,10 +3,10 @@
 use brigade_call::Judgement;
 use brigade_core::json::to_json;
 use brigade_core::{ErrorCode, Json};
+use brigade_toolset::{Context, Failure, arguments};
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Failure};
-use crate::run::arguments;
+use crate::runner::TaskRunner;
 
 /// What the judges are asked.
 const QUESTION: &str = "May this workflow be deployed? Judge whether its states, in their order and with their \
@@ -48,7 +48,12 @@ fn round(value: f64) -> f64 {
 /// # Errors
 /// Returns `validation_failed` if the mean of their scores or confidences is too low or one gave none, and
 /// `not_available_here` if judges are demanded and no judge is configured.
-pub(super) fn judged(input: &Json, manifest: &str, context: &Context<'_>) -> Result<Semantic, Failure> {
+pub(super) fn judged(
+    input: &Json,
+    manifest: &str,
+    context: &Context<'_>,
+    runner: &TaskRunner<'_>,
+) -> Result<Semantic, Failure> {
     let args: JudgeArgs = arguments(input)?;
     let demands = args.judge_agents.is_some() || args.min_score.is_some() || args.min_confidence.is_some();
     let redacted = context.redactor.redact_str(manifest);
@@ -58,10 +63,7 @@ pub(super) fn judged(input: &Json, manifest: &str, context: &Context<'_>) -> Res
     };
     let about = to_json(&about).expect("a text is JSON");
     let named = args.judge_agents.unwrap_or_default();
-    let verdicts = match context.tasks {
-        Some(tasks) => tasks.judge(QUESTION, about, &named)?,
-        None => Vec::new(),
-    };
+    let verdicts = runner.judge(QUESTION, about, &named)?;
     if verdicts.is_empty() {
         let reasoning = "not judged: gateway.toml names no judge (`[judge]`)".to_owned();
         return match demands {

@@ -2,7 +2,12 @@ use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use proptest::strategy::Strategy as Values;
 
 use super::*;
-use crate::{Workflow, read};
+use crate::manifest::{Workflow, read};
+
+fn initial(spec: &WorkflowSpec) -> ExecutionState {
+    let state = spec.initial_state.clone();
+    ExecutionState { visits: [(state.clone(), 1)].into(), state, transitions: 0 }
+}
 
 fn spec(states: &str, most: Option<u64>) -> WorkflowSpec {
     let most = most.map_or(String::new(), |most| format!("  max_total_transitions: {most}\n"));
@@ -31,7 +36,7 @@ fn following(kind: &str, transitions: &str, outcome: &Outcome) -> String {
     let states = format!("    A: {{{kind}, transitions: [{transitions}]}}\n{others}");
     let spec = spec(&states, Some(10));
     let scope = Scope { names: [("A".to_owned(), outcome.recorded().to_json())].into() };
-    match decide(&spec, &ExecutionState::begin(&spec), outcome, &scope) {
+    match decide(&spec, &initial(&spec), outcome, &scope) {
         NextAction::Enter { standing, .. } => standing.state,
         NextAction::End { failure: None } => "end".to_owned(),
         NextAction::End { failure: Some((code, _)) } => code,
@@ -154,8 +159,7 @@ fn feedback_for_a_state_is_rendered() {
     );
     let outcome = Outcome { response: Some("{{intent}}".to_owned()), ..good() };
     let scope = Scope { names: [("A".to_owned(), outcome.recorded().to_json())].into() };
-    let NextAction::Enter { feedback, .. } = decide(&spec, &ExecutionState::begin(&spec), &outcome, &scope)
-    else {
+    let NextAction::Enter { feedback, .. } = decide(&spec, &initial(&spec), &outcome, &scope) else {
         panic!()
     };
     assert_eq!(feedback.as_deref(), Some("said {{intent}}"));
@@ -182,7 +186,7 @@ proptest! {
              B}}]}}\n"
         );
         let spec = spec(&states, most);
-        let mut standing = ExecutionState::begin(&spec);
+        let mut standing = initial(&spec);
         let mut has_ended = false;
         for outcome in &outcomes {
             let scope = Scope::default();
