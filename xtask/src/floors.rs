@@ -29,12 +29,11 @@ const FLOORS: &[Floor] = &[
         "brigade-projection",
         "brigade-policy",
         "brigade-catalog",
-        "brigade-manifest",
         "brigade-schema",
         "brigade-harness",
     ]),
     Floor::Ordered(&[
-        "brigade-tasks",
+        "brigade-workflow",
         "brigade-ops",
         "brigade-kitchen-run",
         "brigade-toolset",

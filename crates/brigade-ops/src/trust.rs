@@ -233,7 +233,7 @@ fn runtime(context: &WorkspaceContext, config: &Config, id: &str) -> Result<Vec<
 
 fn worker(context: &WorkspaceContext, config: &Config, target: TrustTarget) -> Result<Thing, Error> {
     let host = context.host();
-    let workers = config.gateway(&host).map(|gateway| gateway.workers.as_slice()).unwrap_or_default();
+    let workers = config.workers(&host);
     let Some(worker) = workers.iter().find(|worker| worker.id == target.id) else {
         let message = format!("gateway.toml has no worker `{}`", escape_terminal(&target.id));
         return Err(Error::new(ErrorKind::NotFound, message));

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::Receiver;
 
 use brigade_access::builtin::Guards;
-use brigade_access::{Agent, CallLimits, LimitViolation, LiveSession, Profiles};
+use brigade_access::{Agent, CallLimits, LimitViolation, LiveSession, Profiles, Worker};
 use brigade_core::json::to_json;
 use brigade_core::{Clock, ErrorCode, Fingerprint, Json, Label};
 use brigade_db::Stores;
@@ -18,10 +18,9 @@ use brigade_policy::approval::AutoApprove;
 use brigade_process::CancelToken;
 use brigade_redact::Redactor;
 use brigade_sandbox::Mode;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::calls::Calls;
-use crate::task::Tasks;
 
 /// Shows a form, given as the parameters of `elicitation/create`. The receiver gets the result, or nothing without a
 /// reply.
@@ -59,12 +58,10 @@ pub struct Context<'a> {
     pub max_bytes: u64,
     /// `PATH` for tools that look up programs; if `None`, no program is found.
     pub path: Option<&'a OsStr>,
-    /// The names of the tools that are not built in.
-    pub tools: Vec<String>,
+    /// The workers of gateway.toml.
+    pub workers: &'a [Worker],
     /// The ids of the test suites, for tools that run them or list their runs.
     pub suites: Vec<String>,
-    /// Runs tasks; `None` if this process cannot.
-    pub tasks: Option<&'a dyn Tasks>,
     /// Makes further calls of the caller; `None` if this process cannot.
     pub calls: Option<&'a dyn Calls>,
     /// The variables of the host, for tools that start git; if `None`, git is not started.
@@ -118,9 +115,8 @@ impl<'a> Context<'a> {
             guards: Guards::default(),
             max_bytes: 32 << 10,
             path: None,
-            tools: Vec::new(),
+            workers: &[],
             suites: Vec::new(),
-            tasks: None,
             calls: None,
             environment: None,
             git_urls: Vec::new(),
@@ -211,20 +207,6 @@ impl Output {
     }
 }
 
-/// The result of a tool that started a task or a workflow. The driver of a workflow waits for its end.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct StartResult {
-    /// Its id.
-    pub(crate) execution_id: String,
-    status: String,
-}
-
-impl StartResult {
-    pub(crate) fn new(execution_id: String) -> StartResult {
-        StartResult { execution_id, status: "started".to_owned() }
-    }
-}
-
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
@@ -250,7 +232,7 @@ impl Failure {
 
     /// Adds data of a serializable type.
     #[must_use]
-    pub(crate) fn data_of(self, data: &impl Serialize) -> Failure {
+    pub fn data_of(self, data: &impl Serialize) -> Failure {
         Failure { data: Some(to_json(data).expect("what a failure tells is JSON")), ..self }
     }
 

@@ -13,7 +13,7 @@ use brigade_git::GitDirectories;
 use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output};
-use crate::named::ArgumentReferences;
+use crate::references::ArgumentReferences;
 use crate::run::{Function, arguments};
 use login::{Login, fetch, local_of};
 use repository::{PLAIN, Reach, Repository, RepositoryStatus, directories, find_git, text_of};

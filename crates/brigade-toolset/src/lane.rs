@@ -7,12 +7,13 @@ use brigade_core::{ErrorCode, Json};
 use brigade_db::executions::Execution;
 use brigade_db::records::{Lane, StoredRecord};
 use brigade_fs::{Lock, RelPath};
+use brigade_process::ProcessIdentity;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::files::locked;
 use crate::git::repository::{Reach, Repository, directories};
-use crate::named::ArgumentReferences;
+use crate::references::ArgumentReferences;
 use crate::run::{Function, arguments};
 
 /// The tools of this family.
@@ -129,9 +130,12 @@ pub(crate) fn of_session(context: &Context<'_>) -> Result<Repository, Failure> {
         .ok_or_else(|| Failure::new(ErrorCode::Archived, "the lane of the session is archived"))
 }
 
-/// Returns the directory of the lane for a task: the one that its input names, otherwise `bound`, the lane of the
-/// session. An agent can only name lanes that it created, and a session in a lane can only name that lane.
-pub(crate) fn of_task(
+/// Returns the directory of the lane that an input names as `lane`, otherwise `bound`, the lane of the session. An agent
+/// can only name lanes that it created, and a session in a lane can only name that lane.
+///
+/// # Errors
+/// Fails if the caller cannot work in such a lane.
+pub fn lane_of_input(
     context: &Context<'_>,
     input: &Json,
     bound: Option<String>,
@@ -161,7 +165,10 @@ fn lock_entry(context: &Context<'_>, root: &str) -> Result<Lock, Failure> {
 }
 
 /// Prevents an existing lane from being removed while the lock is held.
-pub(crate) fn lock_lane(context: &Context<'_>, root: &str) -> Result<Lock, Failure> {
+///
+/// # Errors
+/// Fails if the lane is archived or being removed.
+pub fn lock_lane(context: &Context<'_>, root: &str) -> Result<Lock, Failure> {
     let lock = lock_entry(context, root)?;
     let id = root.rsplit('/').next().unwrap_or_default();
     if find(context, id)?.record.is_archived {
@@ -391,11 +398,21 @@ fn unmerged_work(
     Ok(None)
 }
 
+/// Returns whether the process that runs a task or drives a workflow is gone. Its identity is the process id, the start
+/// time and the id of the boot.
+pub fn is_gone(gateway: &str) -> bool {
+    let identity = || {
+        let mut parts = gateway.splitn(3, ' ');
+        let (pid, start) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        ProcessIdentity::from_record(pid, start, parts.next()?).ok()
+    };
+    !identity().is_some_and(|identity| identity.is_alive())
+}
+
 /// Refuses to remove the lane with this directory while a call or a task works there.
 fn check_free(context: &Context<'_>, root: &str) -> Result<(), Failure> {
     let runs = context.calls.map_or(Ok(false), |calls| calls.runs_in(root))?;
     // Work of a process that is gone has ended.
-    let is_gone = |gateway: &str| context.tasks.is_some_and(|tasks| tasks.is_gone(gateway));
     let works = |task: &Execution| task.root.as_deref() == Some(root) && !is_gone(&task.gateway);
     if runs || context.store()?.open_executions(None)?.iter().any(works) {
         let message = "a command or a task is running in the lane; wait for it, or end it";

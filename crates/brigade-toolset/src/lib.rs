@@ -4,7 +4,7 @@
 //! schemas, effects, rights) are in [`brigade_access::builtin`].
 //!
 //! It does not know plans, approvals, queues, receipts or protocols. The caller of [`run`] has already verified the
-//! call.
+//! call. The tools for agents, tasks and workflows are in `brigade-workflow`.
 //!
 //! A function gets arguments that match the schema of its row, and a [`Context`] with everything that it may use. It
 //! returns an [`Output`], or a [`Failure`] with a code.
@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod agent;
 mod ask;
 mod calls;
 mod context;
@@ -23,33 +22,28 @@ mod git;
 mod issue;
 mod lane;
 mod memory;
-mod named;
 mod pr;
 mod proof;
 mod provided;
+mod references;
 mod report;
+mod resolver;
 mod run;
-mod runtime;
-mod schema;
 mod script;
 mod session;
-mod shipped;
 mod stored;
 mod system;
-mod task;
 mod test;
 mod todo;
 mod volume;
-mod wait;
 mod web;
-mod workflow;
 
 pub use calls::{Calls, FurtherCall};
 pub use context::{Context, Failure, FormAsker, Output, TouchedPath};
 pub use docs::page;
-pub use named::{ArgumentReferences, argument_references, names_things};
+pub use lane::{is_gone, lane_of_input, lock_lane};
 pub use proof::{keep_image, kept_image};
 pub use provided::provider_answer;
-pub use run::{Function, arguments, function, run, unbroken};
-pub use task::{TASKS, Tasks, end_children};
-pub use workflow::{CallResult, CallState, Engine, RequestedCall, Steps};
+pub use references::{ArgumentReferences, Reference, reference};
+pub use resolver::{NameResolver, not_reviewed};
+pub use run::{Function, arguments, is_built, run, run_function, unbroken};

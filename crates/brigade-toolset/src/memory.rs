@@ -10,7 +10,7 @@ use brigade_db::memory::{
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
-use crate::named::ArgumentReferences;
+use crate::references::ArgumentReferences;
 use crate::run::{Function, arguments};
 use crate::stored::PERSON;
 
@@ -352,8 +352,9 @@ mod tests {
         let first = r#"{"notes": ["a"]}"#;
         let names = |args: &str| {
             let args = Json::parse(args).unwrap();
-            bench.with_tasks("agent:ada", None, |context| {
-                let found = crate::named::argument_references(context, "memory.update_core", &args);
+            bench.with("agent:ada", |context| {
+                let mut found = ArgumentReferences::default();
+                rewritten(&args, context, &mut found).unwrap();
                 found.things.into_keys().collect::<Vec<_>>()
             })
         };

@@ -1,6 +1,6 @@
 //! Dispatches calls to the functions.
 
-use brigade_access::builtin::{Definition, refused_arguments};
+use brigade_access::builtin::{Definition, may_start_a_program, refused_arguments};
 use brigade_core::json::from_json;
 use brigade_core::{ErrorCode, Json};
 use brigade_schema::Schema;
@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use crate::context::{Context, Failure, Output};
 use crate::{
-    agent, ask, docs, files, fleet, git, lane, memory, pr, proof, report, runtime, schema, script, session,
-    shipped, system, task, test, todo, volume, wait, web, workflow,
+    ask, docs, files, fleet, git, lane, memory, pr, proof, report, script, session, system, test, todo,
+    volume, web,
 };
 
 /// The function of a built-in tool.
@@ -17,7 +17,6 @@ pub type Function = fn(&Json, &mut Context<'_>) -> Result<Output, Failure>;
 
 /// The functions, by family.
 const FAMILIES: &[&[(&str, Function)]] = &[
-    agent::TOOLS,
     ask::TOOLS,
     docs::TOOLS,
     files::FUNCTIONS,
@@ -28,23 +27,27 @@ const FAMILIES: &[&[(&str, Function)]] = &[
     pr::TOOLS,
     proof::TOOLS,
     report::TOOLS,
-    runtime::TOOLS,
-    schema::TOOLS,
     script::TOOLS,
     session::TOOLS,
-    shipped::TOOLS,
     system::TOOLS,
-    task::TOOLS,
     test::TOOLS,
     todo::TOOLS,
     volume::TOOLS,
-    wait::TOOLS,
     web::TOOLS,
-    workflow::TOOLS,
 ];
 
-/// Returns the function of a tool. `None` if it is not implemented, or if the gateway answers its calls.
-pub fn function(id: &str) -> Option<Function> {
+/// The tool whose calls the gateway answers in every build.
+const INIT: &str = "session.init";
+
+/// Returns whether something answers the calls of a tool: a function of this crate, a program, or the gateway.
+pub fn is_built(definition: &Definition) -> bool {
+    let is_answered_elsewhere =
+        definition.is_control || definition.id == INIT || may_start_a_program(definition.id);
+    is_answered_elsewhere || function(definition.id).is_some()
+}
+
+/// Returns the function of a tool. `None` if this crate does not have it.
+fn function(id: &str) -> Option<Function> {
     let all = FAMILIES.iter().copied().flatten();
     all.copied().find(|(known, _)| *known == id).map(|(_, function)| function)
 }
@@ -74,12 +77,23 @@ pub fn unbroken<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failu
 /// # Errors
 /// Returns why the tool failed. Does not panic.
 pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let Some(function) = function(definition.id) else {
-        return Err(Failure::new(
-            ErrorCode::NotAvailableHere,
-            format!("`{}` is not built yet", definition.id),
-        ));
+    let missing = || {
+        let message = format!("this build of Brigade does not have `{}`", definition.id);
+        Failure::new(ErrorCode::NotAvailableHere, message)
     };
+    run_function(definition, input, context, function(definition.id).ok_or_else(missing)?)
+}
+
+/// Runs the function of a tool like [`run`].
+///
+/// # Errors
+/// Returns why the tool failed. Does not panic.
+pub fn run_function(
+    definition: &Definition,
+    input: &Json,
+    context: &mut Context<'_>,
+    function: impl FnOnce(&Json, &mut Context<'_>) -> Result<Output, Failure>,
+) -> Result<Output, Failure> {
     let input = definition.with_defaults(input);
     let root = context.files.root().display().to_string();
     let refused = refused_arguments(definition, &input, context.agent(), &context.guards, &root);
@@ -103,24 +117,26 @@ fn faults(definition: &Definition, output: &Output) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use brigade_access::builtin::definitions;
+    use brigade_access::builtin::definition;
 
     use super::*;
+    use crate::stored::testing::Bench;
 
     #[test]
-    fn exactly_the_built_tools_have_functions() {
-        for definition in definitions() {
-            let has = function(definition.id).is_some();
-            let is_answered = definition.is_control
-                || ELSEWHERE.contains(&definition.id)
-                || brigade_access::builtin::is_of_issues(definition.id);
-            assert_eq!(definition.is_built, has || is_answered, "{}", definition.id);
-        }
+    fn each_function_has_a_row() {
         for (id, _) in FAMILIES.iter().copied().flatten() {
-            assert!(brigade_access::builtin::definition(id).is_some(), "{id}");
+            assert!(definition(id).is_some(), "{id}");
         }
     }
 
-    /// Tools that start a separate program, or whose calls the gateway answers.
-    const ELSEWHERE: &[&str] = &["cmd.run", "proof.screenshot", "session.init"];
+    #[test]
+    fn tools_of_another_crate_are_not_available() {
+        for id in ["agent.list", "task.list", "workflow.list"] {
+            assert!(!is_built(definition(id).unwrap()), "{id}");
+            assert_eq!(Bench::new().code("agent:ada", id, "{}"), ErrorCode::NotAvailableHere, "{id}");
+        }
+        for id in ["cmd.run", "fs.read", "session.init", "todo.read"] {
+            assert!(is_built(definition(id).unwrap()), "{id}");
+        }
+    }
 }

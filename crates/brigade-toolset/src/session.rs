@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
     use crate::run::run;
-    use crate::stored::testing::{Bench, IdleTasks};
+    use crate::stored::testing::{Bench, StillClock};
     use brigade_access::builtin::definition;
 
     fn names(bench: &Bench, agent: &Agent) -> Vec<String> {
@@ -91,7 +91,7 @@ mod tests {
                 session: Some(&bench.session),
                 call: Some("call-1"),
                 agent_profiles: Some((Profiles::shipped(), &agent)),
-                ..Context::new(&bench.fs, "agent:local", &IdleTasks, &bench.redactor, &bench.stores)
+                ..Context::new(&bench.fs, "agent:local", &StillClock, &bench.redactor, &bench.stores)
             };
             run(definition(tool).unwrap(), &args, &mut context)
         };

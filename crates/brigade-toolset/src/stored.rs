@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use brigade_core::Json;
 use brigade_db::{Store, StoreError};
 
 use crate::context::{Context, Failure};
@@ -18,24 +17,25 @@ impl From<StoreError> for Failure {
 
 impl Context<'_> {
     /// Opens the store for writing.
-    pub(crate) fn store(&self) -> Result<Arc<Store>, Failure> {
+    ///
+    /// # Errors
+    /// Fails if it cannot be opened.
+    pub fn store(&self) -> Result<Arc<Store>, Failure> {
         Ok(self.stores.writing(self.fs)?)
     }
 
     /// Opens the store for reading. Returns `None` if nothing was stored yet.
-    pub(crate) fn stored(&self) -> Result<Option<Arc<Store>>, Failure> {
+    ///
+    /// # Errors
+    /// Fails if it cannot be opened.
+    pub fn stored(&self) -> Result<Option<Arc<Store>>, Failure> {
         Ok(self.stores.reading(self.fs)?)
     }
 
     /// Returns the owner of rows that the caller creates.
-    pub(crate) fn owner(&self) -> String {
+    pub fn owner(&self) -> String {
         self.agent().unwrap_or(PERSON).to_owned()
     }
-}
-
-/// Converts a list of strings.
-pub(crate) fn texts(texts: &[String]) -> Json {
-    Json::from(texts.iter().map(|text| Json::from(text.as_str())).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -55,11 +55,10 @@ pub(crate) mod testing {
 
     use crate::context::{Context, Failure, Output};
     use crate::run::run;
-    use crate::task::Tasks;
 
-    pub(crate) struct IdleTasks;
+    pub(crate) struct StillClock;
 
-    impl Clock for IdleTasks {
+    impl Clock for StillClock {
         fn now(&self) -> Timestamp {
             Timestamp::from_unix_micros(1_700_000_000_000_000)
         }
@@ -94,20 +93,10 @@ pub(crate) mod testing {
         }
 
         pub(crate) fn with<T>(&self, caller: &str, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
-            self.with_tasks(caller, None, act)
-        }
-
-        pub(crate) fn with_tasks<T>(
-            &self,
-            caller: &str,
-            tasks: Option<&dyn Tasks>,
-            act: impl FnOnce(&mut Context<'_>) -> T,
-        ) -> T {
             let mut context = Context {
-                tasks,
                 session: Some(&self.session),
                 volumes: self.limits,
-                ..Context::new(&self.fs, caller, &IdleTasks, &self.redactor, &self.stores)
+                ..Context::new(&self.fs, caller, &StillClock, &self.redactor, &self.stores)
             };
             act(&mut context)
         }

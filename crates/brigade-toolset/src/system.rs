@@ -13,7 +13,6 @@ use serde::Serialize;
 
 use crate::context::{Context, Failure, Output};
 use crate::run::Function;
-use crate::task::Tasks;
 
 /// The functions of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[("system.config", config), ("system.info", info)];
@@ -80,7 +79,7 @@ fn info(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 
 /// Returns the names of the workers for tasks.
 fn workers(context: &Context<'_>) -> Result<Option<String>, String> {
-    let workers = context.tasks.map(Tasks::workers).unwrap_or_default();
+    let workers: Vec<&str> = context.workers.iter().map(|worker| worker.id.as_str()).collect();
     let none = || "gateway.toml names no `[[worker]]`".to_owned();
     (!workers.is_empty()).then(|| Some(workers.join(", "))).ok_or_else(none)
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use crate::context::{Context, Failure, Output, TouchedPath};
-use crate::named::ArgumentReferences;
+use crate::references::ArgumentReferences;
 use crate::run::{Function, arguments};
 
 /// The tools of this family.

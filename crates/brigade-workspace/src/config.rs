@@ -6,7 +6,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use brigade_access::builtin::{Fact, Forge, Guards, is_forge, is_of_forge};
 use brigade_access::{
-    CallLimits, GatewayConfig, LANES, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, builtin,
+    CallLimits, GatewayConfig, LANES, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, Worker,
+    builtin,
 };
 use brigade_call::{
     ArgsProblem, BuiltinFacts, CallSession, Caller, NamedThings, PlanFacts, paths_of_words, spelled,
@@ -232,6 +233,11 @@ impl Config {
         self.agents(host).map(|agents| &agents.gateway)
     }
 
+    /// Returns the workers of gateway.toml.
+    pub fn workers(&self, host: &Host<'_>) -> &[Worker] {
+        self.gateway(host).map(|gateway| gateway.workers.as_slice()).unwrap_or_default()
+    }
+
     /// Returns the profiles and the gateway's settings. Reads their files on first use. `None` if one has an error.
     pub fn agents(&self, host: &Host<'_>) -> Option<&AgentConfig> {
         self.agents.get_or_init(|| read_agents(host.fs, host.trust).ok()).as_ref()
@@ -372,12 +378,12 @@ impl Config {
             fact => known.holds(fact, || look(fact)) || (fact == Fact::Repository && look(fact)),
         };
         let missing = needs.filter(|fact| !holds(*fact));
-        (!row.is_built).then_some(Fact::Built).into_iter().chain(missing).collect()
+        (!is_built(host, row)).then_some(Fact::Built).into_iter().chain(missing).collect()
     }
 
     fn holds(&self, host: &Host<'_>, row: &builtin::Definition, fact: Fact, caller: &Caller) -> bool {
         match fact {
-            Fact::Built => row.is_built,
+            Fact::Built => is_built(host, row),
             Fact::Repository => {
                 let git = RelPath::from_static(".git");
                 // Tools of the family may use a clone in a volume instead.
@@ -395,7 +401,7 @@ impl Config {
             Fact::TestSuites => self.suites().next().is_some(),
             Fact::WebDomains => !self.web_domains().is_empty(),
             Fact::Session => caller.agent().is_some(),
-            Fact::Worker => self.gateway(host).is_some_and(|gateway| !gateway.workers.is_empty()),
+            Fact::Worker => !self.workers(host).is_empty(),
             Fact::SearchProvider => self.gateway(host).is_some_and(|gateway| gateway.search.is_some()),
             Fact::Issues => self.gateway(host).is_some_and(|gateway| gateway.issues.is_some()),
             Fact::Screenshot => {
@@ -483,6 +489,11 @@ impl Config {
         let policy = self.policy.policy();
         policy.map(|policy| policy.outside_paths.values().cloned().collect()).unwrap_or_default()
     }
+}
+
+/// Returns whether a built-in tool is implemented, and in this build.
+fn is_built(host: &Host<'_>, row: &builtin::Definition) -> bool {
+    row.is_built && host.names.is_none_or(|names| names.is_built(row))
 }
 
 /// Returns whether package.json names a web framework.

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use brigade_access::builtin::LaneWork;
+use brigade_access::builtin::{Definition, LaneWork};
 use brigade_call::{Caller, NamedThings};
 use brigade_catalog::Masks;
 use brigade_cmdline::{Argv, Reads, code_words, find_program};
@@ -51,6 +51,9 @@ pub trait Names: Send + Sync {
         tool: &str,
         args: &Json,
     ) -> NamedThings;
+
+    /// Returns whether this build has a built-in tool.
+    fn is_built(&self, row: &Definition) -> bool;
 
     /// Returns the work of a lane. `None` if there is no such lane.
     fn lane(&self, host: &Host<'_>, id: &str) -> Option<LaneWork>;

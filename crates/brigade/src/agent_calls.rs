@@ -24,7 +24,7 @@ use brigade_workspace::{AgentOffer, AgentTools, CallRequest, FactReader, Rules, 
 
 use crate::builtin_call::{self, BUILTIN, DirectCallResult};
 use crate::workspace_inner::WorkspaceInner;
-use crate::{agent_review, memory_rules, provider_answer};
+use crate::{agent_review, memory_rules, provider_answer, workflow};
 use asking::{JudgeFn, PlannedFn, RuleSelection, Terms, no_longer_covered};
 
 /// Requests, continues, reads and withdraws the calls of one agent.
@@ -280,18 +280,9 @@ impl AgentCalls {
     }
 
     /// Asks the judge about a call. `None` without a judge.
-    #[cfg(feature = "builtin")]
     fn judged(&self, shown: &AgentTools, call: &Call) -> Option<Judgement> {
         let tool = shown.callable(&call.tool_id, &call.args)?;
-        let judge = brigade_tasks::Judge::from_config(&shown.config, &self.room.host())?;
-        let matter = brigade_tasks::JudgeQuestion::call(call, tool.entry, tool.risk);
-        Some(judge.ask(&self.room.context, &shown.config.policy, &matter, self.room.env.cancel.clone()))
-    }
-
-    /// A build without tasks has no judge.
-    #[cfg(not(feature = "builtin"))]
-    fn judged(&self, _: &AgentTools, _: &Call) -> Option<Judgement> {
-        None
+        workflow::judge_call(&self.room.context, &shown.config, call, tool.entry, tool.risk)
     }
 
     /// Approves a pending call, because the person in front of the agent agreed to `seen`, the call that was shown.

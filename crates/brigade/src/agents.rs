@@ -23,6 +23,7 @@ use crate::report::{
     AgentApproval, AgentChange, AgentListReport, AgentReport, AgentToolsReport, CostReport,
     ProfileExplainReport, ProfileListReport, ProfileReport, Report as _,
 };
+use crate::workflow;
 use crate::workspace_inner::{POLICY, WorkspaceInner};
 
 /// The agents of the gateway, and what each is shown.
@@ -58,20 +59,10 @@ impl Agents {
     ///
     /// # Errors
     /// Returns why it was not started or failed.
-    #[cfg(feature = "builtin")]
     pub fn notify_waiting(&self, call: &Call) -> Result<(), Error> {
-        brigade_tasks::notify(&self.room.context, call, self.room.env.cancel.clone()).map_err(|why| {
+        workflow::notify(&self.room.context, call).map_err(|why| {
             Error::new(ErrorKind::Refused, format!("the command of `[notify]` did not succeed: {why}"))
         })
-    }
-
-    /// A build without tasks starts no program.
-    ///
-    /// # Errors
-    /// Never fails.
-    #[cfg(not(feature = "builtin"))]
-    pub fn notify_waiting(&self, _: &Call) -> Result<(), Error> {
-        Ok(())
     }
 
     /// Reads profiles.toml and gateway.toml.

@@ -111,17 +111,6 @@ struct BuiltinInvocation<'a> {
 }
 
 impl BuiltinInvocation<'_> {
-    /// Returns the names of the tools of the catalog, for the tool that compares a manifest with them.
-    #[cfg(feature = "builtin")]
-    fn tools(&self) -> Vec<String> {
-        match self.id {
-            "agent.create" | "agent.update" => {
-                self.config.catalog.tools().iter().map(|tool| tool.id.to_string()).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
     /// Returns the ids of the test suites, for the tools that run one or report their state.
     #[cfg(feature = "builtin")]
     fn suites(&self) -> Vec<String> {
@@ -142,11 +131,11 @@ impl BuiltinInvocation<'_> {
     #[cfg(feature = "builtin")]
     fn run(&self) -> BuiltinResult {
         use brigade_db::volumes::Limits;
-        use brigade_tasks::TaskRunner;
-        use brigade_toolset::{Context, Failure, run};
+        use brigade_toolset::{Context, Failure};
 
         use crate::delegated_calls::DelegatedCalls;
         use crate::env::Env;
+        use crate::workflow::run_tool;
 
         let redactor = self.redactor;
         let host = self.room.host();
@@ -154,10 +143,12 @@ impl BuiltinInvocation<'_> {
         let gateway = agents.map(|agents| &agents.gateway);
         let caller = self.caller.as_record();
         let asked_in = self.verified.and_then(|call| call.call().session.as_ref());
-        let room = Arc::new(self.room.with_env(|env| Env { caller: self.caller.clone(), ..env }));
-        let desk = room.desk();
-        let hands = TaskRunner::new(&desk, self.config, asked_in);
-        let calls = DelegatedCalls { room, session: self.session.cloned(), laid: self.profiles.clone() };
+        let inner = Arc::new(self.room.with_env(|env| Env { caller: self.caller.clone(), ..env }));
+        let calls = DelegatedCalls {
+            inner: inner.clone(),
+            session: self.session.cloned(),
+            profiles: self.profiles.clone(),
+        };
         let form = self.form_asker();
         let session = self.session.map(|session| session.profiles()).unwrap_or_default();
         let row = definition(self.id);
@@ -194,9 +185,8 @@ impl BuiltinInvocation<'_> {
                 .map_or(32 << 10, |gateway| gateway.max_result_bytes)
                 .min(self.verified.map_or(u64::MAX, |call| call.decision().max_output_bytes / 3)),
             path: self.room.env.environment.get("PATH"),
-            tools: self.tools(),
+            workers: self.config.workers(&host),
             suites: self.suites(),
-            tasks: Some(&hands),
             calls: Some(&calls),
             environment: Some(&self.room.env.environment),
             git_urls: self.config.git_urls(),
@@ -212,7 +202,7 @@ impl BuiltinInvocation<'_> {
             touched: Vec::new(),
         };
         let result = match row {
-            Some(row) => run(row, self.args, &mut context),
+            Some(row) => run_tool(row, self.args, &mut context, &inner, self.config, asked_in),
             None => Err(Failure::new(ErrorCode::NotAvailableHere, format!("`{}` is gone", self.id))),
         };
         let touched = context.touched.iter().map(|touched| TouchedFile {

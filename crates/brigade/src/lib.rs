@@ -36,6 +36,7 @@
 //! * `mcp` calls tools of MCP servers. Without it, `tokio` is not built and such calls are refused.
 //! * `builtin` has the functions of the built-in tools, and brings SQLite. Without it, their calls fail with
 //!   `not_available_here`.
+//! * `workflow` has those for agents, tasks and workflows, the judge of calls, and notifications that a call waits.
 //! * `team` lets several people and hosts share one queue, and brings the client of PostgreSQL.
 //!
 //! The crate does not read arguments, does not print, and installs no signal handler; a host sets clock, variables,
@@ -82,6 +83,11 @@ mod sample;
 mod scripts;
 mod state;
 mod work;
+#[cfg(feature = "workflow")]
+mod workflow;
+#[cfg(not(feature = "workflow"))]
+#[path = "workflow/absent.rs"]
+mod workflow;
 mod workspace;
 mod workspace_inner;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use brigade_ops::{Error, state};
 
 use crate::report::{AdoptReport, CompactReport, StateReport};
+use crate::workflow;
 use crate::workspace_inner::WorkspaceInner;
 
 pub use brigade_ops::state::{AdoptStep, ExportLine};
@@ -38,18 +39,8 @@ impl State {
     /// # Errors
     /// Fails inside a run, or on a file error.
     pub fn adopt(&self, step: AdoptStep) -> Result<AdoptReport, Error> {
-        #[cfg_attr(not(feature = "builtin"), expect(unused_mut))]
         let mut report = state::adopt(&self.room, step)?;
-        #[cfg(feature = "builtin")]
-        report.records.extend(brigade_tasks::adopt_flows(&self.room.desk(), step)?.iter().map(|flow| {
-            crate::report::AdoptRow::execution(
-                &flow.id,
-                &flow.name,
-                flow.shown(),
-                &flow.state,
-                flow.started_at,
-            )
-        }));
+        report.records.extend(workflow::adopt(&self.room, step)?);
         Ok(report)
     }
 

@@ -41,6 +41,7 @@ use crate::reviewer::Reviewer;
 use crate::sample::{NewFile, make_folder, write_files};
 use crate::state::State;
 use crate::work::Work;
+use crate::workflow;
 use crate::workspace_inner::WorkspaceInner;
 
 /// The directory of the user's gateway, in the directory of configurations.
@@ -186,10 +187,7 @@ impl Workspace {
 
     /// Ends the tasks of agents that run in this process, and waits for their workers. Nothing begins after that.
     pub fn end_tasks(&self, patience: std::time::Duration) {
-        #[cfg(feature = "builtin")]
         self.room.running.end(patience);
-        #[cfg(not(feature = "builtin"))]
-        let _ = patience;
     }
 
     /// Continues workflows whose processes are gone. They run in this process, as those who began them.
@@ -197,9 +195,7 @@ impl Workspace {
     /// # Errors
     /// Returns file errors.
     pub fn take_over(&self) -> Result<(), Error> {
-        #[cfg(feature = "builtin")]
-        brigade_tasks::take_over(&self.room.desk())?;
-        Ok(())
+        Ok(workflow::take_over(&self.room)?)
     }
 
     /// Creates a workspace with these files in an empty or new directory.

@@ -10,6 +10,7 @@ use brigade_queue::JournalStore;
 use brigade_workspace::{DeferredSync, Digests, Memory, TrustStore, WorkspaceContext, workspace_key};
 
 use crate::env::Env;
+use crate::workflow::RunningTasks;
 
 pub use brigade_workspace::{CATALOG, POLICY};
 
@@ -22,8 +23,7 @@ pub(crate) struct WorkspaceInner {
     #[cfg(feature = "builtin")]
     pub(crate) stores: Arc<brigade_db::Stores>,
     /// The tasks that run in this process.
-    #[cfg(feature = "builtin")]
-    pub(crate) running: Arc<brigade_tasks::RunningTasks>,
+    pub(crate) running: Arc<RunningTasks>,
     pub(crate) late: Arc<DeferredSync>,
 }
 
@@ -49,7 +49,7 @@ impl WorkspaceInner {
         let trust = Arc::new(TrustStore::new(key.clone()));
         let context = WorkspaceContext {
             #[cfg(feature = "builtin")]
-            names: Some(Arc::new(brigade_tasks::NameResolver::new(stores.clone()))),
+            names: Some(crate::workflow::names(stores.clone())),
             store: env
                 .store
                 .clone()
@@ -59,7 +59,6 @@ impl WorkspaceInner {
         WorkspaceInner {
             #[cfg(feature = "builtin")]
             stores,
-            #[cfg(feature = "builtin")]
             running: Arc::default(),
             context: Arc::new(context),
             env,
@@ -83,7 +82,6 @@ impl WorkspaceInner {
             memory,
             #[cfg(feature = "builtin")]
             stores: self.stores.clone(),
-            #[cfg(feature = "builtin")]
             running: self.running.clone(),
             late: self.late.clone(),
         }

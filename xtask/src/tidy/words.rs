@@ -33,7 +33,7 @@ const FACES: [&str; 6] = [
     "crates/brigade-ops/src/runtimes/host.rs",
     "crates/brigade-policy/src/approval/rule.rs",
     "crates/brigade-remote/src/bridge.rs",
-    "crates/brigade-tasks/src/names.rs",
+    "crates/brigade-toolset/src/resolver.rs",
 ];
 
 /// Lists every use of the name of a command or option in a crate below the command line.

@@ -41,7 +41,7 @@ impl Fact {
     /// Returns what would make it hold.
     pub fn remedy(self) -> &'static str {
         match self {
-            Fact::Built => "a later version of Brigade builds it",
+            Fact::Built => "use a build of Brigade that has it",
             Fact::Repository => {
                 "make the workspace a git repository: `git init`; `git.*` work on clones of `git.clone`, too"
             }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::MAX_DEPTH;
 use super::place::{Place, check_seen, failed, place, root};
 use crate::context::{Context, Failure, Output};
-use crate::named::ArgumentReferences;
+use crate::references::ArgumentReferences;
 use crate::run::arguments;
 
 /// The maximum size of a file before and after an edit.

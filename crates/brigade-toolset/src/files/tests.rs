@@ -681,7 +681,9 @@ fn deleting_a_directory_binds_its_contents() {
         let redactor = Redactor::new(&[]);
         let stores = Stores::new(Duration::from_secs(1), Arc::new(brigade_fs::WorkspaceKey::temporary()));
         let context = Context::new(&work.fs, "agent:a", &SystemClock, &redactor, &stores);
-        crate::named::argument_references(&context, "fs.delete", &Json::parse(args).unwrap()).things
+        let reference = crate::references::reference("fs.delete").unwrap();
+        let args = Json::parse(args).unwrap();
+        crate::references::argument_references(reference, "fs.delete", &args, &context).things
     };
     let whole = r#"{"path": "d", "recursive": true}"#;
     let first = things(whole);
