@@ -108,13 +108,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exactly_the_built_tools_have_functions() {
+    fn every_tool_has_a_function() {
         for definition in definitions() {
             let has = function(definition.id).is_some();
             let is_answered = definition.is_control
                 || ELSEWHERE.contains(&definition.id)
                 || brigade_access::builtin::is_of_issues(definition.id);
-            assert_eq!(definition.is_built, has || is_answered, "{}", definition.id);
+            assert!(has || is_answered, "{}", definition.id);
         }
         for (id, _) in FAMILIES.iter().copied().flatten() {
             assert!(brigade_access::builtin::definition(id).is_some(), "{id}");

@@ -341,7 +341,7 @@ impl Config {
             let missing = self.missing_here(host, row, &known);
             (!missing.is_empty()).then_some((row, missing))
         };
-        builtin::definitions().iter().copied().filter_map(of).collect()
+        builtin::definitions().iter().filter_map(of).collect()
     }
 
     /// Returns the missing needs of a built-in tool. Needs that depend on a session are left out.
@@ -364,20 +364,17 @@ impl Config {
         caller: &Caller,
         known: &KnownFacts,
     ) -> Vec<Fact> {
-        let needs = row.needs.iter().copied().filter(|fact| *fact != Fact::Built);
         let look = |fact: Fact| self.holds(host, row, fact, caller);
         let holds = |fact: Fact| match fact {
             // It depends on the tool, so it is not shared.
             Fact::Forge => look(fact),
             fact => known.holds(fact, || look(fact)) || (fact == Fact::Repository && look(fact)),
         };
-        let missing = needs.filter(|fact| !holds(*fact));
-        (!row.is_built).then_some(Fact::Built).into_iter().chain(missing).collect()
+        row.needs.iter().copied().filter(|fact| !holds(*fact)).collect()
     }
 
     fn holds(&self, host: &Host<'_>, row: &builtin::Definition, fact: Fact, caller: &Caller) -> bool {
         match fact {
-            Fact::Built => row.is_built,
             Fact::Repository => {
                 let git = RelPath::from_static(".git");
                 // Tools of the family may use a clone in a volume instead.

@@ -5,8 +5,6 @@ use brigade_core::words;
 words! {
     /// Something that must be there for a tool.
     Fact {
-        /// The tool is built.
-        Built = "built",
         /// The workspace is a git repository.
         Repository = "git.repository",
         /// The program git.
@@ -41,7 +39,6 @@ impl Fact {
     /// Returns what would make it hold.
     pub fn remedy(self) -> &'static str {
         match self {
-            Fact::Built => "a later version of Brigade builds it",
             Fact::Repository => {
                 "make the workspace a git repository: `git init`; `git.*` work on clones of `git.clone`, too"
             }
