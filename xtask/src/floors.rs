@@ -21,10 +21,10 @@ const FLOORS: &[Floor] = &[
         "brigade-access",
         "brigade-projection",
         "brigade-policy",
+        "brigade-harness",
         "brigade-catalog",
         "brigade-manifest",
         "brigade-schema",
-        "brigade-harness",
     ]),
     Floor::Ordered(&[
         "brigade-tasks",
