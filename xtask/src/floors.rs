@@ -28,9 +28,9 @@ const FLOORS: &[Floor] = &[
         "brigade-access",
         "brigade-projection",
         "brigade-policy",
+        "brigade-harness",
         "brigade-catalog",
         "brigade-schema",
-        "brigade-harness",
     ]),
     Floor::Ordered(&[
         "brigade-workflow",

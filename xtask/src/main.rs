@@ -6,7 +6,6 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is how a task reports")]
 
 mod bench;
-mod builtins;
 mod cargo;
 mod ci;
 mod conformance;
@@ -48,7 +47,6 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Task {
     Bench(bench::BenchArguments),
-    Builtins(builtins::BuiltinsArguments),
     Ci(ci::CiArguments),
     Conformance(conformance::ConformanceArguments),
     Dist(dist::DistArguments),
@@ -79,7 +77,6 @@ fn main() -> ExitCode {
     let repository = Repository::of_this_build();
     let done = match arguments.command {
         Task::Bench(arguments) => bench::run(&repository, &arguments),
-        Task::Builtins(arguments) => builtins::run(&repository, &arguments),
         Task::Ci(arguments) => ci::run(&repository, &arguments),
         Task::Conformance(arguments) => conformance::run(&repository, &arguments),
         Task::Dist(arguments) => dist::run(&repository, &arguments),

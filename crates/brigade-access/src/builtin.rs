@@ -2,35 +2,26 @@
 //!
 //! `brigade-toolset` implements them. The rows are here because profiles, plans and listings need them without a disk.
 
-mod agent;
 mod argued;
 mod cmd;
 mod described;
 mod fact;
 mod forge;
 mod framework;
-mod fs;
-mod git;
 mod issue;
 mod memory;
 mod names;
 mod path;
 mod provided;
-mod schema;
-mod script;
-mod session;
 mod shape;
-mod task;
 mod url;
-mod volume;
-mod web;
-mod workflow;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use brigade_catalog::{ApprovalMode, Tool};
 use brigade_core::{Json, words};
+use serde::Deserialize;
 
 use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
@@ -57,8 +48,10 @@ pub use url::{UrlProblem, allowed_url, remote_host};
 /// `input` and `output` are written in a short form: `name!:type` is required, `name?:type` is not, `name:type=value`
 /// has a default, and a name without a mark is always there in results. Types are `string`, `integer`, `number`,
 /// `boolean`, `object`, `array` and `any`, `string(a,b)`, `integer(1..50)`, `?string` for what may be null, `[type]`
-/// for lists, `{name:type …}` for objects, and `[name:type …]` for lists of objects.
-#[derive(Clone, Copy, Debug)]
+/// for lists, `{name:type …}` for objects, and `[name:type …]` for lists of objects. Defaults are JSON, with `'` for
+/// the quotes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Definition {
     /// The id, under which it is listed.
     pub id: &'static str,
@@ -67,35 +60,45 @@ pub struct Definition {
     /// What it does.
     pub description: &'static str,
     /// Its arguments, in the short form.
+    #[serde(default)]
     pub input: &'static str,
     /// The members of its structured result, in the short form. `*` is any object.
+    #[serde(default)]
     pub output: &'static str,
     /// Its effects.
-    pub effects: &'static [&'static str],
+    pub effects: Vec<&'static str>,
     /// Whose tool it is.
     pub access: AccessLevel,
     /// The tiers that it belongs to.
-    pub tiers: &'static [Tier],
+    pub tiers: Vec<Tier>,
     /// The modes that select it.
-    pub modes: &'static [Mode],
+    #[serde(default)]
+    pub modes: Vec<Mode>,
     /// The approval that its calls need. Profiles and the policy can only make it stricter.
     pub approval: ToolApproval,
     /// Whether a judge is asked about its calls first.
     pub judge: Judge,
     /// Other names that call it.
-    pub aliases: &'static [Alias],
+    #[serde(default)]
+    pub aliases: Vec<Alias>,
     /// What must be there.
-    pub needs: &'static [Fact],
-    /// The stage that it is built in.
-    pub stage: u8,
-    /// Whether it is built.
-    pub is_built: bool,
+    #[serde(default)]
+    pub needs: Vec<Fact>,
     /// Whether its calls are queued and leave receipts although they need no approval.
+    #[serde(default)]
     pub is_recorded: bool,
     /// Whether it is a control tool of the gateway, whose schema is that of the [control tool](crate::ControlTool).
+    #[serde(default)]
     pub is_control: bool,
-    /// Which of its arguments a context limits.
-    pub arguments: ArgumentKinds<'static>,
+    /// Arguments that are paths, or lists of paths.
+    #[serde(default)]
+    pub paths: Vec<&'static str>,
+    /// Arguments that are URLs.
+    #[serde(default)]
+    pub urls: Vec<&'static str>,
+    /// Arguments whose bytes are written.
+    #[serde(default)]
+    pub contents: Vec<&'static str>,
 }
 
 words! {
@@ -110,54 +113,29 @@ words! {
     }
 }
 
-const NO_ARGUMENTS: ArgumentKinds<'static> = ArgumentKinds { paths: &[], urls: &[], contents: &[] };
-
-/// The values that most rows have.
-const ROW: Definition = Definition {
-    id: "",
-    title: "",
-    description: "",
-    input: "",
-    output: "",
-    effects: &[],
-    access: AccessLevel::User,
-    tiers: &[Tier::Universal],
-    modes: &[],
-    approval: ToolApproval::Rule,
-    judge: Judge::NotAsked,
-    aliases: &[],
-    needs: &[],
-    stage: 1,
-    is_built: false,
-    is_recorded: false,
-    is_control: false,
-    arguments: NO_ARGUMENTS,
-};
-
-const ALIAS: Alias = Alias { name: "", arguments: &[], fill: &[], tier: None };
-
-/// The families, in modules.
-const MODULES: &[&[Definition]] = &[
-    agent::ROWS,
-    cmd::ROWS,
-    fs::ROWS,
-    git::ROWS,
-    issue::ROWS,
-    memory::ROWS,
-    schema::ROWS,
-    script::ROWS,
-    session::ROWS,
-    task::ROWS,
-    volume::ROWS,
-    web::ROWS,
-    workflow::ROWS,
+/// The rows of each family.
+const ROWS: [&str; 13] = [
+    include_str!("builtin/rows/agent.json"),
+    include_str!("builtin/rows/cmd.json"),
+    include_str!("builtin/rows/fs.json"),
+    include_str!("builtin/rows/git.json"),
+    include_str!("builtin/rows/issue.json"),
+    include_str!("builtin/rows/memory.json"),
+    include_str!("builtin/rows/schema.json"),
+    include_str!("builtin/rows/script.json"),
+    include_str!("builtin/rows/session.json"),
+    include_str!("builtin/rows/task.json"),
+    include_str!("builtin/rows/volume.json"),
+    include_str!("builtin/rows/web.json"),
+    include_str!("builtin/rows/workflow.json"),
 ];
 
 /// Returns all built-in tools, by id.
-pub fn definitions() -> &'static [&'static Definition] {
-    static SORTED: OnceLock<Vec<&'static Definition>> = OnceLock::new();
+pub fn definitions() -> &'static [Definition] {
+    static SORTED: OnceLock<Vec<Definition>> = OnceLock::new();
     SORTED.get_or_init(|| {
-        let mut all: Vec<&'static Definition> = MODULES.iter().copied().flatten().collect();
+        let read = |rows| serde_json::from_str::<Vec<Definition>>(rows).expect("the rows are JSON");
+        let mut all: Vec<Definition> = ROWS.into_iter().flat_map(read).collect();
         all.sort_unstable_by_key(|definition| definition.id);
         all
     })
@@ -166,7 +144,7 @@ pub fn definitions() -> &'static [&'static Definition] {
 /// Returns the built-in tool of an id.
 pub fn definition(id: &str) -> Option<&'static Definition> {
     let all = definitions();
-    all.binary_search_by(|definition| definition.id.cmp(id)).ok().map(|at| all[at])
+    all.binary_search_by(|definition| definition.id.cmp(id)).ok().map(|at| &all[at])
 }
 
 /// Who answers calls of `pr.*`.
@@ -192,7 +170,7 @@ pub fn entries_with(forge: Forge) -> &'static [Tool] {
         Forge::Program => &PROGRAM,
     };
     entries.get_or_init(|| {
-        let of = |row: &&Definition| {
+        let of = |row: &Definition| {
             let approval = match row.approval {
                 ToolApproval::Always | ToolApproval::ToWiden => ApprovalMode::Always,
                 ToolApproval::None | ToolApproval::Rule | ToolApproval::Ask | ToolApproval::OfNamedTool => {
@@ -233,7 +211,7 @@ struct Schemas {
 fn schemas(id: &str) -> &'static Schemas {
     static COMPILED: OnceLock<BTreeMap<&'static str, Schemas>> = OnceLock::new();
     let all = COMPILED.get_or_init(|| {
-        let of = |definition: &&'static Definition| {
+        let of = |definition: &'static Definition| {
             let control = || crate::control::control_tools().iter().find(|own| own.id == definition.id);
             let input = match control().filter(|_| definition.is_control) {
                 Some(own) => own.input.clone(),
@@ -284,6 +262,11 @@ impl Definition {
         self.output.starts_with("tool:")
     }
 
+    /// Returns which of its arguments a context limits.
+    pub fn arguments(&self) -> ArgumentKinds<'_> {
+        ArgumentKinds { paths: &self.paths, urls: &self.urls, contents: &self.contents }
+    }
+
     /// Returns its family: the id up to its last dot.
     pub fn family(&self) -> &'static str {
         self.id.rsplit_once('.').map_or(self.id, |(family, _)| family)
@@ -291,7 +274,7 @@ impl Definition {
 
     /// Returns whether it works on files of the workspace or of the session's lane.
     pub fn uses_files(&self) -> bool {
-        !self.arguments.paths.is_empty() || self.id.starts_with("git.") || self.id == "report.completion"
+        !self.paths.is_empty() || self.id.starts_with("git.") || self.id == "report.completion"
     }
 
     /// Returns whether its calls are planned, queued and recorded. The gateway answers calls of the others.

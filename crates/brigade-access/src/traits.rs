@@ -121,11 +121,11 @@ impl<'a> ToolTraits<'a> {
                 effects: &tool.effects,
                 risk: risk_of(None, &tool.effects),
                 access: row.access,
-                tiers: row.tiers,
-                modes: row.modes,
+                tiers: &row.tiers,
+                modes: &row.modes,
                 is_judged: row.judge == Judge::Run,
                 approval_mode: tool.approval_mode,
-                arguments: row.arguments,
+                arguments: row.arguments(),
             };
         }
         ToolTraits {

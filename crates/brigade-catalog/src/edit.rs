@@ -4,6 +4,7 @@
 //! toml_edit; all other bytes are copied. So a file with errors in other entries can be edited.
 
 mod apply;
+mod json;
 mod list;
 mod merge;
 mod place;
@@ -19,6 +20,8 @@ use crate::entry_text::FieldValue;
 use crate::fields::{FieldPath, Slot, Slots};
 use crate::model::{Catalog, Level, Origin, SCHEMA, Tool, ToolId};
 
+pub(crate) use json::json;
+pub use json::{json_of, to_toml};
 pub use merge::{Conflict, MergeResult, OnExisting, merge};
 pub use put::put_entry;
 pub(crate) use put::{entries, format_entry};

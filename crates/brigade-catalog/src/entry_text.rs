@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use brigade_core::Json;
 use brigade_core::text::escape_terminal;
-use brigade_core::{Json, Object};
 use toml_edit::{Array, InlineTable, Key, Value};
 
+use crate::edit::json;
 use crate::fields::{self, Slots as _};
 use crate::model::{Runtime, Seconds, Tool};
 
@@ -95,24 +96,7 @@ fn whole(seconds: Seconds) -> Option<i64> {
 
 impl From<FieldValue> for Json {
     fn from(value: FieldValue) -> Json {
-        match value {
-            FieldValue::Text(text) => Json::from(text),
-            FieldValue::Boolean(value) => Json::from(value),
-            FieldValue::Seconds(seconds) => match whole(seconds) {
-                Some(whole) => Json::from(whole),
-                None => Json::from(seconds.get()),
-            },
-            FieldValue::List(items) => Json::from(items),
-            FieldValue::Table(pairs) => {
-                Json::Object(pairs.into_iter().map(|(key, text)| (key, Json::from(text))).collect::<Object>())
-            }
-            FieldValue::Amount(amount) => Json::from(amount),
-            FieldValue::Whole(number) => Json::from(i64::from(number)),
-            FieldValue::Group(fields) => {
-                let fields = fields.into_iter().map(|(key, value)| (key.to_owned(), Json::from(value)));
-                Json::Object(fields.collect::<Object>())
-            }
-        }
+        json(&value.to_toml())
     }
 }
 

@@ -96,22 +96,7 @@ macro_rules! shape {
     (Group $fields:ident) => {
         Shape::Group($fields)
     };
-    (ApprovalMode) => {
-        Shape::Text
-    };
-    (RiskClass) => {
-        Shape::Text
-    };
-    (Availability) => {
-        Shape::Text
-    };
-    (ToolSource) => {
-        Shape::Text
-    };
-    (Transport) => {
-        Shape::Text
-    };
-    (RuntimeHome) => {
+    (Word) => {
         Shape::Text
     };
     (Version) => {
@@ -236,7 +221,7 @@ fields! {
         "input_schema_path": Text = input_schema_path,
         "output_schema_path": Text = output_schema_path,
         "examples_path": Text = examples_path,
-        "approval_mode": ApprovalMode = approval_mode,
+        "approval_mode": Word = approval_mode,
         "cwd": Text = cwd,
         "runtime_id": Text = runtime_id,
         "runtime_health_path": Text = runtime_health_path,
@@ -247,7 +232,7 @@ fields! {
         "idle_timeout": Seconds = idle_timeout,
         "domain": Text = domain,
         "capability": List = capability,
-        "risk_class": RiskClass = risk_class,
+        "risk_class": Word = risk_class,
         "permissions": List = permissions,
         "effects": List = effects,
         "env_labels": List = env_labels,
@@ -261,7 +246,7 @@ fields! {
         "aliases": List = aliases,
         "categories": List = categories,
         "capabilities": List = capabilities,
-        "availability": Availability = availability,
+        "availability": Word = availability,
         "version": Version = version,
         "version_command": Text = version_command,
         "project_specific": Boolean = project_specific,
@@ -276,10 +261,10 @@ fields! {
 fields! {
     /// The fields of `[tool.source]`.
     SOURCE of SourceDetail {
-        "kind": ToolSource = kind,
+        "kind": Word = kind,
         "provider": Text = provider,
         "server": Text = server,
-        "transport": Transport = transport,
+        "transport": Word = transport,
         "skill_id": Text = skill_id,
         "entry": Text = entry,
         "path": Text = path,
@@ -313,7 +298,7 @@ fields! {
         "enabled": Enabled = enabled,
         "command": Required = command,
         "url": Text = url,
-        "transport": Transport = transport,
+        "transport": Word = transport,
         "headers": Table = headers,
         "cwd": Text = cwd,
         "port": Port = port,
@@ -324,7 +309,7 @@ fields! {
         "timeout": Seconds = timeout,
         "on_demand": Boolean = on_demand,
         "env_labels": List = env_labels,
-        "home": RuntimeHome = home,
+        "home": Word = home,
         "container": Boolean = container,
         "write_paths": List = write_paths,
         "env": Table = env,

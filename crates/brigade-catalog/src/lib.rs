@@ -6,6 +6,7 @@
 //! * edits that keep comments and order;
 //! * search, and checks whether tools are installed;
 //! * registration of tools from other formats, and tool packs;
+//! * the labels and executables of agent programs;
 //! * the files that `init` writes.
 //!
 //! Bytes come in; values and issues go out. Does not access files, and does not know policies, the status of
@@ -34,6 +35,7 @@ mod levels;
 mod model;
 pub mod pack;
 mod presence;
+mod programs;
 mod read;
 pub mod register;
 mod registry_file;
@@ -50,13 +52,14 @@ pub use levels::{ShadowedEntry, TakenAlias, UnsafeUserFile};
 pub use model::{
     ApprovalMode, Availability, CONNECT, Catalog, Cost, Effect, FIELDS_FOR_CALLS, Family, Install,
     InvalidSeconds, InvalidToolId, InvalidVersion, Level, Masks, OrBuiltin, Origin, Reads, RegistrySettings,
-    RemoteServer, RiskClass, Runtime, RuntimeHome, Runtimes, SCHEMA, Seconds, Settings, SourceDetail, Tool,
-    ToolId, ToolLookupError, ToolSource, Transport, Version, VersionRequirement, WORDS_SCHEMA,
+    RemoteServer, RiskClass, Runtime, RuntimeHome, Runtimes, SCHEMA, Seconds, ServerTransport, Settings,
+    SourceDetail, Tool, ToolId, ToolLookupError, ToolSource, Version, VersionRequirement, WORDS_SCHEMA,
     WORDS_TEMPLATE, label_key, same_label,
 };
 pub use presence::{
     Answer, Need, ObservedPresence, PathTest, Presence, Reason, RunsIn, ToolState, docs, needs, presence,
 };
+pub use programs::{Program, program, programs};
 pub use registry_file::MAX_REGISTRY_BYTES;
 pub use search::{Match, MatchKind, SearchText, search};
 pub use secrets::{SecretText, TextPurpose};

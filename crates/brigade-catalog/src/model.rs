@@ -17,7 +17,7 @@ mod version;
 pub use catalog::{Catalog, ToolLookupError};
 pub(crate) use catalog::{LostEntries, fold};
 pub use detail::{Cost, Install, SourceDetail, label_key, same_label};
-pub use names::{ApprovalMode, Availability, Effect, Family, RiskClass, ToolSource, Transport};
+pub use names::{ApprovalMode, Availability, Effect, Family, RiskClass, ServerTransport, ToolSource};
 pub use or_builtin::OrBuiltin;
 pub(crate) use origin::FieldPlace;
 pub use origin::{Level, Origin};

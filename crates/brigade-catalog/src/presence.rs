@@ -7,7 +7,7 @@ use brigade_cmdline::Argv;
 use brigade_core::{ErrorCode, Hint, NextStep, Timestamp, words};
 use brigade_redact::Redactor;
 
-use crate::model::{Family, Masks, Tool, ToolSource, Transport, Version};
+use crate::model::{Family, Masks, ServerTransport, Tool, ToolSource, Version};
 
 words! {
     /// Whether a tool is installed.
@@ -428,7 +428,7 @@ impl Tool {
     pub fn is_remote(&self) -> bool {
         let transport = self.source.as_deref().and_then(|source| source.transport);
         let has_runtime = self.runtime_id.as_ref().is_some_and(|id| !id.is_empty());
-        matches!(transport, Some(Transport::Http | Transport::Sse)) && !has_runtime
+        matches!(transport, Some(ServerTransport::Http | ServerTransport::Sse)) && !has_runtime
     }
 
     /// Returns what runs the tool, if anything does.

@@ -1,27 +1,25 @@
-//! Converts other formats into entries: our TOML, tools of other registries, `server.json` of the MCP registry, and
-//! definitions that discovery found.
+//! Converts other formats into entries: our TOML, tools of other registries, bundles, and `server.json` of the MCP
+//! registry.
 //!
 //! Bytes come in; entries and notes go out. Entries that can run or install something are disabled and always need
 //! approval, so that a person reviews them first.
 
 mod bundle;
-mod discovered;
 mod seed;
 mod server_json;
 
 use brigade_cmdline::{Argv, chooses_code};
+use brigade_core::web_url::WebUrl;
 use brigade_core::yaml::{self, YamlError};
 use brigade_core::{ConfigIssue, Dialect, ErrorCode, Json, JsonErrorKind, Object, Severity};
-use brigade_harness::is_address;
 use brigade_redact::{Redactor, looks_secret_value};
 use thiserror::Error;
 
 use crate::model::{
-    ApprovalMode, Catalog, Level, RegistrySettings, RemoteServer, Runtime, Tool, ToolSource, Transport,
+    ApprovalMode, Catalog, Level, RegistrySettings, RemoteServer, Runtime, ServerTransport, Tool, ToolSource,
 };
 
 pub use bundle::bundle_folder;
-pub use discovered::{Definition, Difference, SourceChange, may_be_elsewhere, source_changes};
 
 /// A tool to register.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,11 +60,14 @@ pub struct RegisterError {
 }
 
 impl RegisterError {
-    fn new(code: ErrorCode, message: impl Into<String>) -> RegisterError {
+    /// Creates an error without a place.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> RegisterError {
         RegisterError { code, field: None, message: message.into(), line: None, column: None }
     }
 
-    fn field(self, field: impl Into<String>) -> RegisterError {
+    /// Sets the field.
+    #[must_use]
+    pub fn field(self, field: impl Into<String>) -> RegisterError {
         RegisterError { field: Some(field.into()), ..self }
     }
 }
@@ -249,14 +250,15 @@ impl Registrations {
     }
 
     /// Prefixes the fields of notes and errors with the id of their tool.
-    fn name_tool(&mut self, id: &str) {
+    pub fn name_tool(&mut self, id: &str) {
         let of_errors = self.errors.iter_mut().map(|error| error.field.get_or_insert_default());
         for field in of_errors.chain(self.notes.iter_mut().map(|note| &mut note.field)) {
             *field = field_of(Some(id), Some(field));
         }
     }
 
-    fn note(&mut self, code: ErrorCode, field: String, message: &str) {
+    /// Adds a note.
+    pub fn note(&mut self, code: ErrorCode, field: String, message: &str) {
         self.notes.push(RegisterNote { code, field, message: message.to_owned() });
     }
 }
@@ -307,19 +309,19 @@ fn value(text: &str) -> Result<Json, RegisterError> {
 }
 
 /// The note for the URL of a server that is not stored.
-const URL_LEFT_OUT: &str =
+pub const URL_LEFT_OUT: &str =
     "its query, its user or a variable in it may be secret; write `url` of the runtime by hand";
 
 /// The note for the headers of a server, whose values are not stored.
-const HEADER_LABEL: &str =
+pub const HEADER_LABEL: &str =
     "no value is taken over; bind the label of the header under env_bindings of the policy";
 
 /// Makes the runtime of a remote server, disabled until a review, and lets the entry depend on it. `None` if the URL
 /// may hold a secret. A header without a text gets a label that is made of its name.
-fn remote_server(
+pub fn remote_server(
     tool: &mut Tool,
     url: &str,
-    transport: Transport,
+    transport: ServerTransport,
     headers: impl IntoIterator<Item = (String, Option<String>)>,
 ) -> Option<Runtime> {
     if url.contains(['?', '#', '{', '$']) || RemoteServer::url_problem(url).is_some() {
@@ -355,9 +357,9 @@ fn label_of(id: &str, name: &str) -> String {
 /// The message for an invalid URL of a server.
 const ADDRESS: &str = "expected the address of a server, https://HOST/PATH";
 
-/// Returns whether a text is the address of a server. Text in braces is a variable.
+/// Returns whether a text can be the address of a server. Variables and credentials are left to the user.
 fn is_server(url: &str) -> bool {
-    url.contains('{') || is_address(url)
+    url.contains(['{', '$', '@']) || WebUrl::parse(url.trim()).is_ok()
 }
 
 /// The message for a file that is not YAML.
@@ -441,7 +443,7 @@ pub fn id_of_name(name: &str) -> String {
 }
 
 /// Quotes a word for POSIX shells.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let is_bare =
         !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c));
     if is_bare { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }

@@ -6,10 +6,10 @@ mod skills;
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_core::{ErrorKind, Hint, NextStep, OperationError, closest};
-use brigade_harness::program;
 
 use crate::fields::KNOWN_HARNESSES;
 use crate::model::{Catalog, Family, Tool};
+use crate::programs::program;
 
 pub use ignore::{IGNORED, IgnoreChange, merge_ignore};
 pub use skills::{SKILLS, skills};

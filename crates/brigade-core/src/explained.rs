@@ -3,35 +3,22 @@
 use crate::ErrorCode;
 use crate::next::Hint;
 
-/// The kind of an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// Nothing has this name.
-    NotFound,
-    /// Several things match.
-    Ambiguous,
-    /// The state, the policy or a human decision forbids the operation.
-    Refused,
-    /// A configuration file is invalid.
-    InvalidConfig,
-    /// The request is invalid, or the target cannot be used.
-    Usage,
-    /// File access or the environment failed.
-    Environment,
-}
-
-impl ErrorKind {
-    /// Returns the word for it, such as `not-found`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ErrorKind::NotFound => "not-found",
-            ErrorKind::Ambiguous => "ambiguous",
-            ErrorKind::Refused => "refused",
-            ErrorKind::InvalidConfig => "invalid-config",
-            ErrorKind::Usage => "usage",
-            ErrorKind::Environment => "environment",
-        }
+crate::words! {
+    /// The kind of an error.
+    #[non_exhaustive]
+    ErrorKind {
+        /// Nothing has this name.
+        NotFound = "not-found",
+        /// Several things match.
+        Ambiguous = "ambiguous",
+        /// The state, the policy or a human decision forbids the operation.
+        Refused = "refused",
+        /// A configuration file is invalid.
+        InvalidConfig = "invalid-config",
+        /// The request is invalid, or the target cannot be used.
+        Usage = "usage",
+        /// File access or the environment failed.
+        Environment = "environment",
     }
 }
 

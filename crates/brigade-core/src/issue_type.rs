@@ -29,80 +29,39 @@ pub enum Remedy {
     Step(NextStep),
 }
 
-/// What an issue is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Area {
-    /// The catalog as a file.
-    Catalog,
-    /// One tool.
-    Tool,
-    /// Projections: files that harnesses read.
-    Projection,
-    /// Runtimes, and tools that need them.
-    Runtime,
-    /// The policy, and tools that it does not allow.
-    Policy,
-    /// Calls in the queue.
-    Call,
-    /// Runs and their receipts.
-    Run,
-    /// Checkpoints.
-    Checkpoint,
-    /// The kitchen: its configuration, PRDs, journals and receipts.
-    Kitchen,
-    /// The files of agent programs that discovery reads.
-    Discovery,
-    /// The state as a whole.
-    State,
+crate::words! {
+    /// What an issue is about.
+    #[non_exhaustive]
+    Area {
+        /// The catalog as a file.
+        Catalog = "catalog",
+        /// One tool.
+        Tool = "tool",
+        /// Projections: files that harnesses read.
+        Projection = "projection",
+        /// Runtimes, and tools that need them.
+        Runtime = "runtime",
+        /// The policy, and tools that it does not allow.
+        Policy = "policy",
+        /// Calls in the queue.
+        Call = "call",
+        /// Runs and their receipts.
+        Run = "run",
+        /// Checkpoints.
+        Checkpoint = "checkpoint",
+        /// The kitchen: its configuration, PRDs, journals and receipts.
+        Kitchen = "kitchen",
+        /// The files of agent programs that discovery reads.
+        Discovery = "discovery",
+        /// The state as a whole.
+        State = "state",
+    }
 }
 
 impl Area {
-    /// All areas, in the order of the documentation.
-    pub const ALL: [Area; 11] = [
-        Area::Catalog,
-        Area::Tool,
-        Area::Projection,
-        Area::Runtime,
-        Area::Policy,
-        Area::Call,
-        Area::Run,
-        Area::Checkpoint,
-        Area::Kitchen,
-        Area::Discovery,
-        Area::State,
-    ];
-
     /// Returns whether checks for its issues need a catalog.
     pub const fn needs_catalog(self) -> bool {
-        match self {
-            Area::Catalog | Area::Tool | Area::Projection => true,
-            Area::Runtime
-            | Area::Policy
-            | Area::Call
-            | Area::Run
-            | Area::Checkpoint
-            | Area::Kitchen
-            | Area::Discovery
-            | Area::State => false,
-        }
-    }
-
-    /// Returns the name of the area.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Area::Catalog => "catalog",
-            Area::Tool => "tool",
-            Area::Projection => "projection",
-            Area::Runtime => "runtime",
-            Area::Policy => "policy",
-            Area::Call => "call",
-            Area::Run => "run",
-            Area::Checkpoint => "checkpoint",
-            Area::Kitchen => "kitchen",
-            Area::Discovery => "discovery",
-            Area::State => "state",
-        }
+        matches!(self, Area::Catalog | Area::Tool | Area::Projection)
     }
 }
 

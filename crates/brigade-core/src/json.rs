@@ -14,7 +14,6 @@
 mod canonical;
 mod de;
 mod document;
-mod key_text;
 mod number;
 mod parse;
 mod peek;

@@ -7,8 +7,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{CallId, CheckpointId, Fingerprint, Place, RunId};
 
+/// Names what a variant of this type holds.
+macro_rules! held {
+    ($name:ident: $type:ty) => {
+        $name
+    };
+}
+
 macro_rules! next_steps {
-    ($($(#[$doc:meta])* $name:ident $(($subject:ty))? $({ $($field:ident: $type:ty),+ })? = $word:literal;)+) => {
+    ($(
+        $(#[$doc:meta])* $name:ident $(($subject:ty))?
+            $({ $first:ident: $first_type:ty $(, $field:ident: $type:ty)* })? = $word:literal;
+    )+) => {
         /// Something that a user or a program can do next.
         ///
         /// Only a frontend knows how to do it there: the command line [spells](StepFormatter) it as a command, a web
@@ -17,7 +27,8 @@ macro_rules! next_steps {
         #[non_exhaustive]
         pub enum NextStep {
             $($(#[$doc])* $name $(($subject))? $({
-                $(#[doc = concat!("The ", stringify!($field), ".")] $field: $type),+
+                #[doc = concat!("The ", stringify!($first), ".")] $first: $first_type,
+                $(#[doc = concat!("The ", stringify!($field), ".")] $field: $type),*
             })?,)+
         }
 
@@ -25,6 +36,16 @@ macro_rules! next_steps {
             /// Returns the name of the kind of step, in `kebab-case`. Its meaning never changes.
             pub const fn name(&self) -> &'static str {
                 match self { $(NextStep::$name { .. } => $word,)+ }
+            }
+
+            /// Returns the id, name or path that the step applies to.
+            pub fn subject(&self) -> Option<String> {
+                match self {
+                    $(NextStep::$name $((held!(subject: $subject)))? $({ $first, .. })? => {
+                        None $(.or_else(|| Some(held!(subject: $subject).to_string())))?
+                            $(.or_else(|| Some($first.to_string())))?
+                    })+
+                }
             }
         }
     };
@@ -288,132 +309,6 @@ next_steps! {
     ListInbox = "list-inbox";
     /// List the pending rows of the inbox.
     ListPendingRows = "list-pending-rows";
-}
-
-impl NextStep {
-    /// Returns the id, name or path that the step applies to.
-    pub fn subject(&self) -> Option<String> {
-        use NextStep as N;
-        match self {
-            N::Edit(place) => Some(place.to_string()),
-            N::ReadFile(text)
-            | N::LookAt(text)
-            | N::CloseFile(text)
-            | N::OwnFile(text)
-            | N::InitFor(text)
-            | N::ShowTool(text)
-            | N::DescribeTool(text)
-            | N::DescribeToolLive(text)
-            | N::InstallTool(text)
-            | N::RunChecks(text)
-            | N::ObserveTool(text)
-            | N::DeclareUsed(text)
-            | N::PlanProjections(text)
-            | N::Apply(text)
-            | N::ApplyForced(text)
-            | N::TryApplyForced(text)
-            | N::QueueCall(text)
-            | N::AgentGoesOn(text)
-            | N::ExplainPolicy(text)
-            | N::ShowRuntime(text)
-            | N::StartRuntime(text)
-            | N::StopRuntime(text)
-            | N::RestartRuntime(text)
-            | N::ReadRuntimeLogs(text)
-            | N::TryImportMcp(text)
-            | N::Login(text)
-            | N::UpdateServer(text)
-            | N::EnableTools(text)
-            | N::ShowPin(text)
-            | N::AcceptPin(text)
-            | N::Trust(text)
-            | N::Connect(text)
-            | N::AddAgent(text)
-            | N::RotateToken(text)
-            | N::ConnectAgain { client: text, .. }
-            | N::Register(text)
-            | N::RegisterAgain { reference: text, .. }
-            | N::ValidatePrd(text)
-            | N::ApprovePrd(text)
-            | N::ApprovePrdAs { path: text, .. }
-            | N::ApproveWorkersAs(text)
-            | N::KitchenStatus(text)
-            | N::ResumePrd(text)
-            | N::RetryPrd(text)
-            | N::AnswerDecision(text)
-            | N::AnswerByChoice(text)
-            | N::AnswerByText(text)
-            | N::CleanKitchen(text)
-            | N::AbandonWork { prd: text, .. }
-            | N::ContinuePlan(text)
-            | N::AcceptPinChange { pin: text, .. } => Some(text.clone()),
-            N::DiagnoseOnly(area) => Some((*area).to_owned()),
-            N::ShowCall(id) | N::Approve(id) | N::Reject(id) | N::RunCall(id) | N::TellLife(id) => {
-                Some(id.to_string())
-            }
-            N::ShowInputs(id) | N::ShowRun(id) | N::ReadOutput(id) | N::FollowOutput(id) | N::Replay(id) => {
-                Some(id.to_string())
-            }
-            N::ShowCheckpoint(id) | N::AnswerCheckpoint(id) | N::Resume(id) => Some(id.to_string()),
-            N::ArgumentsFrom(file) => Some(file.clone()),
-            N::Init
-            | N::Setup
-            | N::UndoSetup
-            | N::Replace
-            | N::NameFile
-            | N::GiveReason
-            | N::UseFileOfUser
-            | N::AddDefaults
-            | N::ListTools
-            | N::ListContracts
-            | N::Diagnose
-            | N::Fix
-            | N::ApplyAll
-            | N::ApplyAllAndPrune
-            | N::SyncForced
-            | N::SyncRegistry
-            | N::ShowParity
-            | N::ListHarnesses
-            | N::ListProfiles
-            | N::ListAgents
-            | N::ListCalls
-            | N::ListApprovedCalls
-            | N::RunNext
-            | N::ListRuns
-            | N::VerifyRuns
-            | N::ReplaceKey
-            | N::ListCheckpoints
-            | N::InitPolicy
-            | N::ShowPolicy
-            | N::CheckPolicy
-            | N::InitRuntimes
-            | N::ListRuntimes
-            | N::CheckRuntimes
-            | N::RuntimeStatus
-            | N::ImportMcp
-            | N::ListPacks
-            | N::ListPins
-            | N::ComparePins
-            | N::CheckState
-            | N::CompactState
-            | N::AdoptState
-            | N::InitTeam
-            | N::MigrateTeam
-            | N::AcceptRoster
-            | N::CheckTeam
-            | N::InitKitchen
-            | N::ListWorkers
-            | N::ListDecisions
-            | N::ShowBrief
-            | N::ListPending
-            | N::ShowHistory
-            | N::ListMemories
-            | N::ListPullRequests
-            | N::VerifyKitchenReceipts
-            | N::ListInbox
-            | N::ListPendingRows => None,
-        }
-    }
 }
 
 impl fmt::Display for NextStep {

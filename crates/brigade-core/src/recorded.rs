@@ -12,6 +12,9 @@ pub trait Word: Copy + 'static {
     /// All of them, in the documented order.
     const ALL: &'static [Self];
 
+    /// The message for other words: `expected one of` and all keywords.
+    const EXPECTED: &'static str;
+
     /// Returns the keyword in files and reports.
     fn as_str(self) -> &'static str;
 

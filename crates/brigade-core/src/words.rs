@@ -79,6 +79,7 @@ macro_rules! words {
 
         impl $crate::Word for $name {
             const ALL: &'static [$name] = $name::ALL;
+            const EXPECTED: &'static str = concat!("expected one of ", $first_word $(, ", ", $word)*);
 
             fn as_str(self) -> &'static str {
                 self.as_str()

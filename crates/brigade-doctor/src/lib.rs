@@ -55,10 +55,7 @@ pub use runtime::{
     Health, RuntimeFacts, RuntimeIssue, RuntimeState, StateCounts, config_record, needed_runtime,
     not_to_be_started, not_usable, start_blockers,
 };
-pub use sarif::{
-    SarifArtifact, SarifDriver, SarifFix, SarifLevel, SarifLocation, SarifLog, SarifPhysicalLocation,
-    SarifRegion, SarifResult, SarifRule, SarifRun, SarifTags, SarifText, SarifTool, sarif,
-};
+pub use sarif::sarif;
 pub use snapshot::{
     AgentFailures, BrokenFile, CallState, CheckpointState, ClientProblem, ClientState, ConfigFile,
     FoundRuntimes, PinProblem, PinState, PolicyFacts, Quarantine, RunState, RunnerState, ServerOffer,

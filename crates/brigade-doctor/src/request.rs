@@ -29,7 +29,7 @@ impl DoctorRequest {
     pub fn check(&self) -> Result<(), Failure> {
         // Problems in the files of agent programs are reported by discovery, not by this check.
         let is_found = |area: &Area| *area != Area::Discovery;
-        let areas: Vec<&str> = Area::ALL.into_iter().filter(is_found).map(Area::as_str).collect();
+        let areas: Vec<&str> = Area::ALL.iter().copied().filter(is_found).map(Area::as_str).collect();
         let kinds = IssueType::all().iter().filter(|kind| is_found(&kind.area())).map(|kind| kind.code());
         let known: Vec<&str> = areas.iter().copied().chain(kinds).collect();
         let Some(word) = self.only.iter().find(|word| !known.contains(&word.as_str())) else {
@@ -80,9 +80,8 @@ impl DoctorRequest {
     /// Returns whether the request includes issues that need the catalog.
     pub fn needs_catalog(&self) -> bool {
         let of_word = |word: &String| {
-            let area = Area::ALL.into_iter().find(|area| area.as_str() == word);
             let kind = || IssueType::all().iter().find(|kind| kind.code() == word);
-            area.or_else(|| kind().map(|kind| kind.area())).is_none_or(Area::needs_catalog)
+            Area::from_word(word).or_else(|| kind().map(|kind| kind.area())).is_none_or(Area::needs_catalog)
         };
         self.only.is_empty() || self.only.iter().any(of_word)
     }

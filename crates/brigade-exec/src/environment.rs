@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use brigade_call::VerifiedCall;
-use brigade_catalog::Transport;
+use brigade_catalog::ServerTransport;
 use brigade_core::{Json, RunId};
 use brigade_policy::{Decision, SandboxMode};
 use brigade_redact::SecretValue;
@@ -151,7 +151,7 @@ pub(crate) fn decided_environment(
     if let Some(remote) = &decision.remote {
         let terms = brigade_remote::Environment {
             server: remote.runtime_id.clone(),
-            is_sse: remote.server.transport == Transport::Sse,
+            is_sse: remote.server.transport == ServerTransport::Sse,
             headers: remote.server.headers.clone(),
             origins: remote.origins.clone(),
         };

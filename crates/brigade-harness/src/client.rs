@@ -3,10 +3,12 @@
 //! The source of the facts is named at each row. A file whose location is unconfirmed is read but never written.
 
 use brigade_core::words;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::path::{Path, PathBuf};
 
 use crate::entry::{HttpForm, Part};
-use crate::program::Program;
+use crate::harness::clients;
 
 /// An operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +55,8 @@ words! {
 }
 
 /// The evidence for the location of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Grade {
     /// The vendor's documentation or source.
     Vendor,
@@ -64,8 +67,10 @@ pub enum Grade {
 }
 
 /// The format of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Format {
+    #[default]
     /// JSON. Existing comments are kept, although the client may not accept them.
     Json,
     /// JSON with comments, and without trailing commas.
@@ -133,8 +138,12 @@ pub(crate) fn moved(
 }
 
 /// A program that can use MCP servers, and the form of its entries.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Client {
+    /// Where the facts are from.
+    #[serde(default, rename = "source")]
+    _source: IgnoredAny,
     /// The name on the command line.
     pub label: &'static str,
     /// The name for people.
@@ -144,6 +153,7 @@ pub struct Client {
     /// The workspace's files.
     pub project: Option<Files>,
     /// The format of the files.
+    #[serde(default)]
     pub format: Format,
     /// The key of the object that holds the servers.
     pub container: &'static str,
@@ -151,10 +161,17 @@ pub struct Client {
     pub(crate) nested: Option<&'static str>,
     /// How the workspace's file names the directory of the workspace, for a client that does not start servers in it.
     pub folder: Option<&'static str>,
-    pub(crate) stdio: &'static [(&'static str, Part)],
+    #[serde(default = "program_and_arguments")]
+    pub(crate) stdio: Vec<(&'static str, Part)>,
+    #[serde(default)]
     pub(crate) http: HttpForm,
     /// Keys that the client accepts with one transport only. With the other one it rejects the whole file.
-    pub(crate) only: &'static [(Transport, &'static [&'static str])],
+    #[serde(default)]
+    pub(crate) only: Vec<(Transport, Vec<&'static str>)>,
+}
+
+fn program_and_arguments() -> Vec<(&'static str, Part)> {
+    vec![("command", Part::Program), ("args", Part::Arguments)]
 }
 
 impl Client {
@@ -181,152 +198,10 @@ impl Client {
     }
 }
 
-/// Returns every client, in a stable order.
-pub fn clients() -> &'static [Client] {
-    CLIENTS
-}
-
 /// Returns a client by its label.
 pub fn client(label: &str) -> Option<&'static Client> {
-    CLIENTS.iter().find(|client| client.label == label)
+    clients().iter().find(|client| client.label == label)
 }
-
-const fn row(program: Program, container: &'static str) -> Client {
-    Client {
-        label: program.label,
-        title: program.title,
-        user: None,
-        project: None,
-        format: Format::Json,
-        container,
-        nested: None,
-        folder: None,
-        stdio: &[("command", Part::Program), ("args", Part::Arguments)],
-        http: HttpForm::Refused("it cannot read the token from a variable"),
-        only: &[],
-    }
-}
-
-const USER_FOLDER_OF_VSCODE: Files = Files {
-    linux: &["~/.config/Code/User/mcp.json"],
-    macos: &["~/Library/Application Support/Code/User/mcp.json"],
-    windows: &["%APPDATA%/Code/User/mcp.json"],
-    moved_by: Some(("XDG_CONFIG_HOME", "~/.config")),
-    grade: Grade::Observed,
-};
-
-const CLIENTS: &[Client] = &[
-    // code.claude.com/docs/en/mcp. `~/.claude/settings.json` does not hold servers.
-    Client {
-        user: Some(Files::same(&["~/.claude.json"], Grade::Vendor).moved_by("CLAUDE_CONFIG_DIR", "~")),
-        project: Some(Files::same(&[".mcp.json"], Grade::Vendor)),
-        stdio: &[("type", Part::Text("stdio")), ("command", Part::Program), ("args", Part::Arguments)],
-        http: HttpForm::Keys(&[
-            ("type", Part::Text("http")),
-            ("url", Part::Url),
-            ("headers", Part::Bearer("${", "}")),
-        ]),
-        ..row(Program::CLAUDE, "mcpServers")
-    },
-    // codex-rs/config/src/mcp_types.rs: a literal token is rejected, and `headers` is ignored. The project file is read
-    // only in trusted projects.
-    Client {
-        user: Some(Files::same(&["~/.codex/config.toml"], Grade::Vendor).moved_by("CODEX_HOME", "~/.codex")),
-        project: Some(Files::same(&[".codex/config.toml"], Grade::Vendor)),
-        format: Format::Toml,
-        http: HttpForm::Keys(&[("url", Part::Url), ("bearer_token_env_var", Part::Variable)]),
-        only: &[
-            (Transport::Stdio, &["env", "env_vars", "cwd"]),
-            (Transport::Http, &["http_headers", "env_http_headers", "oauth_resource"]),
-        ],
-        ..row(Program::CODEX, "mcp_servers")
-    },
-    // cursor.com/docs/context/mcp.
-    Client {
-        user: Some(Files::same(&["~/.cursor/mcp.json"], Grade::Vendor)),
-        project: Some(Files::same(&[".cursor/mcp.json"], Grade::Vendor)),
-        folder: Some("${workspaceFolder}"),
-        http: HttpForm::Keys(&[("url", Part::Url), ("headers", Part::Bearer("${env:", "}"))]),
-        ..row(Program::CURSOR, "mcpServers")
-    },
-    // opencode.ai/docs/mcp-servers: the command is a list of words. Version 2 keeps the servers below `mcp.servers`.
-    Client {
-        user: Some(
-            Files::same(
-                &["~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"],
-                Grade::Vendor,
-            )
-            .moved_by("XDG_CONFIG_HOME", "~/.config"),
-        ),
-        project: Some(Files::same(
-            &["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"],
-            Grade::Vendor,
-        )),
-        format: Format::JsonWithCommas,
-        nested: Some("servers"),
-        stdio: &[("type", Part::Text("local")), ("command", Part::Words)],
-        http: HttpForm::Keys(&[
-            ("type", Part::Text("remote")),
-            ("url", Part::Url),
-            ("headers", Part::Bearer("{env:", "}")),
-        ]),
-        ..row(Program::OPENCODE, "mcp")
-    },
-    // geminicli.com/docs/tools/mcp-server: `url` is the older transport, `httpUrl` is streamable HTTP. Version 0.61.0
-    // accepts comments and rejects trailing commas.
-    Client {
-        user: Some(Files::same(&["~/.gemini/settings.json"], Grade::Vendor)),
-        project: Some(Files::same(&[".gemini/settings.json"], Grade::Vendor)),
-        format: Format::JsonWithComments,
-        http: HttpForm::Keys(&[("httpUrl", Part::Url), ("headers", Part::Bearer("${", "}"))]),
-        ..row(Program::GEMINI, "mcpServers")
-    },
-    // code.visualstudio.com/docs/copilot/reference/mcp-configuration.
-    Client {
-        user: Some(USER_FOLDER_OF_VSCODE),
-        project: Some(Files::same(&[".vscode/mcp.json"], Grade::Vendor)),
-        folder: Some("${workspaceFolder}"),
-        format: Format::JsonWithCommas,
-        stdio: &[("type", Part::Text("stdio")), ("command", Part::Program), ("args", Part::Arguments)],
-        http: HttpForm::Keys(&[
-            ("type", Part::Text("http")),
-            ("url", Part::Url),
-            ("headers", Part::Bearer("${env:", "}")),
-        ]),
-        ..row(Program::VSCODE, "servers")
-    },
-    // docs.windsurf.com: `serverUrl`, not `url`.
-    Client {
-        user: Some(Files::same(&["~/.codeium/windsurf/mcp_config.json"], Grade::Vendor)),
-        project: Some(Files::same(&[".windsurf/mcp_config.json"], Grade::Observed)),
-        http: HttpForm::Keys(&[("serverUrl", Part::Url), ("headers", Part::Bearer("${env:", "}"))]),
-        ..row(Program::WINDSURF, "mcpServers")
-    },
-    // zed.dev/docs/ai/mcp. Its settings have no variables, so a token could only be written literally.
-    Client {
-        user: Some(
-            Files {
-                windows: &["%APPDATA%/zed/settings.json"],
-                ..Files::same(&["~/.config/zed/settings.json"], Grade::Observed)
-            }
-            .moved_by("XDG_CONFIG_HOME", "~/.config"),
-        ),
-        project: Some(Files::same(&[".zed/settings.json"], Grade::Unconfirmed)),
-        format: Format::JsonWithCommas,
-        ..row(Program::ZED, "context_servers")
-    },
-    // The common form, for programs that are missing in this table.
-    Client {
-        label: "json",
-        title: "Any client",
-        http: HttpForm::Keys(&[
-            ("type", Part::Text("http")),
-            ("url", Part::Url),
-            ("headers", Part::Bearer("${", "}")),
-        ]),
-        ..row(Program::CLAUDE, "mcpServers")
-    },
-];
 
 #[cfg(test)]
 mod tests {
@@ -334,7 +209,7 @@ mod tests {
 
     #[test]
     fn only_project_files_are_in_the_workspace() {
-        for client in CLIENTS {
+        for client in clients() {
             for files in [&client.project, &client.user].into_iter().flatten() {
                 assert!(!files.linux.is_empty() && !files.macos.is_empty() && !files.windows.is_empty());
             }
@@ -362,7 +237,7 @@ mod tests {
 
     #[test]
     fn unconfirmed_files_make_the_user_scope_the_default() {
-        let of_user: Vec<&str> = CLIENTS
+        let of_user: Vec<&str> = clients()
             .iter()
             .filter(|client| client.usual_scope() == Scope::User)
             .map(|client| client.label)

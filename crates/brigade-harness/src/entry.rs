@@ -1,6 +1,7 @@
 //! The entry for Brigade's server, and how each client spells it.
 
 use brigade_core::{Json, Object};
+use serde::Deserialize;
 
 use crate::client::{Client, Transport};
 use crate::spelling::MAX_TEXT_BYTES;
@@ -16,7 +17,8 @@ const OWN_KEYS: &[&str] =
     &["type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"];
 
 /// A value of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Part {
     /// A fixed text.
     Text(&'static str),
@@ -35,12 +37,19 @@ pub(crate) enum Part {
 }
 
 /// How a client spells an HTTP server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum HttpForm {
     /// With these keys.
-    Keys(&'static [(&'static str, Part)]),
+    Keys(Vec<(&'static str, Part)>),
     /// It is not supported, for this reason.
     Refused(&'static str),
+}
+
+impl Default for HttpForm {
+    fn default() -> HttpForm {
+        HttpForm::Refused("it cannot read the token from a variable")
+    }
 }
 
 /// How a client reaches the gateway.
@@ -111,7 +120,7 @@ impl Entry {
             self.0.iter().map(|(key, _)| key.as_str()).eq(client.stdio.iter().map(|(key, _)| *key));
         let transport = if is_stdio { Transport::Stdio } else { Transport::Http };
         let others = client.only.iter().filter(|(only, _)| *only != transport);
-        others.flat_map(|(_, keys)| *keys).copied().find(|key| stored.get(key).is_some())
+        others.flat_map(|(_, keys)| keys).copied().find(|key| stored.get(key).is_some())
     }
 
     /// Returns this entry, extended by the members that were added to an earlier one.
@@ -165,8 +174,8 @@ impl Client {
     /// # Errors
     /// Returns the reason why the client does not support this connection.
     pub fn entry(&self, connection: &Connection) -> Result<Entry, &'static str> {
-        let form = match (connection, self.http) {
-            (Connection::Stdio { .. }, _) => self.stdio,
+        let form = match (connection, &self.http) {
+            (Connection::Stdio { .. }, _) => &self.stdio,
             (Connection::Http { .. }, HttpForm::Keys(form)) => form,
             (Connection::Http { .. }, HttpForm::Refused(reason)) => return Err(reason),
         };

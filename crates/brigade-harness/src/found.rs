@@ -1,5 +1,6 @@
 //! What discovery finds in the files of harnesses: entries, their origins, and issues.
 
+use brigade_catalog::{Family, ServerTransport};
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Fingerprint, IssueType, Json, Number, Object, Severity, words};
 use serde::de::DeserializeOwned;
@@ -33,15 +34,14 @@ words! {
     }
 }
 
-words! {
-    /// How an MCP server is reached.
-    ServerTransport {
-        /// Over the standard streams of a local process.
-        Stdio = "stdio",
-        /// Over HTTP.
-        Http = "http",
-        /// Over HTTP with server-sent events.
-        Sse = "sse",
+impl From<EntryFamily> for Family {
+    fn from(family: EntryFamily) -> Family {
+        match family {
+            EntryFamily::Mcp => Family::Mcp,
+            EntryFamily::Skill => Family::Skill,
+            EntryFamily::SlashCommand => Family::SlashCommand,
+            EntryFamily::Custom => Family::Custom,
+        }
     }
 }
 

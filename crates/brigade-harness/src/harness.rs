@@ -3,19 +3,18 @@
 //! For a harness that is also a [client](crate::Client), that table has its MCP files. This table adds other files, and
 //! the directories of skills and commands. Files whose location is unconfirmed are read if they exist.
 
-mod parts;
-mod plugin_table;
-mod table;
+mod rows;
 
+use brigade_catalog::Program;
 use brigade_core::words;
 use std::path::{Path, PathBuf};
 
 use crate::client::{Client, Files, Format, Platform, Scope, client, moved};
 use crate::plugins::PluginStore;
-use crate::program::Program;
 use crate::spelling::Spelling;
 use crate::switches::SwitchFile;
-use table::HARNESSES;
+
+pub use rows::{clients, harnesses};
 
 words! {
     /// Who a file applies to.
@@ -32,6 +31,15 @@ words! {
 }
 
 impl Extent {
+    /// Returns who the file at a path of the table applies to.
+    fn of_path(path: &str) -> Extent {
+        match path {
+            path if path.starts_with("~/") => Extent::User,
+            path if path.starts_with('/') => Extent::System,
+            _ => Extent::Project,
+        }
+    }
+
     /// Returns whether a request for a scope includes this one. `Local` counts as project, and `System` counts as user.
     pub fn is_of(self, scope: Scope) -> bool {
         let is_project = matches!(self, Extent::Local | Extent::Project);
@@ -144,23 +152,23 @@ pub enum FolderContent {
 }
 
 /// An agent program and the files that it uses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Harness {
     /// The program.
     pub program: Program,
     /// Directories whose existence shows that the program is installed.
-    pub(crate) folders: &'static [&'static str],
+    pub(crate) folders: Vec<&'static str>,
     /// Directories with skills and commands.
-    pub shelves: &'static [SkillDirectory],
+    pub shelves: Vec<SkillDirectory>,
     /// The names of its built-in tools, as documented. Empty if the list is unconfirmed.
-    pub natives: &'static [&'static str],
+    pub natives: Vec<&'static str>,
     /// Whether to show it only if it is found: it has skills, but is not an agent program of the table.
     pub is_guest: bool,
     /// Files that list servers which the program does not start.
-    pub switches: &'static [SwitchFile],
+    pub switches: Vec<SwitchFile>,
     /// Where it keeps plugins.
-    pub plugins: &'static [PluginStore],
-    more: &'static [Config],
+    pub plugins: Vec<PluginStore>,
+    more: Vec<Config>,
     pub(crate) spelling: &'static Spelling,
 }
 
@@ -216,7 +224,7 @@ impl Harness {
                 .flat_map(|config| config.files.paths(platform, variable));
             files.collect()
         };
-        let others = HARNESSES.iter().filter(|other| other.label() != self.label());
+        let others = harnesses().iter().filter(|other| other.label() != self.label());
         let others: Vec<PathBuf> = others.flat_map(of_user).collect();
         of_user(self).into_iter().filter(|file| !others.contains(file)).collect()
     }
@@ -241,14 +249,9 @@ fn of_client(client: &'static Client, spelling: &'static Spelling) -> impl Itera
     })
 }
 
-/// Returns every harness, in the order of reports.
-pub fn harnesses() -> &'static [Harness] {
-    HARNESSES
-}
-
 /// Returns a harness by its label.
 pub fn harness(label: &str) -> Option<&'static Harness> {
-    HARNESSES.iter().find(|harness| harness.label() == label)
+    harnesses().iter().find(|harness| harness.label() == label)
 }
 
 impl SkillDirectory {
@@ -258,19 +261,12 @@ impl SkillDirectory {
         let moved = moved(self.path, self.moved_by, variable);
         (!moved.as_os_str().is_empty()).then_some(moved)
     }
+}
 
-    /// Also skills in directories of skills, to this depth.
-    const fn nested(self, depth: usize) -> SkillDirectory {
-        SkillDirectory { depth, ..self }
-    }
-
-    /// Also the directory itself as a skill.
-    const fn with_own(self) -> SkillDirectory {
-        SkillDirectory { has_own: true, ..self }
-    }
-
-    const fn moved_by(self, variable: &'static str, directory: &'static str) -> SkillDirectory {
-        SkillDirectory { moved_by: Some((variable, directory)), ..self }
+impl Files {
+    /// Returns who they apply to.
+    pub fn extent(&self) -> Extent {
+        Extent::of_path(self.macos.first().copied().unwrap_or_default())
     }
 }
 
@@ -328,7 +324,7 @@ mod tests {
                     assert!(is_right, "{} {path}", harness.label());
                 }
             }
-            for shelf in harness.shelves {
+            for shelf in &harness.shelves {
                 let is_of_user = shelf.path.starts_with('~') || shelf.path.is_empty();
                 assert_eq!(is_of_user, shelf.extent == Extent::User, "{}", shelf.path);
             }
@@ -339,7 +335,7 @@ mod tests {
     fn each_program_is_shown_by_a_file_of_its_own() {
         let files = |label: &str| harness(label).unwrap().own_files(Platform::Linux, |_| None);
         assert_eq!(files("claude"), [Path::new("~/.claude.json")]);
-        for client in crate::clients().iter().filter(|client| client.has_files()) {
+        for client in clients().iter().filter(|client| client.has_files()) {
             assert!(!files(client.label).is_empty(), "{}", client.label);
         }
     }

@@ -2,13 +2,14 @@
 //!
 //! This crate owns:
 //!
-//! * the tables of [programs](Program), [harnesses](Harness), [plugins](PluginStore) and [clients](Client): files per
+//! * the tables of [harnesses](Harness), [plugins](PluginStore) and [clients](Client): files per
 //!   platform, format, container and spelling;
 //! * readers of [servers](read_config), [skills](read_skill) and [commands](read_command), which turn bytes into
 //!   [entries](DiscoveredEntry) and [issues](DiscoveryIssue) without any secret value;
+//! * [registration](Definition) of what was read, as entries of a catalog;
 //! * [edits](put) that add, change or remove the entry `brigade` and keep every other byte.
 //!
-//! It does not know disks, tools or calls. Its callers read and write the files.
+//! It does not know disks or calls. Its callers read and write the files.
 //!
 //! ```
 //! use brigade_harness::{Source, harness, read_config};
@@ -60,8 +61,8 @@ mod inventory;
 mod json;
 mod launch;
 mod plugins;
-mod program;
 mod read;
+mod register;
 mod registered;
 mod remembered;
 mod servers;
@@ -74,16 +75,16 @@ mod values;
 mod variables;
 
 pub use brigade_core::yaml::Position;
-pub use client::{Client, Files, Format, Grade, Platform, Scope, Transport, client, clients};
+pub use client::{Client, Files, Format, Grade, Platform, Scope, Transport, client};
 pub use connected::{ConnectedEntries, ConnectedEntry, ConnectedFileError};
 pub use edit::{EditRefusal, EntryInsertion, EntryRemoval, Traces, put, take};
 pub use entry::{Connection, Entry, NAME, TOKEN_VARIABLE, holds, token_variable};
 pub use found::{
     DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource, FileState, FileStatus,
-    HarnessFiles, ServerTransport,
+    HarnessFiles,
 };
 pub use harness::{
-    Config, Extent, FolderContent, Harness, PathContent, SkillDirectory, Syntax, harness, harnesses,
+    Config, Extent, FolderContent, Harness, PathContent, SkillDirectory, Syntax, clients, harness, harnesses,
 };
 pub use hooks::{HOOK_FILES, HookFile, OldHooks, old_hooks};
 pub use inventory::{DefinitionLookupError, Inventory, name_entries, named, natives};
@@ -92,13 +93,11 @@ pub use plugins::{
     InstalledPlugin, PLUGIN_FILE_LIMIT, PluginLayout, PluginManifest, PluginStore, PluginSwitches,
     SwitchForm, installed_plugins, linked_plugin, newest_version, read_manifest, read_plugin_switches,
 };
-pub use program::{Program, program, programs};
 pub use read::{MAX_ENTRIES, Reading, Source, read_config};
+pub use register::{Definition, SourceChange, may_be_elsewhere, source_changes};
 pub use registered::RegistrationCache;
 pub use remembered::{ChangedEntry, Difference, RememberedEntries, RememberedFileError};
 pub use servers::{Server, servers};
 pub use skill::{COMMAND_LIMIT, SkillFile, read_command, read_skill};
 pub use switches::{DisabledServers, SwitchFile, read_switches};
-pub use toml::{json_of, to_toml};
-pub use urls::is_address;
 pub use values::ValueKind;

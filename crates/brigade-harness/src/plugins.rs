@@ -7,53 +7,74 @@ use std::path::{Component, Path};
 
 use brigade_core::yaml::Position;
 use brigade_core::{Dialect, IssueType, Json, Object};
+use serde::{Deserialize, Deserializer};
 
 use crate::client::{Files, Format};
 use crate::edit::{EditRefusal, decode, is_blank};
 use crate::found::DiscoveryIssue;
 use crate::harness::{Config, Extent, FolderContent, Harness, KeyPaths, PathContent, SkillDirectory, Syntax};
 use crate::read::{MAX_ENTRIES, Reading, Source};
-use crate::toml::json_of;
+use brigade_catalog::edit::json_of;
 
 /// Where a program keeps installed plugins, and the form that they have.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PluginStore {
     /// The directory of the plugins, or the file that lists them.
     pub files: Files,
     /// How plugins are found there.
+    #[serde(default)]
     pub layout: PluginLayout,
     /// The files of which the first is the manifest of a plugin.
-    pub manifests: &'static [&'static str],
+    #[serde(default)]
+    pub manifests: Vec<&'static str>,
     /// A file that names the directory of a plugin that is only linked.
+    #[serde(borrow)]
     pub link_file: Option<&'static str>,
     /// A file with servers in a plugin, in addition to those of the manifest.
     pub server_file: Option<&'static str>,
     /// The directories of skills and commands in a plugin.
-    pub folders: &'static [SkillDirectory],
+    #[serde(deserialize_with = "folders")]
+    pub folders: Vec<SkillDirectory>,
     /// The files that enable and disable plugins, the strongest last.
-    pub switches: &'static [PluginSwitches],
+    #[serde(default)]
+    pub switches: Vec<PluginSwitches>,
     /// Whether a plugin is enabled that neither a file nor its manifest mentions.
+    #[serde(default = "yes")]
     pub is_enabled_by_default: bool,
     /// The keys of the servers in a manifest.
+    #[serde(default)]
     pub(crate) servers: KeyPaths,
 }
 
 /// How the plugins of a store are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum PluginLayout {
     /// A JSON file lists each plugin with its directories.
     Index,
     /// Directories of marketplaces hold those of plugins, which hold those of versions. One version is used.
     Versions,
     /// Each directory is a plugin.
+    #[default]
     Directories,
 }
 
+/// Reads the directories of a plugin, which belong to whoever it is installed for.
+fn folders<'de: 'static, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SkillDirectory>, D::Error> {
+    let mut folders = Vec::<SkillDirectory>::deserialize(deserializer)?;
+    folders.iter_mut().for_each(|folder| folder.extent = Extent::User);
+    Ok(folders)
+}
+
+fn yes() -> bool {
+    true
+}
+
 /// A file that enables and disables plugins.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "Files: Deserialize<'de>, SwitchForm: Deserialize<'de>"))]
 pub struct PluginSwitches {
-    /// The scope of the file.
-    pub extent: Extent,
     /// Where it is.
     pub files: Files,
     /// What it contains.
@@ -61,7 +82,8 @@ pub struct PluginSwitches {
 }
 
 /// The contents of a file that enables and disables plugins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SwitchForm {
     /// JSON with an object of plugins and booleans at this key.
     Booleans(&'static str),

@@ -16,7 +16,7 @@ use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, pl
 use crate::harness::{Config, Extent, Harness, KeyPaths, Syntax};
 use crate::launch::Launch;
 use crate::spelling::read_server;
-use crate::toml::json_of;
+use brigade_catalog::edit::json_of;
 
 /// The range of an object, and the keys on the path to it.
 type FoundObject<'w> = (Range<usize>, Vec<&'w str>);

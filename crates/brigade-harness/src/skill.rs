@@ -9,7 +9,7 @@ use brigade_redact::{Redactor, looks_secret_value};
 use crate::edit::decode;
 use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryFamily, EntrySource, plain_id};
 use crate::read::{MAX_NAME_LEN, Reading, Source};
-use crate::toml::json_of;
+use brigade_catalog::edit::json_of;
 
 /// The maximum number of bytes to read from a skill or command.
 pub const COMMAND_LIMIT: u64 = 1 << 20;

@@ -7,13 +7,14 @@ mod text;
 
 use std::borrow::Cow;
 
+use brigade_catalog::ServerTransport;
 use brigade_cmdline::Argv;
 use brigade_core::{Fingerprint, IssueType, Json, Number, Object};
 use brigade_redact::{MARK, Redactor, is_secret_name, is_secret_value, looks_secret_value, secret_fields};
 
 use crate::beside::{is_variable, named_value};
 use crate::entry::{NAME, is_ours};
-use crate::found::{DiscoveredEntry, EntryFamily, EntrySource, ServerTransport, plain_id};
+use crate::found::{DiscoveredEntry, EntryFamily, EntrySource, plain_id};
 use crate::launch::Launch;
 use crate::urls::{has_literal_user, has_secret_query, host_of, is_address, is_unclear};
 use crate::values::{HeldValue, values};
@@ -22,10 +23,7 @@ use shown::shown_key;
 use table::{Remote, TypeRequirement, Unit};
 use text::{common_form, cut, cut_own, dedup, sorted};
 
-pub(crate) use table::{
-    AMP, CLAUDE, CLAW, CLINE, CODEX, COMMON, CONTINUE, COPILOT, CRUSH, GEMINI, GOOSE, KIRO, OPENCODE, ROO,
-    Spelling, VSCODE, WINDSURF, ZED,
-};
+pub(crate) use table::Spelling;
 
 /// Keys that all harnesses read.
 const COMMON_KEYS: &[&str] = &["type", "args", "cwd", "enabled", "disabled", "description"];
@@ -157,7 +155,7 @@ impl Reader<'_> {
         let description = self.text("description").map(|text| self.redactor.redact_str(&cut(&text)));
         let enabled = self.enabled();
         let unknown_keys = self.unknown_keys();
-        for include in self.spelling.includes {
+        for include in &self.spelling.includes {
             if self.members.contains_key(*include) {
                 self.unresolved.push((*include).to_owned());
             }
@@ -420,7 +418,7 @@ impl Reader<'_> {
         if let Some(Json::Object(command)) = self.members.get(self.spelling.command) {
             self.value_names(command.get("env"), "env", &mut labels);
         }
-        for key in self.spelling.env_names {
+        for key in &self.spelling.env_names {
             for item in
                 self.members.get(*key).and_then(Json::as_array).into_iter().flatten().take(MAX_LIST_ELEMENTS)
             {
@@ -459,7 +457,7 @@ impl Reader<'_> {
 
     fn header_names(&mut self) -> Vec<String> {
         let mut names = Vec::new();
-        for (key, inner) in self.spelling.headers {
+        for (key, inner) in &self.spelling.headers {
             let value = self.members.get(*key);
             let value = match inner {
                 Some(inner) => value.and_then(|value| value.get(inner)),
@@ -541,7 +539,7 @@ impl Reader<'_> {
     }
 
     fn timeout(&mut self) -> Option<Number> {
-        for (key, unit) in self.spelling.timeouts {
+        for (key, unit) in &self.spelling.timeouts {
             let Some(value) = self.members.get(*key) else { continue };
             self.timeouts.push(key);
             let in_unit = value.as_f64().filter(|value| value.is_finite() && 0.0 <= *value);

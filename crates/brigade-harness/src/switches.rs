@@ -5,18 +5,17 @@ use std::collections::HashSet;
 use brigade_core::json::PlacedValue;
 use brigade_core::yaml::Position;
 use brigade_core::{Dialect, IssueType, Json};
+use serde::Deserialize;
 
 use crate::client::Files;
 use crate::edit::{decode, is_blank};
 use crate::found::DiscoveryIssue;
-use crate::harness::Extent;
 use crate::read::{MAX_ENTRIES, Reading, Source};
 
 /// A file with the names of disabled servers, wherever they are defined.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SwitchFile {
-    /// The scope of the file.
-    pub extent: Extent,
     /// Where it is: JSON with comments and trailing commas.
     pub files: Files,
     /// The key of the list.
@@ -90,6 +89,7 @@ impl Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::Extent;
     use crate::{harness, read_config};
 
     fn copilot() -> Source<'static> {

@@ -109,7 +109,7 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
 
 /// Returns whether a text can be the address of a server: `http` or `https`, with a host. Only the part before the
 /// first reference is checked.
-pub fn is_address(url: &str) -> bool {
+pub(crate) fn is_address(url: &str) -> bool {
     let url = url.trim();
     let is_whole = references(url).found.is_empty();
     let plain = if is_whole { url } else { url.split(['$', '{']).next().unwrap_or_default() };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use brigade_call::{ContentBlock, McpPinState, McpRequestId, McpResponse, Receipt};
 use brigade_catalog::Reads;
 use brigade_core::json::to_json;
-use brigade_core::{ErrorCode, IssueType, Json, Number};
+use brigade_core::{IssueType, Json, Number, words};
 use brigade_process::Outcome;
 use brigade_redact::Redactor;
 use serde::Serialize;
@@ -95,74 +95,48 @@ pub struct McpRequest<'a> {
     pub idle_timeout: Option<Duration>,
 }
 
-/// The kind of failure, as a stable word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum McpErrorKind {
-    /// The server could not be started or supervised.
-    NotStarted,
-    /// The server ended, or closed its output, before it answered.
-    ServerEnded,
-    /// The timeout passed before the answer.
-    TimedOut,
-    /// The user asked to end it.
-    Cancelled,
-    /// A person must log in to the remote server.
-    LoginRequired,
-    /// The remote server could not be reached.
-    ConnectionFailed,
-    /// The server refused to initialize.
-    InitializeFailed,
-    /// The server speaks no known revision.
-    UnsupportedProtocolVersion,
-    /// The tools could not be listed: an error, or an endless or invalid list.
-    ListFailed,
-    /// The server does not list the tool; it was not called.
-    ToolNotListed,
-    /// The server lists the tool more than once; it was not called.
-    DuplicateTool,
-    /// The server lists the tool differently than it was pinned; it was not called.
-    PinChanged,
-    /// The listing of the tool could not be stored at its first use; it was not called.
-    PinNotKept,
-    /// The call was answered with an error of the protocol.
-    JsonRpcError,
-    /// The tool reports that it failed (`isError`).
-    ToolError,
-    /// The answer needs something that a call does not support: input of a person, or a long-running task.
-    UnsupportedAnswer,
-    /// A response could not be read.
-    MalformedMessage,
-    /// A response was longer than is read.
-    OversizedMessage,
-    /// The output could not be stored.
-    Log,
-}
-
-impl McpErrorKind {
-    /// Returns the word in receipts.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            McpErrorKind::NotStarted => "not_started",
-            McpErrorKind::ServerEnded => "server_ended",
-            McpErrorKind::TimedOut => "timed_out",
-            McpErrorKind::Cancelled => "cancelled",
-            McpErrorKind::LoginRequired => ErrorCode::LoginRequired.as_str(),
-            McpErrorKind::ConnectionFailed => "connection_failed",
-            McpErrorKind::InitializeFailed => "initialize_failed",
-            McpErrorKind::UnsupportedProtocolVersion => "unsupported_protocol_version",
-            McpErrorKind::ListFailed => "list_failed",
-            McpErrorKind::ToolNotListed => "tool_not_listed",
-            McpErrorKind::DuplicateTool => "duplicate_tool",
-            McpErrorKind::PinChanged => "pin_changed",
-            McpErrorKind::PinNotKept => "pin_not_kept",
-            McpErrorKind::JsonRpcError => "json_rpc_error",
-            McpErrorKind::ToolError => "tool_error",
-            McpErrorKind::UnsupportedAnswer => "unsupported_answer",
-            McpErrorKind::MalformedMessage => "malformed_message",
-            McpErrorKind::OversizedMessage => "oversized_message",
-            McpErrorKind::Log => "log_failed",
-        }
+words! {
+    /// The kind of failure, as a stable word.
+    #[non_exhaustive]
+    McpErrorKind {
+        /// The server could not be started or supervised.
+        NotStarted = "not_started",
+        /// The server ended, or closed its output, before it answered.
+        ServerEnded = "server_ended",
+        /// The timeout passed before the answer.
+        TimedOut = "timed_out",
+        /// The user asked to end it.
+        Cancelled = "cancelled",
+        /// A person must log in to the remote server.
+        LoginRequired = "login_required",
+        /// The remote server could not be reached.
+        ConnectionFailed = "connection_failed",
+        /// The server refused to initialize.
+        InitializeFailed = "initialize_failed",
+        /// The server speaks no known revision.
+        UnsupportedProtocolVersion = "unsupported_protocol_version",
+        /// The tools could not be listed: an error, or an endless or invalid list.
+        ListFailed = "list_failed",
+        /// The server does not list the tool; it was not called.
+        ToolNotListed = "tool_not_listed",
+        /// The server lists the tool more than once; it was not called.
+        DuplicateTool = "duplicate_tool",
+        /// The server lists the tool differently than it was pinned; it was not called.
+        PinChanged = "pin_changed",
+        /// The listing of the tool could not be stored at its first use; it was not called.
+        PinNotKept = "pin_not_kept",
+        /// The call was answered with an error of the protocol.
+        JsonRpcError = "json_rpc_error",
+        /// The tool reports that it failed (`isError`).
+        ToolError = "tool_error",
+        /// The answer needs something that a call does not support: input of a person, or a long-running task.
+        UnsupportedAnswer = "unsupported_answer",
+        /// A response could not be read.
+        MalformedMessage = "malformed_message",
+        /// A response was longer than is read.
+        OversizedMessage = "oversized_message",
+        /// The output could not be stored.
+        Log = "log_failed",
     }
 }
 
@@ -176,25 +150,15 @@ pub struct McpFault {
     pub message: String,
 }
 
-/// How the server ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServerExit {
-    /// On its own, before or after its input was closed.
-    ByItself,
-    /// It did not exit when its input was closed after the answer, and was ended.
-    Ended,
-    /// It was ended before it had answered.
-    Interrupted,
-}
-
-impl ServerExit {
-    /// Returns the word in receipts.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ServerExit::ByItself => "by itself",
-            ServerExit::Ended => "ended: did not exit when its input was closed",
-            ServerExit::Interrupted => "ended before it had answered",
-        }
+words! {
+    /// How the server ended.
+    ServerExit {
+        /// On its own, before or after its input was closed.
+        ByItself = "by itself",
+        /// It did not exit when its input was closed after the answer, and was ended.
+        Ended = "ended: did not exit when its input was closed",
+        /// It was ended before it had answered.
+        Interrupted = "ended before it had answered",
     }
 }
 

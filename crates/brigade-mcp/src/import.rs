@@ -221,7 +221,7 @@ pub fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e Li
 
 #[cfg(test)]
 mod tests {
-    use brigade_catalog::{Level, RemoteServer, Transport, edit};
+    use brigade_catalog::{Level, RemoteServer, ServerTransport, edit};
 
     use super::*;
 
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn a_tool_of_a_remote_server_is_proposed_the_network() {
         let url = "https://mcp.example.com/mcp".to_owned();
-        let server = RemoteServer { url, transport: Transport::Http, headers: BTreeMap::new() };
+        let server = RemoteServer { url, transport: ServerTransport::Http, headers: BTreeMap::new() };
         let asking = import_tool(&Runtime::connecting("far", server).unwrap(), None);
         assert_eq!(asking.effects, ["network"]);
         for (hints, expect) in [("{}", "remote-mutation"), (r#"{"readOnlyHint": true}"#, "remote-read")] {

@@ -9,14 +9,13 @@ use crate::{
     DISCOVERED, DiscoverRequest, Discovery, Machine, Memory, fit_to_remember, read_remembered,
     registered_from, remember,
 };
-use brigade_catalog::register::{SourceChange, may_be_elsewhere, source_changes};
 use brigade_catalog::{Catalog, Masks, RegistrySettings, Runtimes, Tool};
 use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorCode, ErrorKind, IssueType, Report as _, closest};
 use brigade_harness::{
-    DiscoveredEntry, DiscoveryIssue, EntrySource, Extent, RememberedEntries, RememberedFileError, harness,
-    harnesses, shows_words,
+    DiscoveredEntry, DiscoveryIssue, EntrySource, Extent, RememberedEntries, RememberedFileError,
+    SourceChange, harness, harnesses, may_be_elsewhere, shows_words, source_changes,
 };
 use brigade_policy::Failure;
 use brigade_workspace::{WorkspaceContext, load};

@@ -8,10 +8,10 @@ mod stage;
 
 use std::sync::Arc;
 
-use brigade_catalog::{Runtime, Tool};
+use brigade_catalog::{Runtime, ServerTransport, Tool};
 use brigade_core::Report as _;
 use brigade_harness::{
-    Client, DiscoveredEntry, DiscoveryIssue, EntrySource, HarnessFiles, NAME, Scope, ServerTransport, clients,
+    Client, DiscoveredEntry, DiscoveryIssue, EntrySource, HarnessFiles, NAME, Scope, clients,
 };
 use brigade_policy::SandboxMode;
 use brigade_workspace::{CATALOG, POLICY, RUNTIMES, WorkspaceContext, load};

@@ -3,19 +3,22 @@
 //! [`Queue`] has the rules: duplicates, reviews, claims, ends of runs, answers, and runs whose runner is gone. It works
 //! with any [`Store`], which keeps records and decides nothing. [`JournalStore`] keeps them in files under
 //! `.brigade/tools`: `calls.jsonl` (a journal of `brigade-journal`) with its segments, receipts and their ledger in
-//! `runs/`, and `checkpoints/`. [`MemoryStore`] keeps them in memory. `brigade-call` defines which steps a call can
-//! take. This crate executes nothing, and does not know tools, policies or the files of a workspace.
+//! `runs/`, and `checkpoints/`. `brigade-call` defines which steps a call can take. This crate executes nothing, and does not know tools, policies or the files of a workspace.
 //!
 //! [`Queue::read`] reads the queue without waiting. [`Queue::lock`] waits to become the only writer. Everything that a
 //! method of [`LockedQueue`] returns is durable.
 //!
 //! ```
 //! use std::sync::Arc;
+//! use std::time::Duration;
 //!
-//! use brigade_fs::MemoryFs;
-//! use brigade_queue::{MemoryStore, Queue, LocalHost};
+//! use brigade_fs::{Fs, MemoryFs, WorkspaceKey};
+//! use brigade_queue::{JournalStore, LocalHost, Queue};
 //!
-//! let queue = Queue::new(Arc::new(MemoryStore::new()), Arc::new(LocalHost::new(Arc::new(MemoryFs::new()))));
+//! let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+//! let key = Arc::new(WorkspaceKey::for_given_files());
+//! let store = JournalStore::new(fs.clone(), key, "an example", Duration::from_secs(10));
+//! let queue = Queue::new(Arc::new(store), Arc::new(LocalHost::new(fs)));
 //! assert!(queue.read()?.call_counts()?.is_empty());
 //! # Ok::<(), brigade_queue::QueueError>(())
 //! ```
@@ -31,7 +34,6 @@ mod host;
 mod journal;
 mod listed;
 mod meant;
-mod memory;
 mod observed;
 mod outcome;
 mod queue;
@@ -53,7 +55,6 @@ pub use journal::{
 };
 pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
 pub use meant::{OpenRun, ResolvedRun};
-pub use memory::MemoryStore;
 pub use outcome::Outcome;
 pub use queue::{CANDIDATES, Calls, FinishedRun, LockedQueue, Match, Queue, Review, View};
 pub use recent::{CallerUsage, RecentCalls, WaitingCalls};

@@ -1,9 +1,9 @@
 //! The interface of a store for calls, receipts and checkpoints.
 //!
 //! A store keeps and finds records. It decides nothing: [`crate::Queue`] has the rules for calls, duplicates and
-//! interrupted runs. Its three traits have twelve methods: two of [`Store`] open it, six of [`Snapshot`] read, four of
+//! interrupted runs. Its three traits have thirteen methods: two of [`Store`] open it, seven of [`Snapshot`] read, four of
 //! [`Transaction`] write. A table or two in a database can answer each. The other methods have defaults.
-//! [`crate::JournalStore`] keeps records in files, [`crate::MemoryStore`] in memory.
+//! [`crate::JournalStore`] keeps records in files, and `brigade-team` keeps them in PostgreSQL.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -435,18 +435,7 @@ pub trait Snapshot: Send + Sync {
 
     /// Passes on the counters of the calls since a moment, in microseconds since 1970, and of those that wait for a
     /// person. A store that can should count at a cost that does not grow with the history.
-    fn recent(&self, since: i64, question: &mut dyn FnMut(&mut RecentCalls)) -> Result<(), QueueError> {
-        let mut recent = RecentCalls::default();
-        recent.forget_before(since);
-        self.calls(&CallQuery::List { status: None, order: Order::Queued, before: None }, &mut |record| {
-            if let Some(stored) = record.into_stored() {
-                recent.note_stored(&stored);
-            }
-            ControlFlow::Continue(())
-        })?;
-        question(&mut recent);
-        Ok(())
-    }
+    fn recent(&self, since: i64, question: &mut dyn FnMut(&mut RecentCalls)) -> Result<(), QueueError>;
 
     /// Lists what the hosts of a team would run for a call, by host. A store of one host need not implement it.
     fn offers(&self, _id: &CallId) -> Result<Vec<HostOffer>, QueueError> {

@@ -1,4 +1,4 @@
-//! Runs the contract of every store on the journal and on memory.
+//! Runs the contract of every store on the journal.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
@@ -8,7 +8,7 @@ mod suite;
 use std::sync::{Arc, Mutex};
 
 use brigade_fs::{Fs, MemoryFs};
-use brigade_queue::{Calls, MemoryStore, Queue, Store};
+use brigade_queue::{Calls, Queue, Store};
 use proptest::prelude::*;
 use suite::common::*;
 use suite::{StoreUnderTest, any_change, remembers};
@@ -54,31 +54,8 @@ impl StoreUnderTest for FileStore {
     }
 }
 
-struct InMemoryStore(Arc<dyn Store>);
-
-impl InMemoryStore {
-    fn new() -> InMemoryStore {
-        InMemoryStore(Arc::new(MemoryStore::new()))
-    }
-}
-
-impl StoreUnderTest for InMemoryStore {
-    fn queue(&self, runners_live: bool) -> Queue {
-        Queue::new(self.0.clone(), Arc::new(TestHost { runners_live, fs: None }))
-    }
-
-    fn store(&self) -> Arc<dyn Store> {
-        self.0.clone()
-    }
-}
-
 mod journal {
     suite!(Some(super::FileStore::new()), and
-        a_new_call_can_be_stored_with_its_claim a_run_without_a_runner_is_interrupted);
-}
-
-mod memory {
-    suite!(Some(super::InMemoryStore::new()), and
         a_new_call_can_be_stored_with_its_claim a_run_without_a_runner_is_interrupted);
 }
 
@@ -92,6 +69,5 @@ proptest! {
         prop_assert!(files.test_queue(true).damage().unwrap().is_empty());
         let listed = listed(&files.queue(true).read().unwrap(), &Calls::All);
         prop_assert_eq!(files.test_queue(true).listed_as_text(), listed);
-        remembers(&InMemoryStore::new(), &changes);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_catalog::Transport;
+use brigade_catalog::ServerTransport;
 use brigade_core::Json;
 
 /// The variable with the terms of a connection. Its text has labels, not their values.
@@ -24,7 +24,7 @@ pub struct Environment {
 impl Environment {
     /// Returns the text of the variable.
     pub fn to_text(&self) -> String {
-        let transport = if self.is_sse { Transport::Sse } else { Transport::Http };
+        let transport = if self.is_sse { ServerTransport::Sse } else { ServerTransport::Http };
         let headers = self.headers.iter().map(|(name, text)| (name.as_str(), Json::from(text.as_str())));
         Json::object([
             ("server", Json::from(self.server.as_str())),
@@ -43,7 +43,7 @@ impl Environment {
         let origins = json.get("origins")?.as_array()?.iter();
         Some(Environment {
             server: json.get("server")?.as_str()?.to_owned(),
-            is_sse: json.get("transport")?.as_str()? == Transport::Sse.as_str(),
+            is_sse: json.get("transport")?.as_str()? == ServerTransport::Sse.as_str(),
             headers: headers.collect::<Option<_>>()?,
             origins: origins.map(|origin| origin.as_str().map(str::to_owned)).collect::<Option<_>>()?,
         })

@@ -253,7 +253,7 @@ fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, word: &str) -> T {
 #[test]
 fn every_tool_of_the_first_table_is_a_row() {
     for cells in of_section(&table(), Section::First) {
-        let [_, seed, ours, arguments, result, effect, access, role, modes, plan, approval, judge, _, stage] =
+        let [_, seed, ours, arguments, result, effect, access, role, modes, plan, approval, judge, _, _] =
             cells
         else {
             panic!("a row with other columns: {cells:?}")
@@ -289,7 +289,6 @@ fn every_tool_of_the_first_table_is_a_row() {
         assert_eq!(is_in_plan, plan == "yes", "{id}");
         assert_eq!(row.approval, named(ToolApproval::ALL, ToolApproval::as_str, approval), "{id}");
         assert_eq!(row.judge, named(Judge::ALL, Judge::as_str, judge), "{id}");
-        assert_eq!(row.stage.to_string(), *stage, "{id}");
     }
 }
 
@@ -312,7 +311,7 @@ fn every_tool_of_the_second_table_is_a_row() {
     let first: BTreeSet<String> =
         of_section(&rows, Section::First).map(|cells| codes(&cells[2])[0].to_owned()).collect();
     for cells in of_section(&rows, Section::Second) {
-        let [seed, tier, ours, arguments, result, effect, permissions, _, _, stage] = cells else {
+        let [seed, tier, ours, arguments, result, effect, permissions, _, _, _] = cells else {
             panic!("a row with other columns: {cells:?}")
         };
         let seeds: Vec<&str> = codes(seed).into_iter().filter(|name| !name.contains(' ')).collect();
@@ -333,8 +332,7 @@ fn every_tool_of_the_second_table_is_a_row() {
                 // The first table specifies the rest.
                 continue;
             }
-            assert_eq!(row.stage.to_string(), *stage, "{id}");
-            assert_eq!((row.access, row.modes), (AccessLevel::User, &[][..]), "{id}");
+            assert_eq!((row.access, &row.modes[..]), (AccessLevel::User, &[][..]), "{id}");
             let expect = if effects_of_each.len() == ids.len() { effects_of_each[at] } else { effect };
             if !expect.starts_with("as ") {
                 assert_eq!(row.effects.to_vec(), effects(expect), "{id}");
@@ -344,7 +342,7 @@ fn every_tool_of_the_second_table_is_a_row() {
                 _ => {
                     // If a row has several tools, those that only read need at most a rule.
                     let only_reads = 1 < ids.len() && row.effects == ["local-read"];
-                    let expect = approval_of(permissions, row.effects).filter(|_| !only_reads);
+                    let expect = approval_of(permissions, &row.effects).filter(|_| !only_reads);
                     assert!(expect.is_none_or(|expect| row.approval == expect), "{id} {permissions}");
                 }
             }
@@ -417,9 +415,4 @@ fn the_counts_are_those_of_the_table() {
     assert_eq!(Mode::ALL.iter().copied().map(modes).collect::<Vec<_>>(), [3, 15, 8, 16, 83]);
     let up_to = |level: AccessLevel| first.iter().filter(|row| row.access <= level).count();
     assert_eq!(AccessLevel::ALL.iter().copied().map(up_to).collect::<Vec<_>>(), [71, 77, 83]);
-    let mut by_stage: BTreeMap<u8, usize> = BTreeMap::new();
-    for row in definitions() {
-        *by_stage.entry(row.stage).or_default() += 1;
-    }
-    assert_eq!(by_stage.values().sum::<usize>(), definitions().len());
 }

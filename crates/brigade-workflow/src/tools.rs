@@ -71,9 +71,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exactly_the_built_tools_are_answered() {
+    fn every_tool_is_answered() {
         for definition in definitions() {
-            assert_eq!(definition.is_built, is_built(definition), "{}", definition.id);
+            assert!(is_built(definition), "{}", definition.id);
         }
         for (id, _) in FAMILIES.iter().copied().flatten() {
             assert!(definition(id).is_some_and(|row| !brigade_toolset::is_built(row)), "{id}");

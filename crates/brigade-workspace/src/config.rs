@@ -347,7 +347,7 @@ impl Config {
             let missing = self.missing_here(host, row, &known);
             (!missing.is_empty()).then_some((row, missing))
         };
-        builtin::definitions().iter().copied().filter_map(of).collect()
+        builtin::definitions().iter().filter_map(of).collect()
     }
 
     /// Returns the missing needs of a built-in tool. Needs that depend on a session are left out.
@@ -370,14 +370,13 @@ impl Config {
         caller: &Caller,
         known: &KnownFacts,
     ) -> Vec<Fact> {
-        let needs = row.needs.iter().copied().filter(|fact| *fact != Fact::Built);
         let look = |fact: Fact| self.holds(host, row, fact, caller);
         let holds = |fact: Fact| match fact {
             // It depends on the tool, so it is not shared.
             Fact::Forge => look(fact),
             fact => known.holds(fact, || look(fact)) || (fact == Fact::Repository && look(fact)),
         };
-        let missing = needs.filter(|fact| !holds(*fact));
+        let missing = row.needs.iter().copied().filter(|fact| !holds(*fact));
         (!is_built(host, row)).then_some(Fact::Built).into_iter().chain(missing).collect()
     }
 
@@ -491,9 +490,9 @@ impl Config {
     }
 }
 
-/// Returns whether a built-in tool is implemented, and in this build.
+/// Returns whether a built-in tool is in this build.
 fn is_built(host: &Host<'_>, row: &builtin::Definition) -> bool {
-    row.is_built && host.names.is_none_or(|names| names.is_built(row))
+    host.names.is_none_or(|names| names.is_built(row))
 }
 
 /// Returns whether package.json names a web framework.

@@ -193,7 +193,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
 
     /// Looks up the program or a directory of a harness, as discovery does.
     fn provider(&self, label: &str) -> Answer {
-        let Some(program) = brigade_harness::program(label) else {
+        let Some(program) = brigade_catalog::program(label) else {
             return Answer::Missing(label.to_owned());
         };
         let root = self.facts.host.fs.root();

@@ -14,7 +14,7 @@ use crate::memory_rules;
 
 /// Returns the reason against an argument of a built-in tool that is a path out of the workspace.
 fn leads_out(tool: &str, argument: &str, args: &Json, root: &str) -> Option<Blocker> {
-    definition(tool).filter(|row| row.arguments.paths.contains(&argument))?;
+    definition(tool).filter(|row| row.paths.contains(&argument))?;
     let path = args.get(argument)?.as_str()?;
     relative(path, root).is_none().then(|| PathProblem::Outside.blocker(argument))
 }

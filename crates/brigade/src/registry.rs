@@ -7,9 +7,10 @@ use brigade_ops::Error;
 use crate::report::{DiscoveryReport, RegistrySyncReport};
 use crate::workspace_inner::WorkspaceInner;
 
+pub use brigade_catalog::ServerTransport;
 pub use brigade_harness::{
     ChangedEntry, DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource, FileState,
-    FileStatus, HarnessFiles, ServerTransport,
+    FileStatus, HarnessFiles,
 };
 pub use brigade_ops::DiscoverRequest;
 pub use brigade_ops::harness_labels;

@@ -5,7 +5,7 @@ use brigade_core::words;
 words! {
     /// Something that must be there for a tool.
     Fact {
-        /// The tool is built.
+        /// The tool is in this build of Brigade.
         Built = "built",
         /// The workspace is a git repository.
         Repository = "git.repository",

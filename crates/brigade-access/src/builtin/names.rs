@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use brigade_core::{Json, Object};
+use serde::Deserialize;
 use thiserror::Error;
 
 use super::{Definition, definition, definitions};
@@ -11,15 +12,19 @@ use crate::control::control_tools;
 use crate::traits::Tier;
 
 /// Another name of a built-in tool. Aliases are not listed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Alias {
     /// The name.
     pub name: &'static str,
     /// Its names of arguments, each with ours. `a/1000` divides a number; `a.b` is the member `b` of the object `a`.
-    pub arguments: &'static [(&'static str, &'static str)],
-    /// Arguments that a call by this name may leave out, with their value as JSON.
-    pub fill: &'static [(&'static str, &'static str)],
+    #[serde(default)]
+    pub arguments: BTreeMap<&'static str, &'static str>,
+    /// Texts of arguments that a call by this name may leave out.
+    #[serde(default)]
+    pub fill: BTreeMap<&'static str, &'static str>,
     /// The tier of roles that can use this name. `None`: every role that sees the tool.
+    #[serde(default)]
     pub tier: Option<Tier>,
 }
 
@@ -86,8 +91,7 @@ pub enum AliasProblem {
 fn aliases() -> &'static BTreeMap<&'static str, (&'static Definition, &'static Alias)> {
     static BY_NAME: OnceLock<BTreeMap<&'static str, (&'static Definition, &'static Alias)>> = OnceLock::new();
     BY_NAME.get_or_init(|| {
-        let of = |definition: &&'static Definition| {
-            let definition = *definition;
+        let of = |definition: &'static Definition| {
             definition.aliases.iter().map(move |alias| (alias.name, (definition, alias)))
         };
         definitions().iter().flat_map(of).collect()
@@ -150,7 +154,7 @@ impl Alias {
     /// # Errors
     /// Fails if an argument was given under both names.
     pub fn arguments_of(&self, mut given: Object) -> Result<Object, AliasProblem> {
-        for (theirs, ours) in self.arguments {
+        for (theirs, ours) in &self.arguments {
             let Some(value) = given.remove(*theirs) else { continue };
             let (ours, value) = match ours.split_once('/') {
                 Some((ours, divisor)) => (ours, divided(value, divisor)),
@@ -171,9 +175,8 @@ impl Alias {
                 return Err(AliasProblem::GivenTwice(theirs));
             }
         }
-        for (name, value) in self.fill {
-            let value = || Json::parse(value).expect("values in the program are JSON");
-            given.entry((*name).to_owned()).or_insert_with(value);
+        for (name, value) in &self.fill {
+            given.entry((*name).to_owned()).or_insert_with(|| Json::from(*value));
         }
         Ok(given)
     }

@@ -91,7 +91,8 @@ impl<'t> Reader<'t> {
             }
             let mut schema = self.value();
             if self.take("=") {
-                let default = Json::parse(self.until(&[' ', ']'])).expect("defaults in the program are JSON");
+                let default = Json::parse(&self.until(&[' ', ']']).replace('\'', "\""))
+                    .expect("defaults in the program are JSON");
                 if let Json::Object(members) = &mut schema {
                     members.insert("default".to_owned(), default);
                 }

@@ -3,8 +3,8 @@
 use toml_edit::{Item, Key, RawString, TableLike};
 
 use brigade_core::Object;
-use brigade_harness::{json_of, to_toml};
 
+use super::json::{json_of, object_of, to_toml};
 use super::{EditError, add_tool, apply, place};
 use crate::fields;
 use crate::model::Tool;
@@ -80,8 +80,4 @@ pub(crate) fn format_entry(entry: &Object) -> String {
         }
     }
     text
-}
-
-fn object_of(table: &dyn TableLike) -> Object {
-    table.iter().map(|(key, item)| (key.to_owned(), json_of(item))).collect()
 }

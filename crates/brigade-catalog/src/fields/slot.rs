@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::Slots;
-use crate::model::{
-    ApprovalMode, Availability, Family, RiskClass, RuntimeHome, Seconds, ToolId, ToolSource, Transport,
-    VersionRequirement,
-};
+use brigade_core::Word;
+
+use crate::model::{Family, Seconds, ToolId, VersionRequirement};
 
 /// A reference to a field, with the type of value it accepts.
 pub(crate) enum Slot<'a> {
@@ -14,24 +13,49 @@ pub(crate) enum Slot<'a> {
     Required(&'a mut String),
     Text(&'a mut Option<String>),
     Family(&'a mut Option<Family>),
-    ApprovalMode(&'a mut Option<ApprovalMode>),
-    RiskClass(&'a mut Option<RiskClass>),
+    /// One of a few words.
+    Word(&'a mut dyn WordSlot),
     Boolean(&'a mut bool),
     Seconds(&'a mut Option<Seconds>),
     Port(&'a mut Option<u16>),
     List(&'a mut Vec<String>),
     /// A table of strings with arbitrary keys.
     Table(&'a mut BTreeMap<String, String>),
-    Availability(&'a mut Option<Availability>),
-    ToolSource(&'a mut Option<ToolSource>),
-    Transport(&'a mut Option<Transport>),
-    RuntimeHome(&'a mut Option<RuntimeHome>),
     Version(&'a mut Option<VersionRequirement>),
     Amount(&'a mut Option<f64>),
     /// One string, or a list of strings.
     Lines(&'a mut Vec<String>),
     /// A table of known fields.
     Group(&'a mut dyn Slots),
+}
+
+/// A field with one of the words of a type.
+pub(crate) trait WordSlot {
+    fn clear(&mut self);
+    /// Stores a word, if it is one of them.
+    fn choose(&mut self, word: &str) -> Result<(), ExpectedValue>;
+    fn expected(&self) -> ExpectedValue;
+    /// Returns a function that lists them.
+    fn words(&self) -> fn() -> Vec<&'static str>;
+}
+
+impl<T: Word> WordSlot for Option<T> {
+    fn clear(&mut self) {
+        *self = None;
+    }
+
+    fn choose(&mut self, word: &str) -> Result<(), ExpectedValue> {
+        *self = Some(T::from_word(word).ok_or(T::EXPECTED)?);
+        Ok(())
+    }
+
+    fn expected(&self) -> ExpectedValue {
+        T::EXPECTED
+    }
+
+    fn words(&self) -> fn() -> Vec<&'static str> {
+        || T::ALL.iter().map(|word| word.as_str()).collect()
+    }
 }
 
 /// A description of the expected value.
@@ -46,17 +70,12 @@ impl Slot<'_> {
             Slot::Family(_) => {
                 "expected one of skill, slash-command, superpower, mcp, openapi, graphql, script, custom"
             }
-            Slot::ApprovalMode(_) => "expected one of never, on-request, always",
-            Slot::RiskClass(_) => "expected one of read, local-write, network, privileged",
+            Slot::Word(slot) => slot.expected(),
             Slot::Boolean(_) => "expected true or false",
             Slot::Seconds(_) => "expected a number of seconds greater than 0",
             Slot::Port(_) => "expected a port from 1 to 65535",
             Slot::List(_) => "expected a list of non-empty strings",
             Slot::Table(_) => "expected a table of strings",
-            Slot::Availability(_) => "expected one of always, installed, conditional",
-            Slot::ToolSource(_) => "expected one of script, cli, mcp, skill, harness",
-            Slot::Transport(_) => "expected one of stdio, http, sse",
-            Slot::RuntimeHome(_) => "expected one of private, user",
             Slot::Version(_) => "expected a version such as `1.7`, or conditions such as `>=1.2, <2`",
             Slot::Amount(_) => "expected a number of at least 0",
             Slot::Lines(_) => "expected text, or a list of non-empty strings",
@@ -68,12 +87,7 @@ impl Slot<'_> {
     pub(crate) fn words(&self) -> fn() -> Vec<&'static str> {
         match self {
             Slot::Family(_) => || Family::of_entries().map(Family::as_str).collect(),
-            Slot::ApprovalMode(_) => || ApprovalMode::ALL.iter().map(|word| word.as_str()).collect(),
-            Slot::RiskClass(_) => || RiskClass::ALL.iter().map(|word| word.as_str()).collect(),
-            Slot::Availability(_) => || Availability::ALL.iter().map(|word| word.as_str()).collect(),
-            Slot::ToolSource(_) => || ToolSource::ALL.iter().map(|word| word.as_str()).collect(),
-            Slot::Transport(_) => || Transport::ALL.iter().map(|word| word.as_str()).collect(),
-            Slot::RuntimeHome(_) => || RuntimeHome::ALL.iter().map(|word| word.as_str()).collect(),
+            Slot::Word(slot) => slot.words(),
             _ => Vec::new,
         }
     }
@@ -91,18 +105,8 @@ impl Slot<'_> {
                 let family = Family::of_entries().find(|family| family.as_str() == text);
                 *slot = Some(family.ok_or(expected)?);
             }
-            Slot::ApprovalMode(slot) if text.is_empty() => *slot = None,
-            Slot::ApprovalMode(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
-            Slot::RiskClass(slot) if text.is_empty() => *slot = None,
-            Slot::RiskClass(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
-            Slot::Availability(slot) if text.is_empty() => *slot = None,
-            Slot::Availability(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
-            Slot::ToolSource(slot) if text.is_empty() => *slot = None,
-            Slot::ToolSource(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
-            Slot::Transport(slot) if text.is_empty() => *slot = None,
-            Slot::Transport(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
-            Slot::RuntimeHome(slot) if text.is_empty() => *slot = None,
-            Slot::RuntimeHome(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
+            Slot::Word(slot) if text.is_empty() => slot.clear(),
+            Slot::Word(slot) => slot.choose(text)?,
             Slot::Version(slot) if text.is_empty() => *slot = None,
             Slot::Version(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
             Slot::Lines(slot) if text.is_empty() => slot.clear(),

@@ -1,6 +1,6 @@
 //! The tables of an entry about its source, its installation and its cost.
 
-use super::{Family, Level, OrBuiltin, Tool, ToolSource, Transport};
+use super::{Family, Level, OrBuiltin, ServerTransport, Tool, ToolSource};
 
 /// Where a tool comes from: `[tool.source]`.
 ///
@@ -14,7 +14,7 @@ pub struct SourceDetail {
     /// The MCP server.
     pub server: Option<String>,
     /// How the MCP server is reached.
-    pub transport: Option<Transport>,
+    pub transport: Option<ServerTransport>,
     /// The id of the skill.
     pub skill_id: Option<String>,
     /// The file or function that the tool starts with.

@@ -1,8 +1,6 @@
 //! The keywords that an entry may use.
 
 use brigade_core::{open_words, words};
-use brigade_harness::EntryFamily;
-pub use brigade_harness::ServerTransport as Transport;
 
 words! {
     /// The kind of tool.
@@ -40,14 +38,15 @@ impl Family {
     }
 }
 
-impl From<EntryFamily> for Family {
-    fn from(family: EntryFamily) -> Family {
-        match family {
-            EntryFamily::Mcp => Family::Mcp,
-            EntryFamily::Skill => Family::Skill,
-            EntryFamily::SlashCommand => Family::SlashCommand,
-            EntryFamily::Custom => Family::Custom,
-        }
+words! {
+    /// How an MCP server is reached.
+    ServerTransport {
+        /// Over the standard streams of a local process.
+        Stdio = "stdio",
+        /// Over HTTP.
+        Http = "http",
+        /// Over HTTP with server-sent events.
+        Sse = "sse",
     }
 }
 

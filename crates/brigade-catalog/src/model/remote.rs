@@ -6,7 +6,8 @@ use brigade_core::Label;
 use brigade_core::web_url::{WebProblem, WebUrl};
 use brigade_redact::looks_secret_value;
 
-use super::Transport;
+use super::ServerTransport;
+use crate::register::quoted;
 
 /// The subcommand that connects to a remote server and passes its messages through standard streams.
 pub const CONNECT: &str = "mcp-bridge";
@@ -30,7 +31,7 @@ pub struct RemoteServer {
     /// Its URL.
     pub url: String,
     /// The transport: `http` (streamable HTTP) or `sse`.
-    pub transport: Transport,
+    pub transport: ServerTransport,
     /// Headers of every request, with labels in braces.
     pub headers: BTreeMap<String, String>,
 }
@@ -43,12 +44,7 @@ impl RemoteServer {
 
     /// Returns the command line that connects to it.
     pub fn command(&self) -> String {
-        let url = &self.url;
-        let is_bare = url.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c));
-        match is_bare && !url.is_empty() {
-            true => format!("brigade {CONNECT} {url}"),
-            false => format!("brigade {CONNECT} '{}'", url.replace('\'', "'\\''")),
-        }
+        format!("brigade {CONNECT} {}", quoted(&self.url))
     }
 
     /// Lists the labels in its headers, each once.
@@ -158,7 +154,7 @@ mod tests {
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let remote = RemoteServer {
             url: "https://mcp.example.com:8443/mcp?a=1&b".to_owned(),
-            transport: Transport::Http,
+            transport: ServerTransport::Http,
             headers,
         };
         assert_eq!(remote.origin(), "https://mcp.example.com:8443");

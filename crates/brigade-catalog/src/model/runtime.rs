@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_core::{ConfigIssue, Fingerprint, Place, Severity, words};
 
-use super::{InvalidToolId, Level, Origin, RemoteServer, Seconds, ToolId, Transport};
+use super::{InvalidToolId, Level, Origin, RemoteServer, Seconds, ServerTransport, ToolId};
 use crate::fields::{self, FieldPath, REMOTE_EFFECTS};
 
 words! {
@@ -33,7 +33,7 @@ pub struct Runtime {
     /// The URL of a remote server, which has no command in the file.
     pub url: Option<String>,
     /// How the remote server is reached; by default `http`.
-    pub transport: Option<Transport>,
+    pub transport: Option<ServerTransport>,
     /// Headers for the remote server, with labels in braces. The policy binds each label to a variable.
     pub headers: BTreeMap<String, String>,
     /// The directory that it runs in.
@@ -121,7 +121,7 @@ impl Runtime {
     /// Creates a runtime for a remote server.
     pub fn connecting(id: &str, remote: RemoteServer) -> Result<Runtime, InvalidToolId> {
         let runtime = Runtime::new(id, "")?;
-        let transport = Some(remote.transport).filter(|transport| *transport != Transport::Http);
+        let transport = Some(remote.transport).filter(|transport| *transport != ServerTransport::Http);
         let mut runtime = Runtime { url: Some(remote.url), transport, headers: remote.headers, ..runtime };
         runtime.settle();
         Ok(runtime)
@@ -130,7 +130,7 @@ impl Runtime {
     /// Returns the remote server, if the runtime is one.
     pub fn remote(&self) -> Option<RemoteServer> {
         let url = self.url.clone()?;
-        let transport = self.transport.unwrap_or(Transport::Http);
+        let transport = self.transport.unwrap_or(ServerTransport::Http);
         Some(RemoteServer { url, transport, headers: self.headers.clone() })
     }
 

@@ -3,7 +3,7 @@
 use brigade_core::Place;
 
 use crate::fields::{self, Fields, Slots};
-use crate::model::{Level, Origin, RemoteServer, Runtime, Tool, ToolId, Transport};
+use crate::model::{Level, Origin, RemoteServer, Runtime, ServerTransport, Tool, ToolId};
 
 /// An entry of either file.
 pub(super) trait Entry: Slots + Sized + Send {
@@ -147,7 +147,7 @@ fn remote_contradiction(runtime: &Runtime) -> Option<(&'static str, &'static str
             "a runtime with `url` is a remote server, which has no process here; remove one of them",
         ));
     }
-    if transport == Transport::Stdio {
+    if transport == ServerTransport::Stdio {
         return Some(("transport", "expected `http` or `sse`: a server with `url` has no standard streams"));
     }
     RemoteServer::url_problem(&url).map(|why| ("url", why)).or_else(|| {

@@ -8,6 +8,7 @@ use super::value::{Data, Key, Table, Value};
 use super::{Finding, Output};
 use crate::fields::KNOWN_HARNESSES;
 use crate::model::SCHEMA;
+use crate::programs::programs;
 use crate::source::Locator;
 
 /// The top-level keys of a catalog file, apart from entries.
@@ -108,9 +109,9 @@ impl<E: Entry> SettingsReader<'_, '_, E> {
     }
 
     fn check_harness(&mut self, at: usize, field: &str, harness: &str) {
-        let programs = || brigade_harness::programs().iter().map(|program| program.label);
-        if !KNOWN_HARNESSES.contains(&harness) && !programs().any(|known| known == harness) {
-            let hint = did_you_mean(harness, KNOWN_HARNESSES.iter().copied().chain(programs()));
+        let labels = || programs().iter().map(|program| program.label);
+        if !KNOWN_HARNESSES.contains(&harness) && !labels().any(|known| known == harness) {
+            let hint = did_you_mean(harness, KNOWN_HARNESSES.iter().copied().chain(labels()));
             self.say(Severity::Warning, at, field, "not a harness that Brigade knows", hint);
         }
     }

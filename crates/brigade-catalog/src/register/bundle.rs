@@ -8,7 +8,7 @@ use brigade_core::{Dialect, ErrorCode, Json, Object};
 use super::seed::server;
 use super::server_json::is_plain_text;
 use super::{RegisterError, Registration, Registrations, failed, id_of_name, quoted};
-use crate::model::{Family, Level, SourceDetail, Tool, ToolSource, Transport};
+use crate::model::{Family, Level, ServerTransport, SourceDetail, Tool, ToolSource};
 
 /// What a manifest writes for the directory of its bundle.
 const FOLDER: &str = "${__dirname}";
@@ -73,7 +73,7 @@ impl Registrations {
         let source = SourceDetail {
             kind: Some(ToolSource::Mcp),
             server: Some(name.clone()),
-            transport: Some(Transport::Stdio),
+            transport: Some(ServerTransport::Stdio),
             ..SourceDetail::default()
         };
         let mut tool = Tool {

@@ -8,7 +8,7 @@ use super::{
     ADDRESS, Members, RegisterError, Registration, Registrations, URL_LEFT_OUT, is_server, remote_server,
 };
 use crate::fields;
-use crate::model::{Family, Runtime, RuntimeHome, Tool, ToolId, ToolSource, Transport};
+use crate::model::{Family, Runtime, RuntimeHome, ServerTransport, Tool, ToolId, ToolSource};
 use crate::read::tool_of;
 use crate::read::value::{Data, Key, Table};
 
@@ -170,7 +170,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     let unclear_url = match (&command, &url, transport) {
         (Some(_), Some(_), _) => Some("the server has both a command and a URL"),
         (_, Some(url), _) => (!is_server(url)).then_some(ADDRESS),
-        (_, None, Some(Transport::Http | Transport::Sse))
+        (_, None, Some(ServerTransport::Http | ServerTransport::Sse))
             if kind == ToolSource::Mcp && tool.runtime_id.is_none() =>
         {
             Some(ADDRESS)
@@ -181,11 +181,12 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         found.errors.push(RegisterError::new(ErrorCode::DefinitionUnclear, why).field(source.field("url")));
     }
     let is_remote = url.is_some();
-    let transport = transport.or(is_remote.then_some(Transport::Http));
+    let transport = transport.or(is_remote.then_some(ServerTransport::Http));
     let path = tool.source.as_ref().and_then(|source| source.path.clone());
     let mut runtime = None;
-    if let Some((url, transport)) =
-        url.zip(transport).filter(|(_, transport)| unclear_url.is_none() && *transport != Transport::Stdio)
+    if let Some((url, transport)) = url
+        .zip(transport)
+        .filter(|(_, transport)| unclear_url.is_none() && *transport != ServerTransport::Stdio)
     {
         runtime = remote_server(&mut tool, &url, transport, []);
         if runtime.is_none() {
@@ -204,7 +205,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
             runtime = server(&mut tool, &command, BTreeMap::new());
         }
         (ToolSource::Mcp, None) if unclear_url.is_none() => {
-            if !matches!(transport, Some(Transport::Http | Transport::Sse))
+            if !matches!(transport, Some(ServerTransport::Http | ServerTransport::Sse))
                 && tool.runtime_id.is_none()
                 && is_unsaid
             {

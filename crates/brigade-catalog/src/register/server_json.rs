@@ -12,7 +12,7 @@ use super::{
     ADDRESS, HEADER_LABEL, Members, RegisterError, Registration, Registrations, URL_LEFT_OUT, id_of_name,
     is_server, quoted, remote_server,
 };
-use crate::model::{Family, Runtime, SourceDetail, Tool, ToolSource, Transport};
+use crate::model::{Family, Runtime, ServerTransport, SourceDetail, Tool, ToolSource};
 
 /// The maximum length of the name of a registry in a message, in characters.
 const MAX_REGISTRY: usize = 40;
@@ -49,7 +49,7 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
     let version = members.text("version");
     // `$schema` is not about the server.
     let _ = members.get("$schema");
-    let base = |id: &str, transport: Transport, found: &mut Registrations| {
+    let base = |id: &str, transport: ServerTransport, found: &mut Registrations| {
         let Ok(tool) = Tool::new(&id_of_name(id), Family::Mcp) else {
             found.errors.push(
                 RegisterError::new(ErrorCode::FieldInvalid, "the name is not a usable id").field("name"),
@@ -81,7 +81,7 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
         is_taken = true;
         let Variables { labels: env_labels, plain } = variables(&mut package, &mut found);
         package.rest(&mut found);
-        let Some(mut tool) = base(&short, Transport::Stdio, &mut found) else { continue };
+        let Some(mut tool) = base(&short, ServerTransport::Stdio, &mut found) else { continue };
         tool.env_labels = env_labels;
         let is_container = container.is_some_and(|program| command.starts_with(&format!("{program} run ")));
         let runtime = server(&mut tool, &command, plain);
@@ -96,13 +96,13 @@ pub(super) fn read(object: &Object, container: Option<&str>) -> Registrations {
         let mut remote = Members::new(object, format!("remotes[{index}]"));
         let kind = remote.text("type").or_else(|| remote.text("transport_type"));
         let transport = match kind.as_deref() {
-            Some("streamable-http" | "http") => Transport::Http,
-            Some("sse") => Transport::Sse,
+            Some("streamable-http" | "http") => ServerTransport::Http,
+            Some("sse") => ServerTransport::Sse,
             Some(_) | None => {
                 let message = "expected how the server is reached: streamable-http, sse or http";
                 let error = RegisterError::new(ErrorCode::DefinitionUnclear, message);
                 found.errors.push(error.field(remote.field("type")));
-                Transport::Http
+                ServerTransport::Http
             }
         };
         // Its defaults are in the URL.

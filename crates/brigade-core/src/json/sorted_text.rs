@@ -14,12 +14,12 @@ use serde::ser::{
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::key_text::KeyText;
 use super::number::RAW_VALUE;
 use super::parse::parse_own;
 use super::peek::RawJson;
-use super::write::{indent, write_string};
+use super::write::{Level, begin, close, name, write_string};
 use super::{Dialect, Extra, Json, Mismatch, Number, Object, from_json};
 
 /// Converts a value to [`Json`] through its serde form. Numbers keep their digits, including `NaN`.
@@ -230,38 +230,6 @@ impl<'a> ExtraMembers<'a> {
 
 /// The values that an omitted member may have, as written.
 const EMPTY: [&str; 6] = ["null", "false", "0", r#""""#, "[]", "{}"];
-
-/// The nesting depth of an indented value. `None` without indentation.
-type Level = Option<usize>;
-
-/// Begins an element or member.
-fn begin(out: &mut String, level: Level, is_first: bool) {
-    match level {
-        Some(level) => {
-            out.push_str(if is_first { "\n" } else { ",\n" });
-            indent(out, level + 1);
-        }
-        None if is_first => {}
-        None => out.push(','),
-    }
-}
-
-/// Writes a key and the separator before its value.
-fn name(key: &str, level: Level, out: &mut String) {
-    write_string(key, out);
-    out.push_str(if level.is_some() { ": " } else { ":" });
-}
-
-/// Ends an array or object.
-fn close(out: &mut String, level: Level, bracket: char, is_empty: bool) {
-    if let Some(level) = level
-        && !is_empty
-    {
-        out.push('\n');
-        indent(out, level);
-    }
-    out.push(bracket);
-}
 
 /// Writes an object with members from `text`, and updates their ranges.
 fn write_members(members: &mut [Member], text: &str, level: Level, out: &mut String) {
@@ -564,7 +532,7 @@ impl Members<'_> {
     /// Writes a value that is JSON text, with its keys sorted.
     fn raw<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Mismatch> {
         let expected = || Mismatch::new("expected the text of a JSON value");
-        let text = value.serialize(KeyText)?;
+        let text = key_text(value)?;
         let json = Json::parse_bytes(text.as_bytes(), Dialect::Lenient).map_err(|_| expected())?;
         json.write_at(self.out, self.level);
         Ok(())
@@ -583,6 +551,16 @@ impl Members<'_> {
         if let Some(outer) = self.outer {
             close(self.out, outer, '}', false);
         }
+    }
+}
+
+/// Returns a map key: a string, or a whole number or boolean as text.
+fn key_text<T: Serialize + ?Sized>(key: &T) -> Result<String, Mismatch> {
+    match key.serialize(serde_json::value::Serializer) {
+        Ok(Value::String(text)) => Ok(text),
+        Ok(Value::Bool(value)) => Ok(value.to_string()),
+        Ok(Value::Number(number)) if !number.is_f64() => Ok(number.to_string()),
+        Ok(_) | Err(_) => Err(Mismatch::new("expected a string as key")),
     }
 }
 
@@ -616,7 +594,7 @@ impl SerializeMap for Members<'_> {
     type Error = Mismatch;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Mismatch> {
-        self.key = Some(Cow::Owned(key.serialize(KeyText)?));
+        self.key = Some(Cow::Owned(key_text(key)?));
         Ok(())
     }
 

@@ -18,6 +18,20 @@ impl Json {
 
     /// Appends what [`Json::to_compact`] returns.
     pub fn write_compact(&self, out: &mut String) {
+        self.write_at(out, None);
+    }
+
+    /// Writes the value indented by two spaces per level, with a final newline.
+    pub fn to_pretty(&self) -> String {
+        let mut out = String::new();
+        self.write_at(&mut out, Some(0));
+        out.push('\n');
+        out
+    }
+
+    /// Appends the value indented at a nesting depth, or without whitespace.
+    pub(super) fn write_at(&self, out: &mut String, level: Level) {
+        let inner = level.map(|level| level + 1);
         match self {
             Json::Null => out.push_str("null"),
             Json::Bool(true) => out.push_str("true"),
@@ -27,76 +41,57 @@ impl Json {
             Json::Array(elements) => {
                 out.push('[');
                 for (index, element) in elements.iter().enumerate() {
-                    if 0 < index {
-                        out.push(',');
-                    }
-                    element.write_compact(out);
+                    begin(out, level, index == 0);
+                    element.write_at(out, inner);
                 }
-                out.push(']');
+                close(out, level, ']', elements.is_empty());
             }
             Json::Object(members) => {
                 out.push('{');
                 for (index, (key, value)) in members.iter().enumerate() {
-                    if 0 < index {
-                        out.push(',');
-                    }
-                    write_string(key, out);
-                    out.push(':');
-                    value.write_compact(out);
+                    begin(out, level, index == 0);
+                    name(key, level, out);
+                    value.write_at(out, inner);
                 }
-                out.push('}');
+                close(out, level, '}', members.is_empty());
             }
-        }
-    }
-
-    /// Writes the value indented by two spaces per level, with a final newline.
-    pub fn to_pretty(&self) -> String {
-        let mut out = String::new();
-        self.write_pretty(&mut out, 0);
-        out.push('\n');
-        out
-    }
-
-    /// Appends the value indented at a nesting depth, or without whitespace.
-    pub(super) fn write_at(&self, out: &mut String, level: Option<usize>) {
-        match level {
-            Some(level) => self.write_pretty(out, level),
-            None => self.write_compact(out),
-        }
-    }
-
-    fn write_pretty(&self, out: &mut String, level: usize) {
-        match self {
-            Json::Array(elements) if !elements.is_empty() => {
-                out.push('[');
-                for (index, element) in elements.iter().enumerate() {
-                    out.push_str(if index == 0 { "\n" } else { ",\n" });
-                    indent(out, level + 1);
-                    element.write_pretty(out, level + 1);
-                }
-                out.push('\n');
-                indent(out, level);
-                out.push(']');
-            }
-            Json::Object(members) if !members.is_empty() => {
-                out.push('{');
-                for (index, (key, value)) in members.iter().enumerate() {
-                    out.push_str(if index == 0 { "\n" } else { ",\n" });
-                    indent(out, level + 1);
-                    write_string(key, out);
-                    out.push_str(": ");
-                    value.write_pretty(out, level + 1);
-                }
-                out.push('\n');
-                indent(out, level);
-                out.push('}');
-            }
-            _ => self.write_compact(out),
         }
     }
 }
 
-pub(super) fn indent(out: &mut String, level: usize) {
+/// The nesting depth of an indented value. `None` without indentation.
+pub(super) type Level = Option<usize>;
+
+/// Begins an element or member.
+pub(super) fn begin(out: &mut String, level: Level, is_first: bool) {
+    match level {
+        Some(level) => {
+            out.push_str(if is_first { "\n" } else { ",\n" });
+            indent(out, level + 1);
+        }
+        None if is_first => {}
+        None => out.push(','),
+    }
+}
+
+/// Writes a key and the separator before its value.
+pub(super) fn name(key: &str, level: Level, out: &mut String) {
+    write_string(key, out);
+    out.push_str(if level.is_some() { ": " } else { ":" });
+}
+
+/// Ends an array or object.
+pub(super) fn close(out: &mut String, level: Level, bracket: char, is_empty: bool) {
+    if let Some(level) = level
+        && !is_empty
+    {
+        out.push('\n');
+        indent(out, level);
+    }
+    out.push(bracket);
+}
+
+fn indent(out: &mut String, level: usize) {
     for _ in 0..level {
         out.push_str("  ");
     }

@@ -1,7 +1,7 @@
 //! Diagnoses the contract of a tool: how it is called.
 
 use brigade_call::{FileFact, SchemaFact, Template, meant_in_schema};
-use brigade_catalog::{Catalog, Family, SecretText, TextPurpose, Tool, ToolSource, Transport};
+use brigade_catalog::{Catalog, Family, SecretText, ServerTransport, TextPurpose, Tool, ToolSource};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Hint, Place, closest};
 use brigade_policy::{LabelProblem, check_label};
@@ -60,7 +60,9 @@ pub(super) fn contract(tool: &Tool, catalog: &Catalog, files: Option<&ToolFiles>
     }
     let is_mcp = tool.family == Some(Family::Mcp);
     let transport = tool.source.as_ref().and_then(|source| source.transport);
-    if is_mcp && transport.is_some_and(|transport| transport != Transport::Stdio) && !named(&tool.runtime_id)
+    if is_mcp
+        && transport.is_some_and(|transport| transport != ServerTransport::Stdio)
+        && !named(&tool.runtime_id)
     {
         // Nothing calls it, so the fields for calls are not missing.
         let detail = "the remote server has no runtime, so nothing calls it; register it again, or write its `url` in runtimes.toml";

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{ServerTransport, harness};
+use crate::harness;
+use brigade_catalog::ServerTransport;
 
 const SECRET: &str = "hunter2EXAMPLE";
 

@@ -11,7 +11,7 @@ impl Reader<'_> {
     /// Returns the headers with the variables that their values name. A value that holds anything else is left out.
     pub(super) fn header_texts(&self) -> BTreeMap<String, Option<String>> {
         let mut texts = BTreeMap::new();
-        for (key, inner) in self.spelling.headers {
+        for (key, inner) in &self.spelling.headers {
             let value = self.members.get(*key);
             let value = match inner {
                 Some(inner) => value.and_then(|value| value.get(inner)),

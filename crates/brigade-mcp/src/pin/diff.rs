@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
+use brigade_core::{Json, words};
 use brigade_redact::Redactor;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
@@ -25,46 +25,29 @@ const MAX_QUOTE_CHARS: usize = 20_000;
 /// change.
 const MAX_COMPARED_WORDS: usize = 16_000_000;
 
-/// The kind of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PinChangeKind {
-    /// The name changed.
-    Name,
-    /// The text of a description or title changed.
-    Description,
-    /// A parameter was added.
-    ParameterAdded,
-    /// A parameter was removed.
-    ParameterRemoved,
-    /// More values are accepted than before.
-    Widened,
-    /// Fewer values are accepted than before.
-    Narrowed,
-    /// Values of another type are required.
-    TypeChanged,
-    /// A parameter became optional.
-    BecameOptional,
-    /// A parameter became required.
-    BecameRequired,
-    /// Another part of the schema changed.
-    Other,
-}
-
-impl PinChangeKind {
-    /// Returns the word in records.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PinChangeKind::Name => "name",
-            PinChangeKind::Description => "description",
-            PinChangeKind::ParameterAdded => "parameter-added",
-            PinChangeKind::ParameterRemoved => "parameter-removed",
-            PinChangeKind::Widened => "widened",
-            PinChangeKind::Narrowed => "narrowed",
-            PinChangeKind::TypeChanged => "type-changed",
-            PinChangeKind::BecameOptional => "became-optional",
-            PinChangeKind::BecameRequired => "became-required",
-            PinChangeKind::Other => "other",
-        }
+words! {
+    /// The kind of a change.
+    PinChangeKind {
+        /// The name changed.
+        Name = "name",
+        /// The text of a description or title changed.
+        Description = "description",
+        /// A parameter was added.
+        ParameterAdded = "parameter-added",
+        /// A parameter was removed.
+        ParameterRemoved = "parameter-removed",
+        /// More values are accepted than before.
+        Widened = "widened",
+        /// Fewer values are accepted than before.
+        Narrowed = "narrowed",
+        /// Values of another type are required.
+        TypeChanged = "type-changed",
+        /// A parameter became optional.
+        BecameOptional = "became-optional",
+        /// A parameter became required.
+        BecameRequired = "became-required",
+        /// Another part of the schema changed.
+        Other = "other",
     }
 }
 

@@ -4,13 +4,12 @@ use brigade_core::IssueType;
 use std::fmt::Display;
 use std::path::Path;
 
-use brigade_catalog::register::source_changes;
 use brigade_catalog::{Catalog, Family, Masks, Runtimes};
 use brigade_cmdline::{Argv, find_program};
 use brigade_doctor::{ClientProblem, ClientState};
 use brigade_harness::{
     Client, ConnectedEntry, DiscoveredEntry, HOOK_FILES, NAME, Platform, Scope, Server, client, holds,
-    old_hooks, servers,
+    old_hooks, servers, source_changes,
 };
 use brigade_workspace::{is_program, read_agents};
 

@@ -400,16 +400,17 @@ impl HarnessSearch<'_> {
 
     /// Reads which servers a harness does not start. A missing file has no row, because it defines nothing.
     fn switches(&mut self, harness: &'static Harness, file: &SwitchFile) {
+        let extent = file.files.extent();
         for path in file.files.paths(Platform::of_this_build(), |name| self.machine.variable(name)) {
-            let Some(spot) = self.machine.spot(&path, file.extent) else { continue };
-            let source = source(harness, file.extent, &spot.shown, &self.machine.workspace);
-            match self.look_at(&spot, file.extent, SwitchFile::LIMIT) {
+            let Some(spot) = self.machine.spot(&path, extent) else { continue };
+            let source = source(harness, extent, &spot.shown, &self.machine.workspace);
+            match self.look_at(&spot, extent, SwitchFile::LIMIT) {
                 FileContent::Absent | FileContent::Full => {}
                 FileContent::Unreadable(why) => self.unreadable(&source, &spot.path, EntrySource::Mcp, why),
                 FileContent::Read { bytes, .. } => {
                     let read = read_switches(&source, file, &bytes);
                     let status = if read.broken.is_some() { FileStatus::Broken } else { FileStatus::Read };
-                    self.row(&spot.path, file.extent, EntrySource::Mcp, status, 0, read.broken);
+                    self.row(&spot.path, extent, EntrySource::Mcp, status, 0, read.broken);
                     self.switched_off.extend(read.names);
                     read.issues.into_iter().for_each(|issue| self.tell(issue));
                 }

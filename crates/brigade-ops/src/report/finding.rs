@@ -3,7 +3,7 @@
 use brigade_access::builtin::{ToolApproval, definition};
 use brigade_catalog::{
     Availability, Family, FindQuery, Install, Level, Masks, MatchKind, OrBuiltin, Presence, Quantity, RunsIn,
-    Tool, ToolSource, ToolState, Transport,
+    ServerTransport, Tool, ToolSource, ToolState,
 };
 use brigade_core::{Exit, Report, SchemaId};
 use brigade_core::{Hint, Timestamp};
@@ -102,7 +102,7 @@ pub struct SourceDetailRow {
     pub server: Option<String>,
     /// How the MCP server is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub transport: Option<Transport>,
+    pub transport: Option<ServerTransport>,
     /// The id of the skill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill_id: Option<String>,

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use brigade_core::ErrorKind;
-use brigade_core::json::pretty_text;
-use brigade_doctor::SarifLog;
+use brigade_core::{ErrorKind, Json};
 use brigade_fs::{DiskFs, FileMode, Fs as _, RelPath};
 use brigade_policy::Failure;
 use brigade_workspace::CATALOG;
@@ -13,7 +11,7 @@ use crate::report::CatalogReport;
 
 impl CatalogReport {
     /// Returns the issues as the log of one run.
-    pub fn sarif(&self) -> SarifLog {
+    pub fn sarif(&self) -> Json {
         brigade_doctor::sarif(self.issues.iter(), CATALOG)
     }
 
@@ -31,7 +29,6 @@ impl CatalogReport {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder =
             DiskFs::open(folder.unwrap_or(Path::new("."))).map_err(|error| unusable(error.to_string()))?;
-        let text = pretty_text(&self.sarif()).expect("a log is JSON");
-        Ok(folder.write_atomic(&name, text.as_bytes(), FileMode::KeepOr(0o644))?)
+        Ok(folder.write_atomic(&name, self.sarif().to_pretty().as_bytes(), FileMode::KeepOr(0o644))?)
     }
 }

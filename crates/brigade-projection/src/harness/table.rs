@@ -1,8 +1,7 @@
 //! The rows of the table. Each row names the source of its facts. Paths are relative to a workspace, not to a home
-//! directory. Labels and titles come from `brigade_harness::Program`.
+//! directory. Labels and titles come from `brigade_catalog::Program`.
 
-use brigade_catalog::Family;
-use brigade_harness::Program;
+use brigade_catalog::{Family, Program};
 
 use super::{FieldValue, FrontMatterField, Harness, HarnessPlace, Lossiness, PlaceFormat};
 

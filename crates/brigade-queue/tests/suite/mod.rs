@@ -1,4 +1,4 @@
-//! The contract of every store: the same tests run on the journal, on memory, and in `brigade-team` on PostgreSQL.
+//! The contract of every store: the same tests run on the journal, and in `brigade-team` on PostgreSQL.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 #![allow(dead_code, reason = "each store uses its own part of this")]

@@ -187,7 +187,7 @@ fn an_identity_and_a_session_belong_to_agents() {
         (crate::GATEWAY, "[[agent]]\nname = 'ada'\nidentity = true\n[[agent]]\nname = 'bob'\n"),
     ]);
     let config = bench.config();
-    let row = builtin::definitions()[0];
+    let row = &builtin::definitions()[0];
     let holds = |fact, caller: &Caller| config.holds(&bench.host(), row, fact, caller);
     let agent = |name: &str| Caller::Agent(name.to_owned());
     for (caller, identity, session) in [

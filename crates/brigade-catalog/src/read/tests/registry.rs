@@ -1,7 +1,7 @@
 //! Tests of the registry fields of entries and files.
 
 use super::*;
-use crate::{Availability, ToolSource, Transport};
+use crate::{Availability, ServerTransport, ToolSource};
 
 /// An entry with all registry fields, and with tables under headers.
 pub(super) const REGISTERED: &str = r#"[[tool]]
@@ -44,7 +44,7 @@ fn fields_about_the_registry_are_read() {
     assert_eq!(tool.version.as_ref().map(|version| version.as_str()), Some(">=4.30, <5"));
     assert_eq!((tool.source(), tool.project_specific), (Some(ToolSource::Cli), true));
     let source = tool.source.as_deref().unwrap();
-    assert_eq!(source.transport, Some(Transport::Stdio));
+    assert_eq!(source.transport, Some(ServerTransport::Stdio));
     assert_eq!(source.reference.as_deref(), Some("mcp:yq@cursor/user"));
     let install = tool.install.as_deref().unwrap();
     assert_eq!(install.check.as_deref(), Some("which yq"));

@@ -50,7 +50,7 @@ impl HarnessSearch<'_> {
     /// Reads the skills and commands of a harness.
     pub(super) fn folders(&mut self, harness: &'static Harness) {
         let mut paths: HashSet<(PathBuf, FolderContent)> = HashSet::new();
-        for shelf in harness.shelves {
+        for shelf in &harness.shelves {
             if !self.is_wanted(EntrySource::Skill, shelf.extent) {
                 continue;
             }

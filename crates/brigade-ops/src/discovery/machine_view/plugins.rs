@@ -104,11 +104,12 @@ impl HarnessSearch<'_> {
         file: &PluginSwitches,
         states: &mut BTreeMap<String, bool>,
     ) {
+        let extent = file.files.extent();
         for path in file.files.paths(Platform::of_this_build(), |name| self.machine.variable(name)) {
-            let Some(spot) = self.machine.spot(&path, file.extent) else { continue };
+            let Some(spot) = self.machine.spot(&path, extent) else { continue };
             if !matches!(file.form, SwitchForm::Each(_)) {
                 let read = |source: &Source<'_>, bytes: &[u8]| read_plugin_switches(source, file.form, bytes);
-                states.extend(self.plugin_file(harness, file.extent, &spot, read).unwrap_or_default());
+                states.extend(self.plugin_file(harness, extent, &spot, read).unwrap_or_default());
                 continue;
             }
             let listed = self.machine.list(&spot).ok().flatten().map(|listed| listed.names);
@@ -117,7 +118,7 @@ impl HarnessSearch<'_> {
                     continue;
                 };
                 let read = |source: &Source<'_>, bytes: &[u8]| read_plugin_switches(source, file.form, bytes);
-                let found = self.plugin_file(harness, file.extent, &spot, read).unwrap_or_default();
+                let found = self.plugin_file(harness, extent, &spot, read).unwrap_or_default();
                 states.extend(found.into_values().map(|state| (plugin.to_owned(), state)));
             }
         }

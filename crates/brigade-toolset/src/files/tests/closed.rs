@@ -128,7 +128,7 @@ fn no_tool_changes_a_closed_place() {
 
 #[test]
 fn the_table_has_every_tool_that_changes_a_path() {
-    let changes = |row: &&&brigade_access::builtin::Definition| {
+    let changes = |row: &&brigade_access::builtin::Definition| {
         let writes = row.effects.iter().any(|effect| ["local-write", "local-delete"].contains(effect));
         let names =
             |name: &str| row.input_schema().get("properties").is_some_and(|all| all.get(name).is_some());

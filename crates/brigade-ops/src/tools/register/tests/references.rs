@@ -414,7 +414,7 @@ fn servers_of_every_harness_become_valid_entries() {
             assert_eq!(source.fingerprint, Some(entry.fingerprint.to_hex()));
             assert!(!tool.is_broken && !tool.enabled, "{tool:?}");
             // The URL of a remote server may hold a secret, and is then left out.
-            let is_local = entry.transport == Some(brigade_harness::ServerTransport::Stdio);
+            let is_local = entry.transport == Some(brigade_catalog::ServerTransport::Stdio);
             let row = &report.registered[0];
             assert!(!is_local || row.runtime_id.is_some(), "{row:?}");
             if let Some(runtime) = &row.runtime_id {

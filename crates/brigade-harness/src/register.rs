@@ -2,21 +2,22 @@
 
 use std::path::{Component, Path};
 
+use brigade_catalog::register::{
+    HEADER_LABEL, RegisterError, Registration, Registrations, URL_LEFT_OUT, id_of_name, quoted, remote_server,
+};
+use brigade_catalog::{
+    ApprovalMode, Catalog, Level, Runtime, RuntimeHome, Runtimes, Seconds, ServerTransport, SourceDetail,
+    Tool, ToolSource,
+};
 use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorCode, IssueType, Label, Number};
-use brigade_harness::{
-    DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, Launch, RegistrationCache, named, shows_words,
-};
 use brigade_redact::{looks_secret_value, shown_command};
 
-use super::{
-    HEADER_LABEL, RegisterError, Registration, Registrations, URL_LEFT_OUT, id_of_name, quoted, remote_server,
-};
-use crate::model::{
-    ApprovalMode, Catalog, Level, Runtime, RuntimeHome, Runtimes, Seconds, SourceDetail, Tool, ToolSource,
-    Transport,
-};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource};
+use crate::inventory::named;
+use crate::launch::{Launch, shows_words};
+use crate::registered::RegistrationCache;
 
 /// The current definition in a file.
 #[derive(Clone, Copy, Debug)]
@@ -48,15 +49,13 @@ impl Definition<'_> {
             None => id_of_name(name),
         }
     }
-}
 
-impl Registrations {
     /// Makes an entry from a definition. It is disabled and has no effects and permissions. `id` replaces the id made
     /// from its name.
-    pub fn of_definition(definition: &Definition<'_>, level: Level, id: Option<&str>) -> Registrations {
+    pub fn registration(&self, level: Level, id: Option<&str>) -> Registrations {
         let mut found = Registrations::default();
-        let Definition { entry, origin, .. } = definition;
-        let Ok(tool) = Tool::new(&definition.tool_id(id), entry.family.into()) else {
+        let Definition { entry, origin, launch, .. } = *self;
+        let Ok(tool) = Tool::new(&self.tool_id(id), entry.family.into()) else {
             let message = "no id can be made of the name; give one";
             found.errors.push(RegisterError::new(ErrorCode::FieldInvalid, message).field("id"));
             return found;
@@ -80,20 +79,20 @@ impl Registrations {
             EntrySource::Mcp => {
                 detail.server = Some(entry.name.clone());
                 detail.transport = entry.transport;
-                let is_bound = |label: &&String| !is_no_name(label) && !definition.is_plain(label);
+                let is_bound = |label: &&String| !is_no_name(label) && !self.is_plain(label);
                 tool.env_labels = entry.env_labels.iter().filter(is_bound).cloned().collect();
-                found.note_variables(definition);
-                let of_launch = definition.launch.map_or(&[][..], Launch::left_out);
+                self.note_variables(&mut found);
+                let of_launch = launch.map_or(&[][..], Launch::left_out);
                 found.errors.extend(of_launch.iter().map(|message| {
-                    let field = if detail.transport == Some(Transport::Stdio) { "command" } else { "url" };
+                    let field =
+                        if detail.transport == Some(ServerTransport::Stdio) { "command" } else { "url" };
                     RegisterError::new(ErrorCode::DefinitionUnclear, message.clone()).field(field)
                 }));
-                if detail.transport == Some(Transport::Stdio) {
-                    runtime = found.server(definition, level, &mut tool);
+                if detail.transport == Some(ServerTransport::Stdio) {
+                    runtime = self.server(&mut found, level, &mut tool);
                     "mcp server".to_owned()
                 } else {
-                    let launch = definition.launch;
-                    let transport = detail.transport.unwrap_or(Transport::Http);
+                    let transport = detail.transport.unwrap_or(ServerTransport::Http);
                     let headers = launch.into_iter().flat_map(|launch| launch.headers().clone());
                     let url = launch.and_then(Launch::url);
                     let timeout = entry.timeout.as_ref();
@@ -110,7 +109,7 @@ impl Registrations {
             }
             EntrySource::Skill => {
                 detail.skill_id = Some(entry.name.clone());
-                let inside = Path::new(&origin.path).strip_prefix(definition.workspace).ok();
+                let inside = Path::new(&origin.path).strip_prefix(self.workspace).ok();
                 match inside.and_then(Path::to_str).filter(|_| level == Level::Project) {
                     Some(inside) => tool.source_path = Some(inside.to_owned()),
                     None => detail.path = Some(origin.path.clone()),
@@ -123,7 +122,7 @@ impl Registrations {
                 format!("tool of {}", origin.harness)
             }
         };
-        found.note_rest(definition);
+        self.note_rest(&mut found);
         found.name_tool(tool.id.as_str());
         tool.source = Some(Box::new(detail));
         if found.errors.is_empty() {
@@ -133,27 +132,26 @@ impl Registrations {
     }
 
     /// Makes the runtime of a server, disabled until a review.
-    fn server(&mut self, definition: &Definition<'_>, level: Level, tool: &mut Tool) -> Option<Runtime> {
-        let Definition { entry, launch, .. } = definition;
-        let launch = (*launch)?;
+    fn server(&self, found: &mut Registrations, level: Level, tool: &mut Tool) -> Option<Runtime> {
+        let launch = self.launch?;
         for (at, why) in launch.not_kept() {
             let error = RegisterError::new(ErrorCode::SecretInEntry, why.message());
-            self.errors.push(error.field(format!("command[{}]", at + 1)));
+            found.errors.push(error.field(format!("command[{}]", at + 1)));
         }
         let command = launch.words().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let is_readable = Argv::parse(&command).is_ok_and(|argv| argv.words() == launch.words());
         if !is_readable {
             let message = "the words of the command cannot be written in one line";
-            self.errors.push(RegisterError::new(ErrorCode::FieldInvalid, message).field("command"));
+            found.errors.push(RegisterError::new(ErrorCode::FieldInvalid, message).field("command"));
         }
-        let runtime = Runtime::new(tool.id.as_str(), &command).ok().filter(|_| self.errors.is_empty())?;
+        let runtime = Runtime::new(tool.id.as_str(), &command).ok().filter(|_| found.errors.is_empty())?;
         tool.runtime_id = Some(tool.id.to_string());
-        let timeout = entry.timeout.as_ref().and_then(|seconds| Seconds::new(seconds.as_f64()).ok());
+        let timeout = self.entry.timeout.as_ref().and_then(|seconds| Seconds::new(seconds.as_f64()).ok());
         Some(Runtime {
             name: tool.name.clone(),
             enabled: false,
             on_demand: true,
-            cwd: self.directory(definition, level, launch),
+            cwd: self.directory(found, level, launch),
             env_labels: tool.env_labels.clone(),
             home: Some(RuntimeHome::Private),
             env: launch.plain().clone(),
@@ -163,9 +161,9 @@ impl Registrations {
     }
 
     /// Returns the directory of a server, if it is in the workspace.
-    fn directory(&mut self, definition: &Definition<'_>, level: Level, launch: &Launch) -> Option<String> {
+    fn directory(&self, found: &mut Registrations, level: Level, launch: &Launch) -> Option<String> {
         let cwd = launch.cwd().filter(|cwd| !cwd.is_empty())?;
-        let inside = Path::new(cwd).strip_prefix(definition.workspace).ok().and_then(Path::to_str);
+        let inside = Path::new(cwd).strip_prefix(self.workspace).ok().and_then(Path::to_str);
         match inside {
             Some("") => None,
             Some(inside) if level == Level::Project && is_below(inside) => Some(inside.to_owned()),
@@ -173,38 +171,38 @@ impl Registrations {
             _ => {
                 let message =
                     "the directory is not in the workspace; the server would start in the workspace";
-                self.note(ErrorCode::CwdNotKept, "cwd".to_owned(), message);
+                found.note(ErrorCode::CwdNotKept, "cwd".to_owned(), message);
                 None
             }
         }
     }
 
     /// Notes headers and variables whose values stay in the file.
-    fn note_variables(&mut self, definition: &Definition<'_>) {
-        let entry = definition.entry;
-        for label in entry.env_labels.iter().filter(|label| !definition.is_plain(label)) {
+    fn note_variables(&self, found: &mut Registrations) {
+        let entry = self.entry;
+        for label in entry.env_labels.iter().filter(|label| !self.is_plain(label)) {
             let message = match is_no_name(label) {
                 true => "it is not the name of a variable, so it cannot become a label",
                 false => "no value is taken over; bind it under env_bindings of the policy",
             };
-            self.note(ErrorCode::ValueNotKept, format!("env.{label}"), message);
+            found.note(ErrorCode::ValueNotKept, format!("env.{label}"), message);
         }
         for name in &entry.header_names {
-            self.note(ErrorCode::ValueNotKept, format!("headers.{name}"), HEADER_LABEL);
+            found.note(ErrorCode::ValueNotKept, format!("headers.{name}"), HEADER_LABEL);
         }
     }
 
     /// Notes what an entry cannot contain.
-    fn note_rest(&mut self, definition: &Definition<'_>) {
-        let Definition { entry, origin, launch, .. } = definition;
+    fn note_rest(&self, found: &mut Registrations) {
+        let Definition { entry, origin, launch, .. } = self;
         let of_command = launch.map_or(&[][..], Launch::references);
         for reference in &entry.unresolved {
             if of_command.contains(reference) {
                 let message = format!("`{reference}` is not expanded; replace it by its value");
-                self.note(ErrorCode::Unresolved, "command".to_owned(), &message);
+                found.note(ErrorCode::Unresolved, "command".to_owned(), &message);
             } else {
                 let message = format!("`{reference}` is not expanded");
-                self.note(ErrorCode::Unresolved, String::new(), &message);
+                found.note(ErrorCode::Unresolved, String::new(), &message);
             }
         }
         for (field, names) in [("tools_allowed", &entry.tools_allowed), ("tools_denied", &entry.tools_denied)]
@@ -218,14 +216,14 @@ impl Registrations {
                         format!("an entry has no place for them: {}", names.join(", "))
                     }
                 };
-                self.note(ErrorCode::ToolsNotLimited, field.to_owned(), &message);
+                found.note(ErrorCode::ToolsNotLimited, field.to_owned(), &message);
             }
         }
         for key in &entry.unknown_keys {
-            self.note(ErrorCode::UnknownKey, key.clone(), "an entry has no place for this key");
+            found.note(ErrorCode::UnknownKey, key.clone(), "an entry has no place for this key");
         }
         if !origin.enabled {
-            self.note(ErrorCode::SwitchedOff, "enabled".to_owned(), "its file has it switched off");
+            found.note(ErrorCode::SwitchedOff, "enabled".to_owned(), "its file has it switched off");
         }
     }
 }
@@ -393,7 +391,7 @@ fn differences_of_definitions(before: &DiscoveredEntry, now: &DiscoveredEntry) -
     let fields = |entry: &DiscoveredEntry| {
         [
             ("description", text(&entry.description)),
-            ("transport", entry.transport.map_or("", Transport::as_str).to_owned()),
+            ("transport", entry.transport.map_or("", ServerTransport::as_str).to_owned()),
             ("command", line_of(&entry.command)),
             ("cwd", text(&entry.cwd)),
             ("env_labels", sorted(&entry.env_labels)),
@@ -434,7 +432,8 @@ fn differences(tool: &Tool, runtime: Option<&Runtime>, now: &DiscoveredEntry) ->
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     compare("description", text(&tool.description), text(&now.description));
     if now.source == EntrySource::Mcp {
-        let word = |transport: Option<Transport>| transport.map_or("", Transport::as_str).to_owned();
+        let word =
+            |transport: Option<ServerTransport>| transport.map_or("", ServerTransport::as_str).to_owned();
         let transport = tool.source.as_ref().and_then(|source| source.transport);
         compare("transport", word(transport), word(now.transport));
         let labels = now.env_labels.iter().filter(|label| !is_no_name(label)).cloned();
