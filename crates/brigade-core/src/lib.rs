@@ -64,5 +64,7 @@ pub use loopback_host::LoopbackHost;
 pub use next::{Hint, NeutralWords, NextStep, StepFormatter};
 pub use recorded::{RecordedWord, Word};
 pub use report::{Exit, RefusalMember, Report, SchemaId};
+
+pub use brigade_macros::{document, part};
 pub use time::{Clock, InvalidTimestamp, SystemClock, Timestamp};
 pub use words::UnknownWord;
