@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use brigade::Word;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 /// Options of every command.
@@ -61,6 +63,12 @@ impl FromStr for Seconds {
             .map(Seconds)
             .map_err(|_| "expected a number of seconds, zero or more")
     }
+}
+
+/// Parses one of the words of a table.
+pub(crate) fn word<W: Word + Clone + Send + Sync + 'static>() -> impl TypedValueParser<Value = W> {
+    let words = PossibleValuesParser::new(W::ALL.iter().map(|word| word.as_str()));
+    words.map(|word| W::from_word(&word).expect("the word is one of these"))
 }
 
 /// Parses a count of at least one.

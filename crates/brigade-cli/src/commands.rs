@@ -16,7 +16,7 @@ pub(crate) mod work;
 
 use std::ops::ControlFlow;
 
-use brigade::Exit;
+use brigade::{Error, Exit};
 use clap::Subcommand;
 
 use crate::arguments::Globals;
@@ -109,12 +109,16 @@ pub(crate) enum Command {
     #[cfg(feature = "team")]
     #[command(subcommand)]
     Team(Lazy<team::Team>),
+    /// Offer the tools to agents as one MCP server
     #[cfg(feature = "serve")]
-    Serve(serve::ServeArgs),
-    Demo(demo::DemoArgs),
-    Completions(completions::CompletionsArgs),
+    Serve(Lazy<serve::ServeArgs>),
+    /// See the whole story on made-up servers: setup, an allowed read, a write that waits, a script that changed
+    Demo(Lazy<demo::DemoArgs>),
+    /// Print a completion script for a shell
+    Completions(Lazy<completions::CompletionsArgs>),
+    /// Print what can follow on a command line
     #[command(hide = true)]
-    Complete(complete::CompleteArgs),
+    Complete(Lazy<complete::CompleteArgs>),
 }
 
 /// Runs a command.
@@ -136,6 +140,7 @@ pub(crate) fn run(
         output.show_progress("working");
     }
     let exit = dispatch(globals, command, &session, surroundings, &mut output);
+    let exit = exit.unwrap_or_else(|error| output.fail(&error));
     output.end_progress();
     exit
 }
@@ -155,48 +160,48 @@ fn dispatch(
     session: &Session<'_>,
     surroundings: &Surroundings,
     output: &mut Output<'_, '_>,
-) -> Exit {
-    match command {
-        Command::Setup(arguments) => setup::run(session, &arguments.0, output),
-        Command::Add(arguments) => add::run(session, &arguments.0, output),
+) -> Result<Exit, Error> {
+    Ok(match command {
+        Command::Setup(arguments) => setup::run(session, &arguments.0, output)?,
+        Command::Add(arguments) => add::run(session, &arguments.0, output)?,
         Command::Enable(Lazy(arguments)) => {
-            tools::enable::run(session, &arguments.request(), arguments.yes(), output)
+            tools::enable::run(session, &arguments.request(), arguments.yes(), output)?
         }
         Command::Disable(Lazy(arguments)) => {
-            tools::enable::run(session, &arguments.request(), arguments.yes(), output)
+            tools::enable::run(session, &arguments.request(), arguments.yes(), output)?
         }
-        Command::Discover(arguments) => output.finish(tools::discover::run(session, &arguments.0)),
-        Command::Pending(arguments) => output.finish(daily::pending::run(session, &arguments.0)),
-        Command::Approve(arguments) => daily::decide::approve(session, &arguments.0, output),
-        Command::Reject(arguments) => daily::decide::reject(session, &arguments.0, output),
-        Command::Hold(arguments) => daily::decide::hold(session, &arguments.0, output),
-        Command::Review(arguments) => daily::review::run(session, &arguments.0, output),
-        Command::Log(arguments) => daily::log::run(session, &arguments.0, output),
-        Command::Show(arguments) => daily::show::run(session, &arguments.0, output),
-        Command::Why(arguments) => output.finish(daily::why::run(session, &arguments.0)),
+        Command::Discover(arguments) => output.finish(tools::discover::run(session, &arguments.0)?),
+        Command::Pending(arguments) => output.finish(daily::pending::run(session, &arguments.0)?),
+        Command::Approve(arguments) => daily::decide::approve(session, &arguments.0, output)?,
+        Command::Reject(arguments) => daily::decide::reject(session, &arguments.0, output)?,
+        Command::Hold(arguments) => daily::decide::hold(session, &arguments.0, output)?,
+        Command::Review(arguments) => daily::review::run(session, &arguments.0, output)?,
+        Command::Log(arguments) => daily::log::run(session, &arguments.0, output)?,
+        Command::Show(arguments) => daily::show::run(session, &arguments.0, output)?,
+        Command::Why(arguments) => output.finish(daily::why::run(session, &arguments.0)?),
         Command::Explain(arguments) => {
-            let explained = daily::explain::run(&arguments.0, output);
+            let explained = daily::explain::run(&arguments.0, output)?;
             output.finish(explained)
         }
-        Command::Tools(command) => tools::run(&command.0, session, output),
-        Command::Work(command) => work::run(&command.0, session, output),
-        Command::Kitchen(command) => kitchen::run(&command.0, session, output),
-        Command::Plan(arguments) => kitchen::plan::run(session, &arguments.0, output),
-        Command::Map(arguments) => output.finish(kitchen::map::run(session, &arguments.0)),
-        Command::Service(arguments) => kitchen::service::run(session, &arguments.0, output),
-        Command::Ticket(arguments) => kitchen::ticket::run(session, &arguments.0, output),
-        Command::Resume(arguments) => kitchen::resume::run(session, &arguments.0, output),
-        Command::Status(arguments) => kitchen::status::run(session, &arguments.0, output),
-        Command::Validate(arguments) => output.finish(kitchen::validate::run(session, &arguments.0)),
-        Command::Summary(arguments) => output.finish(kitchen::summary::run(session, &arguments.0)),
-        Command::Cost(arguments) => output.finish(kitchen::cost::run(session, &arguments.0)),
-        Command::State(command) => tools::state::run(&command.0, session, output),
+        Command::Tools(command) => tools::run(&command.0, session, output)?,
+        Command::Work(command) => work::run(&command.0, session, output)?,
+        Command::Kitchen(command) => kitchen::run(&command.0, session, output)?,
+        Command::Plan(arguments) => kitchen::plan::run(session, &arguments.0, output)?,
+        Command::Map(arguments) => output.finish(kitchen::map::run(session, &arguments.0)?),
+        Command::Service(arguments) => kitchen::service::run(session, &arguments.0, output)?,
+        Command::Ticket(arguments) => kitchen::ticket::run(session, &arguments.0, output)?,
+        Command::Resume(arguments) => kitchen::resume::run(session, &arguments.0, output)?,
+        Command::Status(arguments) => kitchen::status::run(session, &arguments.0, output)?,
+        Command::Validate(arguments) => output.finish(kitchen::validate::run(session, &arguments.0)?),
+        Command::Summary(arguments) => output.finish(kitchen::summary::run(session, &arguments.0)?),
+        Command::Cost(arguments) => output.finish(kitchen::cost::run(session, &arguments.0)?),
+        Command::State(command) => tools::state::run(&command.0, session, output)?,
         #[cfg(feature = "team")]
-        Command::Team(command) => team::run(&command.0, session, output),
+        Command::Team(command) => team::run(&command.0, session, output)?,
         #[cfg(feature = "serve")]
-        Command::Serve(arguments) => serve::run(arguments, session, output),
-        Command::Demo(arguments) => demo::run(arguments, session, output),
-        Command::Completions(arguments) => completions::run(arguments, output),
-        Command::Complete(words) => complete::run(words, globals, surroundings, output),
-    }
+        Command::Serve(arguments) => serve::run(&arguments.0, session, output)?,
+        Command::Demo(arguments) => demo::run(&arguments.0, session, output)?,
+        Command::Completions(arguments) => completions::run(&arguments.0, output),
+        Command::Complete(words) => complete::run(&words.0, globals, surroundings, output),
+    })
 }

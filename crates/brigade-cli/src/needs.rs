@@ -59,21 +59,21 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         // Only what concerns the workspace needs one.
         #[cfg(feature = "team")]
         Command::Team(command) => match &command.0 {
-            Team::Join(_)
-            | Team::Leave(_)
-            | Team::Status(_)
-            | Team::Verify(_)
-            | Team::Import(_)
-            | Team::Export(_)
-            | Team::Roster(_)
-            | Team::Runner(_)
-            | Team::AcceptFailover(_) => O::Fails,
-            Team::Init(_)
-            | Team::Member(_)
-            | Team::Rule(_)
-            | Team::Migrate(_)
-            | Team::Prune(_)
-            | Team::Doctor(_) => O::Works,
+            Team::Join { .. }
+            | Team::Leave { .. }
+            | Team::Status { .. }
+            | Team::Verify { .. }
+            | Team::Import { .. }
+            | Team::Export { .. }
+            | Team::Roster { .. }
+            | Team::Runner { .. }
+            | Team::AcceptFailover { .. } => O::Fails,
+            Team::Init { .. }
+            | Team::Member { .. }
+            | Team::Rule { .. }
+            | Team::Migrate { .. }
+            | Team::Prune { .. }
+            | Team::Doctor { .. } => O::Works,
         },
         #[cfg(feature = "serve")]
         Command::Serve(_) => O::Fails,
@@ -90,51 +90,55 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         | Command::Summary(_)
         | Command::Cost(_) => O::Works,
         Command::Work(command) => match &command.0 {
-            Work::Brief(_) => O::UserOrNothing,
-            Work::Answer(_) => O::Fails,
+            Work::Brief { .. } => O::UserOrNothing,
+            Work::Answer { .. } => O::Fails,
             #[cfg(feature = "builtin")]
-            Work::Memory(_) | Work::Pr(_) | Work::Turn(_) => O::Fails,
+            Work::Memory { .. } | Work::Pr { .. } | Work::Turn { .. } => O::Fails,
             Work::Inbox(arguments) => match &arguments.0.command {
-                None | Some(Inbox::List(_)) => O::ShowsNothing,
+                None | Some(Inbox::List { .. }) => O::ShowsNothing,
                 _ => O::FailsAsText,
             },
         },
         Command::Tools(command) => match &command.0 {
-            Tools::Init(_) | Tools::Defaults(_) | Tools::Keys(_) | Tools::Harness(_) => O::Works,
-            Tools::Discover(_) => O::Works,
-            Tools::Policy(command) if matches!(command.0, policy::Policy::Init(_)) => O::Works,
-            Tools::Runtime(command) if matches!(command.0, runtime::Runtime::Init(_)) => O::Works,
-            Tools::Pack(command) if matches!(command.0, pack::Pack::Import(_)) => O::Works,
-            Tools::ImportIssues(_) => O::WorksEmpty,
-            Tools::Search(_) => O::ShowsNothing,
-            Tools::Call(command) if matches!(command.0, Call::List(_)) => O::ShowsNothing,
-            Tools::Run(command) if matches!(command.0, run::Run::List(_)) => O::ShowsNothing,
-            Tools::Checkpoint(command) if matches!(command.0, Checkpoint::List(_)) => O::ShowsNothing,
+            Tools::Init { .. } | Tools::Defaults { .. } | Tools::Keys { .. } | Tools::Harness { .. } => {
+                O::Works
+            }
+            Tools::Discover { .. } => O::Works,
+            Tools::Policy(command) if matches!(command.0, policy::Policy::Init { .. }) => O::Works,
+            Tools::Runtime(command) if matches!(command.0, runtime::Runtime::Init { .. }) => O::Works,
+            Tools::Pack(command) if matches!(command.0, pack::Pack::Import { .. }) => O::Works,
+            Tools::ImportIssues { .. } => O::WorksEmpty,
+            Tools::Search { .. } => O::ShowsNothing,
+            Tools::Call(command) if matches!(command.0, Call::List { .. }) => O::ShowsNothing,
+            Tools::Run(command) if matches!(command.0, run::Run::List { .. }) => O::ShowsNothing,
+            Tools::Checkpoint(command) if matches!(command.0, Checkpoint::List { .. }) => O::ShowsNothing,
             Tools::Parity(command) => match command.0 {
-                parity::Parity::Status(_) => O::ShowsNothing,
+                parity::Parity::Status { .. } => O::ShowsNothing,
                 _ => O::WorksEmpty,
             },
-            Tools::Pack(command) if matches!(command.0, pack::Pack::List(_)) => O::ShowsNothing,
-            Tools::Pack(command) if matches!(command.0, pack::Pack::Build(_)) => O::WorksEmpty,
-            Tools::Run(command) if matches!(command.0, run::Run::Verify(_)) => O::Fails,
-            Tools::State(_) | Tools::Pins(_) | Tools::Observe(_) | Tools::Review(_) | Tools::Connect(_) => {
-                O::Fails
-            }
+            Tools::Pack(command) if matches!(command.0, pack::Pack::List { .. }) => O::ShowsNothing,
+            Tools::Pack(command) if matches!(command.0, pack::Pack::Build { .. }) => O::WorksEmpty,
+            Tools::Run(command) if matches!(command.0, run::Run::Verify { .. }) => O::Fails,
+            Tools::State { .. }
+            | Tools::Pins { .. }
+            | Tools::Observe { .. }
+            | Tools::Review { .. }
+            | Tools::Connect { .. } => O::Fails,
             Tools::Sync(arguments) if arguments.0.command.is_none() => O::Fails,
-            Tools::Agent(_)
-            | Tools::Profile(_)
-            | Tools::Cost(_)
-            | Tools::Install(_)
-            | Tools::Register(_)
-            | Tools::Registry(_)
-            | Tools::Login(_)
-            | Tools::Logout(_)
-            | Tools::Enable(_)
-            | Tools::Disable(_)
-            | Tools::Update(_) => O::Fails,
+            Tools::Agent { .. }
+            | Tools::Profile { .. }
+            | Tools::Cost { .. }
+            | Tools::Install { .. }
+            | Tools::Register { .. }
+            | Tools::Registry { .. }
+            | Tools::Login { .. }
+            | Tools::Logout { .. }
+            | Tools::Enable { .. }
+            | Tools::Disable { .. }
+            | Tools::Update { .. } => O::Fails,
             #[cfg(feature = "builtin")]
-            Tools::Script(_) => O::Fails,
-            Tools::Check(_) | Tools::Find(_) | Tools::Stats(_) => O::Fails,
+            Tools::Script { .. } => O::Fails,
+            Tools::Check { .. } | Tools::Find { .. } | Tools::Stats { .. } => O::Fails,
             _ => O::FailsAsText,
         },
     }

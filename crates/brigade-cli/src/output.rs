@@ -223,21 +223,16 @@ impl<'a, 's> Output<'a, 's> {
     }
 
     /// Prints the result of an operation and returns the exit code.
-    pub(crate) fn finish<R: Report + View>(&mut self, result: Result<R, Error>) -> Exit {
-        match result {
-            Ok(report) if self.shape.json => {
-                let exit = self.write(report.exit(), |out| report.write_json(out));
-                // The process is about to exit, and dropping thousands of rows takes longer.
-                std::mem::forget(report);
-                exit
-            }
-            Ok(report) => {
-                let mut page = self.new_page();
-                report.show(&mut page);
-                self.page(&page, report.exit())
-            }
-            Err(error) => self.fail(&error),
+    pub(crate) fn finish<R: Report + View>(&mut self, report: R) -> Exit {
+        if self.shape.json {
+            let exit = self.write(report.exit(), |out| report.write_json(out));
+            // The process is about to exit, and dropping thousands of rows takes longer.
+            std::mem::forget(report);
+            return exit;
         }
+        let mut page = self.new_page();
+        report.show(&mut page);
+        self.page(&page, report.exit())
     }
 
     /// Prints an error and returns its exit code.

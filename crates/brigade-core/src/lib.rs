@@ -64,5 +64,6 @@ pub use loopback_host::LoopbackHost;
 pub use next::{Hint, NeutralWords, NextStep, StepFormatter};
 pub use recorded::{RecordedWord, Word};
 pub use report::{Exit, RefusalMember, Report, SchemaId};
+
 pub use time::{Clock, InvalidTimestamp, SystemClock, Timestamp};
 pub use words::UnknownWord;

@@ -10,9 +10,10 @@ use brigade_catalog::{Catalog, Level, Tool, ToolId, starter};
 use brigade_core::json::from_json;
 use brigade_core::{ConfigIssue, ErrorCode, Json, Severity, words};
 use brigade_fs::RelPath;
+use brigade_macros::part;
 use brigade_policy::{ErrorLine, Failure};
 use brigade_workspace::{CATALOG, CONFIG_LIMIT, DOCUMENT_LIMIT, errors_of, parse_json};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::setup::{CATALOG_LOCK, Ignore, OnExisting, Setup};
 
@@ -43,9 +44,7 @@ pub struct DefaultsRequest {
 }
 
 /// The result of adding the built-in tools.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default)]
 pub struct Defaults {
     /// Whether the catalog could be changed.
     pub valid: bool,
@@ -82,9 +81,7 @@ pub struct Defaults {
 }
 
 /// A catalog tool with the id of a built-in tool and another source.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct DefaultConflict {
     /// The id.
     pub tool_id: String,
@@ -109,9 +106,7 @@ words! {
 }
 
 /// The source of a built-in tool.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct DefaultSource {
     /// The tool.
     pub tool_id: String,

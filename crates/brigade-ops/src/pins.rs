@@ -15,8 +15,8 @@ use brigade_workspace::{Config, WorkspaceContext, load};
 use crate::error::Error;
 use crate::refusal::Refusal;
 use crate::report::{
-    BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinState, PinSummary, RefusalMember,
-    Report as _, ServerSummary,
+    BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinState, PinSummary, Report as _,
+    ServerSummary,
 };
 use crate::tools::update::follow_pin;
 use crate::trust::{note_shown, reviewed_tools};
@@ -145,15 +145,9 @@ fn server_report(context: &WorkspaceContext, state: &ServerState) -> PinReport {
         schema: PinReport::SCHEMA,
         target: context.target(),
         pins_path: context.absolute(PINS),
-        pin: None,
         server: Some(ServerSummary::new(state, |path| context.absolute(path))),
-        description: None,
-        input_schema: brigade_core::Json::Null,
-        offered: None,
         changes: state.changes(),
-        accepted: false,
-        error: RefusalMember::default(),
-        candidates: RefusalMember::default(),
+        ..PinReport::default()
     }
 }
 
@@ -242,13 +236,10 @@ fn pin_report(context: &WorkspaceContext, record: &PinRecord) -> PinReport {
         pins_path: context.absolute(PINS),
         changes: summary.changes.clone(),
         pin: Some(summary),
-        server: None,
         description: record.pin.tool().description.clone(),
         input_schema: record.pin.tool().input_schema.clone(),
         offered: record.offered.as_ref().map(OfferedTool::from),
-        accepted: false,
-        error: RefusalMember::default(),
-        candidates: RefusalMember::default(),
+        ..PinReport::default()
     }
 }
 

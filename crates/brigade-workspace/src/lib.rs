@@ -75,8 +75,8 @@ mod shared_servers;
 mod similar_paths;
 mod source_lines;
 mod sources;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod tool;
 mod tool_visibility;
 mod tracked;

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use brigade::daily::SetupChoice;
+use brigade::report::SetupLevel;
 use brigade::tools::RegisterSource;
 use brigade::{Error, Exit};
 use clap::Args;
 
-use super::setup::{StepArgs, project, propose};
+use super::setup::{StepArgs, propose};
 use crate::output::Output;
 use crate::session::Session;
 
@@ -30,16 +31,13 @@ pub(crate) struct AddArgs {
     step: StepArgs,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &AddArgs, output: &mut Output<'_, '_>) -> Exit {
-    match add(session, arguments, output) {
-        Ok(exit) => exit,
-        Err(error) => output.fail(&error),
-    }
-}
-
-fn add(session: &Session<'_>, arguments: &AddArgs, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &AddArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let asking = arguments.step.asking(session, output)?;
-    let (workspace, level) = project(session)?;
+    let workspace = session.workspace_to_run()?;
     let source = arguments.source.trim();
     let (mut servers, mut sources) = (Vec::new(), Vec::new());
     if is_url(source) {
@@ -55,7 +53,7 @@ fn add(session: &Session<'_>, arguments: &AddArgs, output: &mut Output<'_, '_>) 
     }
     let (id, reads) = (arguments.id.clone(), arguments.step.reads());
     let choice = SetupChoice { servers, sources, id, reads, ..SetupChoice::default() };
-    propose(&workspace.onboarding(level), &choice, &arguments.step, asking, output)
+    propose(&workspace.onboarding(SetupLevel::Project), &choice, &arguments.step, asking, output)
 }
 
 fn is_url(source: &str) -> bool {

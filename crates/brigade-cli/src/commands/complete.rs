@@ -10,14 +10,12 @@ use brigade::Exit;
 use clap::{Arg, Args, Command};
 
 use crate::arguments::Globals;
-use crate::examples;
 use crate::output::Output;
 use crate::session::Session;
 use crate::surroundings::Surroundings;
 
 /// Print what can follow on a command line
 #[derive(Args, Debug)]
-#[command(after_help = examples::help_text(examples::PROGRAM, "complete").unwrap_or_default())]
 pub(crate) struct CompleteArgs {
     /// Words after the program name; the last one is being typed
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -6,7 +6,6 @@ use clap::Args;
 use clap_complete::Shell;
 use serde::{Deserialize, Serialize};
 
-use crate::examples;
 use crate::output::Output;
 
 /// The scripts that ask the program. Without an answer, the shell offers files.
@@ -18,7 +17,6 @@ const FISH: &str = include_str!("completions/brigade.fish");
 ///
 /// In bash, zsh and fish, it asks Brigade, so ids of calls, tools, agents, PRDs and tasks are completed, too.
 #[derive(Args, Debug)]
-#[command(after_help = examples::help_text(examples::PROGRAM, "completions").unwrap_or_default())]
 pub(crate) struct CompletionsArgs {
     /// Shell to generate completions for
     #[arg(value_enum)]

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use brigade::{Env, Error, ErrorKind, Exit};
 use clap::{Args, ValueEnum};
 
-use crate::examples;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -25,7 +24,6 @@ pub(crate) fn sample_files() -> Vec<brigade::NewFile> {
 /// Every command is shown with its real output. With `catalog`, walks through plans, policies, approvals and receipts
 /// on scripts instead. Needs Python 3. The directory is kept, so that you can continue with it.
 #[derive(Args, Debug)]
-#[command(after_help = examples::help_text(examples::PROGRAM, "demo").unwrap_or_default())]
 pub(crate) struct DemoArgs {
     /// Which story to tell
     #[arg(value_enum, default_value_t = Story::Setup, hide_default_value = true)]
@@ -47,7 +45,11 @@ enum Story {
 /// The interpreter of the sample scripts.
 const INTERPRETER: &str = "python3";
 
-pub(crate) fn run(arguments: &DemoArgs, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    arguments: &DemoArgs,
+    session: &Session<'_>,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     match arguments.story {
         Story::Setup => story::run(arguments, session, output),
         Story::Catalog => catalog::run(arguments, session, output),

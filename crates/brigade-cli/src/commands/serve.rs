@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use brigade::{Error, ErrorKind, Exit};
 use brigade_gateway::{Listing, NameStyle, Serve, ServeReport, Transport, connect, serve};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use events::EventLines;
 
-use crate::examples;
+use crate::arguments::word;
 use crate::output::Output;
 use crate::render::text::{Text, Tone};
 use crate::session::Session;
@@ -28,7 +28,6 @@ const PORT: u16 = 8766;
 /// run in the sandbox and receipted, as on the command line. Agents, tokens and limits are in
 /// .brigade/tools/gateway.toml; without this file there is the agent `local`, over standard input and output.
 #[derive(Args, Debug)]
-#[command(after_help = examples::help_text(examples::PROGRAM, "serve").unwrap_or_default())]
 pub(crate) struct ServeArgs {
     /// Serve one client over standard input and output (the default)
     #[arg(long, conflicts_with_all = ["http", "unix"])]
@@ -51,12 +50,12 @@ pub(crate) struct ServeArgs {
     profiles: Vec<String>,
 
     /// How tools are listed [default: as in gateway.toml]
-    #[arg(long, value_name = "full|compact|search", hide_possible_values = true)]
-    list: Option<ListWord>,
+    #[arg(long, value_name = "full|compact|search", value_parser = word::<Listing>(), hide_possible_values = true)]
+    list: Option<Listing>,
 
     /// How names are written; `plain` has `_` instead of dots
-    #[arg(long, value_name = "dotted|plain", hide_possible_values = true)]
-    names: Option<NamesWord>,
+    #[arg(long, value_name = "dotted|plain", value_parser = word::<NameStyle>(), hide_possible_values = true)]
+    names: Option<NameStyle>,
 
     /// Work in this lane: paths of files and commands are relative to its worktree
     #[arg(long, value_name = "ID")]
@@ -94,31 +93,17 @@ impl ServeArgs {
     }
 }
 
-/// How tools are listed.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ListWord {
-    Full,
-    Compact,
-    Search,
-}
-
-/// How names are written.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum NamesWord {
-    Dotted,
-    Plain,
-}
-
-pub(crate) fn run(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    arguments: &ServeArgs,
+    session: &Session<'_>,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     if arguments.is_stdio() && session.surroundings.typed {
         let why = "`brigade serve` speaks MCP over standard input and output, so an MCP client starts it";
         let hint = "`brigade tools connect CLIENT` writes the client's entry; `brigade serve --http` listens on a port";
-        return output.fail(&Error::new(ErrorKind::Usage, why).hint(hint));
+        return Err(Error::new(ErrorKind::Usage, why).hint(hint));
     }
-    match start(arguments, session, output) {
-        Ok(()) => Exit::Done,
-        Err(error) => output.fail(&error),
-    }
+    start(arguments, session, output).map(|()| Exit::Done)
 }
 
 fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '_>) -> Result<(), Error> {
@@ -181,15 +166,8 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
     wanted.profiles.clone_from(&arguments.profiles);
     wanted.no_token = arguments.no_token;
     wanted.lane.clone_from(&arguments.lane);
-    wanted.list = arguments.list.map(|word| match word {
-        ListWord::Full => Listing::Full,
-        ListWord::Compact => Listing::Compact,
-        ListWord::Search => Listing::Search,
-    });
-    wanted.names = match arguments.names {
-        Some(NamesWord::Plain) => NameStyle::Plain,
-        Some(NamesWord::Dotted) | None => NameStyle::Dotted,
-    };
+    wanted.list = arguments.list;
+    wanted.names = arguments.names.unwrap_or(NameStyle::Dotted);
     if arguments.no_token {
         warn("every process on this machine can call as this agent, because no token is required");
     }

@@ -1,8 +1,8 @@
 //! `brigade setup`
 
 use brigade::daily::{SetupChoice, SetupGrant};
-use brigade::report::{SetupLevel, SetupReport, SetupState};
-use brigade::{Error, ErrorKind, Exit, Onboarding, Workspace};
+use brigade::report::{SetupLevel, SetupState};
+use brigade::{Error, ErrorKind, Exit, Onboarding};
 use clap::{Args, ValueEnum};
 
 use crate::output::Output;
@@ -102,14 +102,11 @@ impl StepArgs {
     }
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &SetupArgs, output: &mut Output<'_, '_>) -> Exit {
-    match setup(session, arguments, output) {
-        Ok(exit) => exit,
-        Err(error) => output.fail(&error),
-    }
-}
-
-fn setup(session: &Session<'_>, arguments: &SetupArgs, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &SetupArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let asking = arguments.step.asking(session, output)?;
     let level = level(session, arguments, asking, output)?;
     let workspace = match level {
@@ -240,10 +237,10 @@ pub(super) fn propose(
     };
     staged.grant(grant)?;
     if asking == Asking::Proposal {
-        return Ok(output.finish(Ok(staged.propose())));
+        return Ok(output.finish(staged.propose()));
     }
     if staged.report().change_count == 0 {
-        return Ok(output.finish(Ok(staged.report().clone())));
+        return Ok(output.finish(staged.report().clone()));
     }
     if asking == Asking::Person {
         output.show(|page| show_changes(staged.report(), page));
@@ -252,18 +249,18 @@ pub(super) fn propose(
             return Ok(Exit::Refused);
         }
     }
-    let mut done = staged.write();
-    if let (Ok(report), Asking::Person) = (&mut done, asking) {
+    let mut report = staged.write()?;
+    if asking == Asking::Person {
         // The notes were above the question.
         report.notes.clear();
     }
-    Ok(output.finish(done))
+    Ok(output.finish(report))
 }
 
 fn undo(onboarding: &Onboarding, asking: Asking, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
     let undo = onboarding.undo()?;
     if asking == Asking::Proposal || undo.report().change_count == 0 {
-        return Ok(output.finish(Ok(undo.propose())));
+        return Ok(output.finish(undo.propose()));
     }
     if asking == Asking::Person {
         output.show(|page| show_changes(undo.report(), page));
@@ -272,8 +269,7 @@ fn undo(onboarding: &Onboarding, asking: Asking, output: &mut Output<'_, '_>) ->
             return Ok(Exit::Refused);
         }
     }
-    let done: Result<SetupReport, Error> = undo.write();
-    Ok(output.finish(done))
+    Ok(output.finish(undo.write()?))
 }
 
 /// Returns the chosen names: those of an option, those that a person types by name or number, or the usual ones.
@@ -348,9 +344,4 @@ fn ask_until<T>(
 fn not_understood(answer: &str, expected: &str) -> Error {
     let message = format!("`{}` is not an answer", brigade::core::text::escape_terminal(answer));
     Error::new(ErrorKind::Usage, message).hint(format!("type {expected}"))
-}
-
-/// Opens the project for a command that adds to it.
-pub(super) fn project(session: &Session<'_>) -> Result<(Workspace, SetupLevel), Error> {
-    Ok((session.workspace_to_run()?, SetupLevel::Project))
 }

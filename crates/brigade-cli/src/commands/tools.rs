@@ -6,17 +6,13 @@ pub(crate) mod call;
 mod check;
 pub(crate) mod checkpoint;
 mod connect;
-mod contracts;
-mod cost;
 mod defaults;
-mod describe;
 pub(crate) mod discover;
 mod doctor;
 pub(crate) mod enable;
 mod find;
 mod harness;
 mod import;
-mod import_issues;
 mod init;
 mod install;
 mod keys;
@@ -26,7 +22,6 @@ mod observe;
 pub(crate) mod pack;
 pub(crate) mod parity;
 mod pins;
-mod plan;
 pub(crate) mod policy;
 mod profile;
 mod register;
@@ -35,15 +30,12 @@ pub(crate) mod run;
 pub(crate) mod runtime;
 #[cfg(feature = "builtin")]
 mod script;
-mod search;
-mod show;
 pub(crate) mod state;
-mod stats;
 pub(crate) mod sync;
 mod trust;
 mod update;
 
-use brigade::Exit;
+use brigade::{Error, Exit, Family};
 use clap::Subcommand;
 
 use crate::commands::daily::review::{self, ReviewArgs};
@@ -59,20 +51,72 @@ pub(crate) enum Tools {
     Defaults(defaults::DefaultsArgs),
     List(list::ListArgs),
     #[command(visible_alias = "info")]
-    Show(show::ShowArgs),
-    Search(search::SearchArgs),
+    /// Show a tool and its projections
+    Show {
+        /// Id of the tool
+        id: String,
+    },
+    /// Find tools by words, in any order
+    ///
+    /// Searches id, name, family, description, aliases, categories and capabilities. More than half of the words must
+    /// occur.
+    Search {
+        /// Text to search for, ignoring case
+        #[arg(value_name = "WORD", required = true)]
+        query: Vec<String>,
+
+        /// Only tools of this family; can be repeated
+        #[arg(long)]
+        family: Vec<Family>,
+    },
     Find(find::FindArgs),
     Check(check::CheckArgs),
-    Stats(stats::StatsArgs),
-    Describe(describe::DescribeArgs),
-    Contracts(contracts::ContractsArgs),
-    Cost(cost::CostArgs),
+    /// Count the runs of each tool, from the receipts
+    ///
+    /// Shows how often a tool ran and failed, how long its runs took, and what they cost by the amount that its entry
+    /// declares.
+    Stats {
+        /// Id of the tool
+        id: Option<String>,
+    },
+    /// Describe a tool's arguments, examples and effects
+    Describe {
+        /// Id of the tool
+        id: String,
+        /// Start the tool's MCP server and compare its tool list; calls no tool
+        #[arg(long)]
+        live: bool,
+    },
+    /// List the contracts of tools and whether they can be called
+    Contracts {
+        /// Start the MCP servers of enabled tools and compare their tool lists; calls no tool
+        #[arg(long)]
+        live: bool,
+    },
+    /// Show what listing the tools costs an agent, in bytes and estimated tokens
+    ///
+    /// Compares the three ways of listing: full, compact, and search. A client reads a listing once. With a compact one
+    /// it asks for the description of each tool that it calls, and with search it searches before that.
+    Cost {
+        /// The agent
+        #[arg(long = "as", value_name = "AGENT", default_value = "local")]
+        agent: String,
+    },
     Observe(observe::ObserveArgs),
     Review(ReviewArgs),
-    Plan(plan::PlanArgs),
+    /// Show which projections would be written
+    Plan {
+        /// Id of the tool [default: all tools]
+        id: Option<String>,
+
+        /// List current projections and notes, too
+        #[arg(long)]
+        full: bool,
+    },
     Apply(apply::ApplyArgs),
     Doctor(doctor::DoctorArgs),
-    ImportIssues(import_issues::ImportIssuesArgs),
+    /// Add all issues to the work inbox
+    ImportIssues,
     Connect(connect::ConnectArgs),
     #[command(hide = true)]
     Discover(discover::DiscoverArgs),
@@ -155,55 +199,67 @@ Steps of a call:
   brigade tools call run CALL
   brigade tools run latest";
 
-pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
-    match command {
-        Tools::Init(arguments) => output.finish(init::run(session, arguments)),
-        Tools::List(arguments) => list::run(session, arguments, output),
-        Tools::Show(arguments) => output.finish(show::run(session, arguments)),
-        Tools::Search(arguments) => output.finish(search::run(session, arguments)),
-        Tools::Find(arguments) => output.finish(find::run(session, arguments)),
-        Tools::Check(arguments) => output.finish(check::run(session, arguments)),
-        Tools::Stats(arguments) => output.finish(stats::run(session, arguments)),
-        Tools::Describe(arguments) => output.finish(describe::run(session, arguments)),
-        Tools::Contracts(arguments) => output.finish(contracts::run(session, arguments)),
-        Tools::Cost(arguments) => output.finish(cost::run(session, arguments)),
-        Tools::Observe(arguments) => output.finish(observe::run(session, arguments)),
-        Tools::Review(arguments) => review::run(session, arguments, output),
-        Tools::Defaults(arguments) => output.finish(defaults::run(session, arguments)),
-        Tools::Plan(arguments) => {
-            let plan = plan::run(session, arguments, output);
-            output.finish(plan)
+pub(crate) fn run(
+    command: &Tools,
+    session: &Session<'_>,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    Ok(match command {
+        Tools::Init(arguments) => output.finish(init::run(session, arguments)?),
+        Tools::List(arguments) => list::run(session, arguments, output)?,
+        Tools::Show { id } => output.finish(session.workspace()?.catalog().show(id)?),
+        Tools::Search { query, family } => {
+            output.finish(session.workspace()?.catalog().search(&query.join(" "), family)?)
         }
-        Tools::Apply(arguments) => output.finish(apply::run(session, arguments, output)),
-        Tools::ImportIssues(arguments) => output.finish(import_issues::run(session, arguments)),
-        Tools::Connect(arguments) => connect::run(session, arguments, output),
-        Tools::Discover(arguments) => output.finish(discover::run(session, arguments)),
-        Tools::Enable(arguments) => enable::run(session, &arguments.request(), arguments.yes(), output),
-        Tools::Disable(arguments) => enable::run(session, &arguments.request(), arguments.yes(), output),
-        Tools::Update(arguments) => update::run(session, arguments, output),
-        Tools::Register(arguments) => output.finish(register::run(session, arguments)),
-        Tools::Trust(arguments) => trust::run(session, arguments, output),
-        Tools::Login(arguments) => login::run(session, arguments, output),
-        Tools::Logout(arguments) => output.finish(login::run_logout(session, arguments)),
+        Tools::Find(arguments) => output.finish(find::run(session, arguments)?),
+        Tools::Check(arguments) => output.finish(check::run(session, arguments)?),
+        Tools::Stats { id } => output.finish(session.workspace()?.catalog().stats(id.as_deref())?),
+        Tools::Describe { id, live: true } => {
+            output.finish(session.workspace_to_run()?.catalog().describe_live(id)?)
+        }
+        Tools::Describe { id, live: false } => output.finish(session.workspace()?.catalog().describe(id)?),
+        Tools::Contracts { live: true } => {
+            output.finish(session.workspace_to_run()?.catalog().contracts_live()?)
+        }
+        Tools::Contracts { live: false } => output.finish(session.workspace()?.catalog().contracts()?),
+        Tools::Cost { agent } => output.finish(session.workspace()?.agents().cost(agent)?),
+        Tools::Observe(arguments) => output.finish(observe::run(session, arguments)?),
+        Tools::Review(arguments) => review::run(session, arguments, output)?,
+        Tools::Defaults(arguments) => output.finish(defaults::run(session, arguments)?),
+        Tools::Plan { id, full } => {
+            output.set_full(*full);
+            output.finish(session.workspace()?.projections().plan(id.as_deref())?)
+        }
+        Tools::Apply(arguments) => output.finish(apply::run(session, arguments, output)?),
+        Tools::ImportIssues => output.finish(session.workspace()?.inbox().import()?),
+        Tools::Connect(arguments) => connect::run(session, arguments, output)?,
+        Tools::Discover(arguments) => output.finish(discover::run(session, arguments)?),
+        Tools::Enable(arguments) => enable::run(session, &arguments.request(), arguments.yes(), output)?,
+        Tools::Disable(arguments) => enable::run(session, &arguments.request(), arguments.yes(), output)?,
+        Tools::Update(arguments) => update::run(session, arguments, output)?,
+        Tools::Register(arguments) => output.finish(register::run(session, arguments)?),
+        Tools::Trust(arguments) => trust::run(session, arguments, output)?,
+        Tools::Login(arguments) => login::run(session, arguments, output)?,
+        Tools::Logout(arguments) => output.finish(login::run_logout(session, arguments)?),
         #[cfg(feature = "builtin")]
-        Tools::Script(command) => script::run(&command.0, session, output),
-        Tools::Install(arguments) => output.finish(install::run(session, arguments)),
-        Tools::Doctor(arguments) => doctor::run(session, arguments, output),
-        Tools::Call(command) => call::run(&command.0, session, output),
-        Tools::Run(command) => run::run(&command.0, session, output),
-        Tools::Checkpoint(command) => checkpoint::run(&command.0, session, output),
-        Tools::Policy(command) => policy::run(&command.0, session, output),
-        Tools::Agent(command) => agent::run(&command.0, session, output),
-        Tools::Profile(command) => profile::run(&command.0, session, output),
-        Tools::Runtime(command) => runtime::run(&command.0, session, output),
-        Tools::Sync(command) => sync::run(&command.0, session, output),
-        Tools::Parity(command) => parity::run(&command.0, session, output),
-        Tools::Harness(command) => harness::run(&command.0, session, output),
-        Tools::State(command) => state::run(&command.0, session, output),
-        Tools::Import(command) => import::run(&command.0, session, output),
-        Tools::Pack(command) => pack::run(&command.0, session, output),
-        Tools::Registry(command) => registry::run(&command.0, session, output),
-        Tools::Pins(command) => pins::run(&command.0, session, output),
-        Tools::Keys(command) => keys::run(&command.0, session, output),
-    }
+        Tools::Script(command) => script::run(&command.0, session, output)?,
+        Tools::Install(arguments) => output.finish(install::run(session, arguments)?),
+        Tools::Doctor(arguments) => doctor::run(session, arguments, output)?,
+        Tools::Call(command) => call::run(&command.0, session, output)?,
+        Tools::Run(command) => run::run(&command.0, session, output)?,
+        Tools::Checkpoint(command) => checkpoint::run(&command.0, session, output)?,
+        Tools::Policy(command) => policy::run(&command.0, session, output)?,
+        Tools::Agent(command) => agent::run(&command.0, session, output)?,
+        Tools::Profile(command) => profile::run(&command.0, session, output)?,
+        Tools::Runtime(command) => runtime::run(&command.0, session, output)?,
+        Tools::Sync(command) => sync::run(&command.0, session, output)?,
+        Tools::Parity(command) => parity::run(&command.0, session, output)?,
+        Tools::Harness(command) => harness::run(&command.0, session, output)?,
+        Tools::State(command) => state::run(&command.0, session, output)?,
+        Tools::Import(command) => import::run(&command.0, session, output)?,
+        Tools::Pack(command) => pack::run(&command.0, session, output)?,
+        Tools::Registry(command) => registry::run(&command.0, session, output)?,
+        Tools::Pins(command) => pins::run(&command.0, session, output)?,
+        Tools::Keys(command) => keys::run(&command.0, session, output)?,
+    })
 }

@@ -11,7 +11,7 @@ use brigade::report::CallListReport;
 use brigade::{Call, CallList, CallStatus, Error, Report as _};
 
 use super::page::Page;
-use super::table::{Fit, Table};
+use super::table::Table;
 use super::text::{Text, Tone};
 use super::when::Now;
 use super::words;
@@ -70,15 +70,7 @@ pub(crate) struct CallRows {
 
 impl CallRows {
     pub(crate) fn new(counts: &BTreeMap<String, u64>) -> CallRows {
-        let table = Table::new([
-            ("time", Fit::Whole),
-            ("call", Fit::Whole),
-            ("who", Fit::Whole),
-            ("tool", Fit::Whole),
-            ("arguments", Fit::Cut),
-            ("effects", Fit::Cut),
-            ("status", Fit::Whole),
-        ]);
+        let table = Table::new(["time", "call", "who", "tool", "arguments…", "effects…", "status"]);
         let heading =
             words::counts(counts).map(|counts| Text::new(Tone::Faint, "calls: ").then(Tone::Plain, &counts));
         CallRows { table, heading, shown: 0, pending: None }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use brigade::core::{Hint, NextStep, Place, StepFormatter};
 
+use super::shell::quote;
+
 /// Formats next steps as commands for the current directory.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine {
@@ -291,16 +293,6 @@ pub(crate) fn with_named_option(words: &str, name: &str, options: &str) -> Strin
         [words, &quote(name), options, ""].map(str::to_owned)
     };
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-/// Quotes a word for a shell, if needed.
-fn quote(word: &str) -> Cow<'_, str> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte);
-    // Some shells read `=name` as the path of a program.
-    if !word.is_empty() && !word.starts_with('=') && word.bytes().all(plain) {
-        return Cow::Borrowed(word);
-    }
-    Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
 }
 
 #[cfg(test)]

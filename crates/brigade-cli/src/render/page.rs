@@ -222,6 +222,10 @@ impl Page {
     pub(crate) fn note(&mut self, text: &str) {
         self.notes.line(Text::new(Tone::Faint, "note: ").then(Tone::Plain, text));
     }
+
+    pub(crate) fn notes(&mut self, notes: impl IntoIterator<Item: AsRef<str>>) {
+        notes.into_iter().for_each(|note| self.note(note.as_ref()));
+    }
 }
 
 #[cfg(test)]

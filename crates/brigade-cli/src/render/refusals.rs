@@ -4,11 +4,12 @@ pub(crate) mod forms;
 
 use std::path::Path;
 
-use brigade::core::{Json, NextStep};
+use brigade::core::NextStep;
 use brigade::paths::{CATALOG, CHECKPOINTS, INBOX, PINS, RUNS};
 use brigade::policy::{BlockerDetail, Diagnosis};
+use brigade::records::StoreKind;
 use brigade::report::{PlanReport, RuntimesSummary};
-use brigade::{Call, Error, Refusal};
+use brigade::{Error, Refusal};
 
 use self::forms::*;
 use super::next::CommandWords;
@@ -17,291 +18,116 @@ use super::text::{Text, Tone};
 use super::views::{numbers, show_call, show_skipped, show_stored_blockers};
 use super::{View, blockers};
 
-/// Returns the document of an error that is a refusal.
-pub(crate) fn document(error: &Error, diagnosis: Diagnosis, words: &CommandWords) -> Option<RefusalDocument> {
-    let parts = Parts {
-        error,
-        target: error.target()?.to_owned(),
-        text: error.to_string(),
-        blockers: error.blockers().iter().map(ToString::to_string).collect(),
-        blocker_details: error.blockers().iter().map(|blocker| blockers::detail(blocker, words)).collect(),
-        diagnosis,
-    };
-    parts.document(error.refusal()?)
-}
-
 /// The parts that documents of refusals share.
 #[derive(Clone)]
-struct Parts<'e> {
-    error: &'e Error,
+struct Parts {
     target: String,
+    calls_path: String,
+    store: StoreKind,
+    runs_path: String,
+    checkpoints_path: String,
+    pins_path: String,
+    imports_path: String,
+    config_path: String,
     /// The error. The diagnosis has the next steps.
-    text: String,
+    error: String,
+    candidates: Vec<String>,
     blockers: Vec<String>,
     blocker_details: Vec<BlockerDetail>,
     diagnosis: Diagnosis,
 }
 
-fn owned<T: Clone>(value: &Option<Box<T>>) -> Option<T> {
-    value.as_deref().cloned()
+/// Returns the document of an error that is a refusal.
+pub(crate) fn document(error: &Error, diagnosis: Diagnosis, words: &CommandWords) -> Option<RefusalDocument> {
+    use RefusalDocument as D;
+    let target = error.target()?.to_owned();
+    let (calls_path, store) = error.calls_path()?;
+    let path = |file: &str| Path::new(&target).join(file).display().to_string();
+    let mut parts = Parts {
+        calls_path: calls_path.to_owned(),
+        store,
+        runs_path: path(RUNS),
+        checkpoints_path: path(CHECKPOINTS),
+        pins_path: path(PINS),
+        imports_path: path(INBOX),
+        config_path: path(CATALOG),
+        error: error.to_string(),
+        candidates: error.failure().could_be().to_vec(),
+        blockers: error.blockers().iter().map(ToString::to_string).collect(),
+        blocker_details: error.blockers().iter().map(|blocker| blockers::detail(blocker, words)).collect(),
+        diagnosis,
+        target,
+    };
+    Some(match error.refusal()? {
+        Refusal::Plan(report) => {
+            let Parts { error, diagnosis, .. } = parts;
+            D::Plan(Box::new(PlanRefused { report: PlanReport::clone(report), error, diagnosis }))
+        }
+        Refusal::Queue { call } => {
+            let (text, blocked) = (parts.error.clone(), u8::from(!parts.blockers.is_empty()));
+            D::Queue(Box::new(QueueRefused::new(parts, call, text, blocked)))
+        }
+        Refusal::Call { call } => D::Call(Box::new(CallRefused::new(parts, call))),
+        Refusal::Review { call, pin } => D::Review(Box::new(ReviewRefused::new(parts, call, pin))),
+        Refusal::Run(run) => D::Run(Box::new(RunRefused::new(parts, run))),
+        Refusal::RunShow => D::RunShow(Box::new(RunShowRefused::new(parts))),
+        Refusal::Replay { run, plan } => D::Replay(Box::new(ReplayRefused::new(parts, run, plan))),
+        Refusal::Checkpoint => D::Checkpoint(Box::new(CheckpointRefused::new(parts))),
+        Refusal::CheckpointReview { checkpoint, call } => {
+            D::CheckpointReview(Box::new(CheckpointReviewRefused::new(parts, checkpoint, call)))
+        }
+        Refusal::Resume { checkpoint, run } => {
+            // The state of the checkpoint is the only blocker.
+            if run.call.is_none() && !error.is_about_request() {
+                parts.blockers = vec![parts.error.clone()];
+            }
+            D::Resume(Box::new(ResumeRefused::new(parts, checkpoint, run)))
+        }
+        Refusal::Pin(report) => D::Pin(Box::new(PinRefused::new(parts, report.as_deref()))),
+        Refusal::InboxItem { item } => D::InboxItem(Box::new(InboxItemRefused::new(parts, item))),
+        Refusal::Tool => D::Tool(Box::new(ToolRefused::new(parts))),
+        Refusal::Contract { errors } => D::Contract(Box::new(ContractRefused::new(parts, errors))),
+        Refusal::Runtime(summary) => {
+            let Parts { error, diagnosis, .. } = parts;
+            let (schema, summary) = (Id::default(), RuntimesSummary::clone(summary));
+            D::Runtime(Box::new(RuntimeRefused { schema, summary, runtime: None, error, diagnosis }))
+        }
+        Refusal::Register(report) => D::Register(report.clone()),
+        Refusal::PackImport(report) => D::PackImport(report.clone()),
+        Refusal::Defaults(report) => D::Defaults(report.clone()),
+        Refusal::ProjectionPlan(report) => D::ProjectionPlan(report.clone()),
+        Refusal::SyncPlan(report) => D::SyncPlan(report.clone()),
+        Refusal::Apply(report) => D::Apply(report.clone()),
+        refusal @ Refusal::RuntimeStart { .. } => D::RuntimeStart(Box::new(parts.start(refusal)?)),
+        refusal @ Refusal::RuntimeStop { .. } => D::RuntimeStop(Box::new(parts.stop(refusal)?)),
+        Refusal::RuntimeRestart { runtime_id, stop, step } => {
+            let (failed_stop, start) = match step.as_deref() {
+                Some(step) => (parts.stop(step), parts.start(step)),
+                // There is no runtime with this id, so nothing can be stopped.
+                None => {
+                    (Some(RuntimeStopRefused::new(parts.clone(), runtime_id, &None, None, &None, &[])), None)
+                }
+            };
+            let runtime = match (&failed_stop, &start) {
+                (Some(stop), _) => stop.runtime.clone(),
+                (_, Some(start)) => start.runtime.clone(),
+                (None, None) => None,
+            };
+            let stopped = stop.as_deref().cloned().map(|stop| StopResult::Done(Box::new(stop)));
+            let stop = stopped.or_else(|| failed_stop.map(|stop| StopResult::Refused(Box::new(stop))));
+            D::RuntimeRestart(Box::new(RuntimeRestartRefused::new(parts, runtime_id, stop, start, runtime)))
+        }
+        _ => return None,
+    })
 }
 
-impl Parts<'_> {
-    #[allow(clippy::too_many_lines, reason = "one arm for each document, and nothing else")]
-    fn document(&self, refusal: &Refusal) -> Option<RefusalDocument> {
-        let path = |file: &str| Path::new(&self.target).join(file).display().to_string();
-        let [runs_path, checkpoints_path] = [RUNS, CHECKPOINTS].map(path);
-        let (calls_path, store) = self.error.calls_path()?;
-        let calls_path = calls_path.to_owned();
-        let (message, candidates) = (self.error.to_string(), self.error.failure().could_be().to_vec());
-        let Parts { error, target, text, blockers, blocker_details, diagnosis } = self.clone();
-        Some(match refusal {
-            Refusal::Plan(report) => {
-                let report = PlanReport::clone(report);
-                RefusalDocument::Plan(Box::new(PlanRefused { report, error: text, diagnosis }))
-            }
-            Refusal::Queue { call } => RefusalDocument::Queue(Box::new(QueueRefused {
-                schema: Id::default(),
-                target,
-                calls_path,
-                store,
-                created: 0,
-                skipped: 0,
-                blocked: u8::from(!blockers.is_empty()),
-                call: Call::clone(call),
-                reason: Some(text),
-                blockers,
-                blocker_details,
-                diagnosis,
-            })),
-            Refusal::Call { call } => RefusalDocument::Call(Box::new(CallRefused {
-                schema: Id::default(),
-                target,
-                calls_path,
-                store,
-                call: owned(call),
-                preview: None,
-                blocker_details,
-                changed: Vec::new(),
-                pin: None,
-                error: message,
-                candidates,
-                diagnosis,
-            })),
-            Refusal::Review { call, pin } => RefusalDocument::Review(Box::new(ReviewRefused {
-                schema: Id::default(),
-                target,
-                calls_path,
-                store,
-                call: owned(call),
-                preview: None,
-                pin: pin.clone(),
-                accepted_changes: Vec::new(),
-                error: text,
-                blockers,
-                blocker_details,
-                candidates,
-                diagnosis,
-            })),
-            Refusal::Run(run) => RefusalDocument::Run(Box::new(RunRefused {
-                schema: Id::default(),
-                target,
-                calls_path,
-                store,
-                runs_path,
-                call: owned(&run.call),
-                receipt: None,
-                blockers,
-                blocker_details,
-                changed: run.changed.clone(),
-                passed_over: run.passed_over.clone(),
-                warnings: Vec::new(),
-                error: text,
-                candidates,
-                diagnosis,
-            })),
-            Refusal::RunShow => RefusalDocument::RunShow(Box::new(RunShowRefused {
-                schema: Id::default(),
-                target,
-                runs_path,
-                run: None,
-                error: text,
-                candidates,
-                diagnosis,
-            })),
-            Refusal::Replay { run, plan } => RefusalDocument::Replay(Box::new(ReplayRefused {
-                schema: Id::default(),
-                target,
-                runs_path,
-                calls_path,
-                store,
-                run: owned(run),
-                plan: owned(plan),
-                blockers,
-                blocker_details,
-                created: 0,
-                executed: 0,
-                error: text,
-                diagnosis,
-            })),
-            Refusal::Checkpoint => RefusalDocument::Checkpoint(Box::new(CheckpointRefused {
-                schema: Id::default(),
-                target,
-                checkpoints_path,
-                checkpoint: None,
-                call_status: None,
-                error: text,
-                candidates,
-                diagnosis,
-            })),
-            Refusal::CheckpointReview { checkpoint, call } => {
-                RefusalDocument::CheckpointReview(Box::new(CheckpointReviewRefused {
-                    schema: Id::default(),
-                    target,
-                    checkpoints_path,
-                    checkpoint: owned(checkpoint),
-                    call: owned(call),
-                    error: text,
-                    diagnosis,
-                }))
-            }
-            Refusal::Resume { checkpoint, run } => {
-                // The state of the checkpoint is the only blocker.
-                let is_checkpoint = run.call.is_none() && !error.is_about_request();
-                RefusalDocument::Resume(Box::new(ResumeRefused {
-                    schema: Id::default(),
-                    target,
-                    calls_path,
-                    store,
-                    checkpoints_path,
-                    runs_path,
-                    checkpoint: owned(checkpoint),
-                    call: owned(&run.call),
-                    receipt: None,
-                    blockers: if is_checkpoint { vec![message] } else { blockers },
-                    blocker_details,
-                    changed: run.changed.clone(),
-                    error: text,
-                    diagnosis,
-                }))
-            }
-            Refusal::Pin(report) => {
-                let report = report.as_deref();
-                RefusalDocument::Pin(Box::new(PinRefused {
-                    schema: Id::default(),
-                    target,
-                    pins_path: path(PINS),
-                    pin: report.and_then(|report| report.pin.clone()),
-                    server: report.and_then(|report| report.server.clone()),
-                    description: report.and_then(|report| report.description.clone()),
-                    input_schema: report.map(|report| report.input_schema.clone()).unwrap_or_default(),
-                    offered: report.and_then(|report| report.offered.clone()),
-                    changes: report.map(|report| report.changes.clone()).unwrap_or_default(),
-                    accepted: false,
-                    error: text,
-                    candidates,
-                    diagnosis,
-                }))
-            }
-            Refusal::InboxItem { item } => RefusalDocument::InboxItem(Box::new(InboxItemRefused {
-                schema: Id::default(),
-                imports_path: path(INBOX),
-                target,
-                item: owned(item),
-                error: text,
-                candidates,
-                diagnosis,
-            })),
-            Refusal::Tool => RefusalDocument::Tool(Box::new(ToolRefused {
-                schema: Id::default(),
-                config_path: path(CATALOG),
-                target,
-                tool: None,
-                error: text,
-                diagnosis,
-            })),
-            Refusal::Contract { errors } => RefusalDocument::Contract(Box::new(ContractRefused {
-                schema: Id::default(),
-                config_path: path(CATALOG),
-                target,
-                valid: false,
-                errors: errors.clone(),
-                tool: None,
-                arguments: Vec::new(),
-                examples: Json::Null,
-                issues: Vec::new(),
-                issue_count: 0,
-                error: text,
-                diagnosis,
-            })),
-            Refusal::Runtime(summary) => RefusalDocument::Runtime(Box::new(RuntimeRefused {
-                schema: Id::default(),
-                summary: RuntimesSummary::clone(summary),
-                runtime: None,
-                error: text,
-                diagnosis,
-            })),
-            Refusal::Register(report) => RefusalDocument::Register(report.clone()),
-            Refusal::PackImport(report) => RefusalDocument::PackImport(report.clone()),
-            Refusal::Defaults(report) => RefusalDocument::Defaults(report.clone()),
-            Refusal::ProjectionPlan(report) => RefusalDocument::ProjectionPlan(report.clone()),
-            Refusal::SyncPlan(report) => RefusalDocument::SyncPlan(report.clone()),
-            Refusal::Apply(report) => RefusalDocument::Apply(report.clone()),
-            Refusal::RuntimeStart { .. } => RefusalDocument::RuntimeStart(Box::new(self.start(refusal)?)),
-            Refusal::RuntimeStop { .. } => RefusalDocument::RuntimeStop(Box::new(self.stop(refusal)?)),
-            Refusal::RuntimeRestart { runtime_id, stop, step } => {
-                let (failed_stop, start) = match step.as_deref() {
-                    Some(step) => (self.stop(step), self.start(step)),
-                    // There is no runtime with this id, so nothing can be stopped.
-                    None => {
-                        let (runtime_id, survivors) = (runtime_id.clone(), Vec::new());
-                        let (runtime, pid, fix) = (None, None, None);
-                        let stop = Refusal::RuntimeStop { runtime_id, runtime, pid, fix, survivors };
-                        (self.stop(&stop), None)
-                    }
-                };
-                let runtime = match (&failed_stop, &start) {
-                    (Some(stop), _) => stop.runtime.clone(),
-                    (_, Some(start)) => start.runtime.clone(),
-                    (None, None) => None,
-                };
-                let stopped = stop.as_deref().cloned().map(|stop| StopResult::Done(Box::new(stop)));
-                RefusalDocument::RuntimeRestart(Box::new(RuntimeRestartRefused {
-                    schema: Id::default(),
-                    target,
-                    runtime_id: runtime_id.clone(),
-                    stop: stopped.or_else(|| failed_stop.map(|stop| StopResult::Refused(Box::new(stop)))),
-                    start,
-                    runtime,
-                    error: text,
-                    diagnosis,
-                }))
-            }
-            _ => return None,
-        })
-    }
-
+impl Parts {
     /// Creates the document of a runtime that was not started.
     fn start(&self, refusal: &Refusal) -> Option<RuntimeStartRefused> {
         let Refusal::RuntimeStart { runtime_id, runtime, stdout, stderr, survivors } = refusal else {
             return None;
         };
-        Some(RuntimeStartRefused {
-            schema: Id::default(),
-            target: self.target.clone(),
-            runtime_id: runtime_id.clone(),
-            runtime: owned(runtime),
-            started: 0,
-            skipped: 0,
-            health: None,
-            blockers: self.blockers.clone(),
-            blocker_details: self.blocker_details.clone(),
-            error: self.text.clone(),
-            stdout: stdout.clone(),
-            stderr: stderr.clone(),
-            survivors: survivors.clone(),
-            diagnosis: self.diagnosis.clone(),
-        })
+        Some(RuntimeStartRefused::new(self.clone(), runtime_id, runtime, stdout, stderr, survivors))
     }
 
     /// Creates the document of a runtime that was not stopped.
@@ -309,18 +135,7 @@ impl Parts<'_> {
         let Refusal::RuntimeStop { runtime_id, runtime, pid, fix, survivors } = refusal else {
             return None;
         };
-        Some(RuntimeStopRefused {
-            schema: Id::default(),
-            target: self.target.clone(),
-            runtime_id: runtime_id.clone(),
-            runtime: owned(runtime),
-            stopped: 0,
-            pid: *pid,
-            error: self.text.clone(),
-            fix: fix.clone(),
-            survivors: survivors.clone(),
-            diagnosis: self.diagnosis.clone(),
-        })
+        Some(RuntimeStopRefused::new(self.clone(), runtime_id, runtime, *pid, fix, survivors))
     }
 }
 

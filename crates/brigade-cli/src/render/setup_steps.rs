@@ -3,7 +3,7 @@
 use brigade::report::{EnabledTool, SetupAction, SetupReport, SetupState};
 
 use super::page::Page;
-use super::table::{Fit, Table};
+use super::table::Table;
 use super::text::{Text, Tone};
 use super::views::show_diff;
 
@@ -12,12 +12,7 @@ pub(crate) fn show_found(report: &SetupReport, page: &mut Page) {
     if report.programs.is_empty() {
         page.data.line("no agent program that can be connected was found");
     } else {
-        let mut table = Table::new([
-            ("", Fit::Whole),
-            ("agent program", Fit::Whole),
-            ("name", Fit::Whole),
-            ("state", Fit::Cut),
-        ]);
+        let mut table = Table::new(["", "agent program", "name", "state…"]);
         for (number, row) in (1..).zip(&report.programs) {
             table.row([
                 Text::new(Tone::Faint, &format!("{number}")),
@@ -29,20 +24,12 @@ pub(crate) fn show_found(report: &SetupReport, page: &mut Page) {
         page.data.table(table);
     }
     page.data.gap();
-    for note in &report.notes {
-        page.note(note);
-    }
+    page.notes(&report.notes);
     if report.servers.is_empty() {
         page.data.line("no MCP server was found in the files of agent programs");
         return;
     }
-    let mut table = Table::new([
-        ("", Fit::Whole),
-        ("server", Fit::Whole),
-        ("used by", Fit::Whole),
-        ("runs", Fit::Cut),
-        ("state", Fit::Cut),
-    ]);
+    let mut table = Table::new(["", "server", "used by", "runs…", "state…"]);
     for (number, row) in (1..).zip(&report.servers) {
         let is_known = row.state == SetupState::Known;
         let tone = |tone: Tone| if is_known { Tone::Faint } else { tone };
@@ -69,7 +56,7 @@ pub(crate) fn show_tools(report: &SetupReport, page: &mut Page) {
     let tools = || report.servers.iter().flat_map(|server| &server.tools).chain(&report.tools);
     if tools().next().is_some() {
         page.data.gap();
-        let mut table = Table::new([("tool", Fit::Whole), ("effects", Fit::Whole), ("calls", Fit::Cut)]);
+        let mut table = Table::new(["tool", "effects", "calls…"]);
         for tool in tools() {
             let effects = if tool.effects.is_empty() { &tool.proposed_effects } else { &tool.effects };
             table.row([
@@ -130,9 +117,7 @@ pub(crate) fn show_changes(report: &SetupReport, page: &mut Page) {
         let line = Text::new(Tone::Strong, &format!("rule {}", rule.name));
         page.data.line(line.then(Tone::Plain, &format!(": {}", rule.sentence)));
     }
-    for note in &report.notes {
-        page.note(note);
-    }
+    page.notes(&report.notes);
 }
 
 fn action(action: SetupAction) -> Text {

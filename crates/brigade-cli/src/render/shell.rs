@@ -3,7 +3,8 @@
 /// Quotes a word for a POSIX shell, if needed.
 pub(crate) fn quote(word: &str) -> String {
     let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,@%+".contains(&byte);
-    if !word.is_empty() && word.bytes().all(harmless) {
+    // Some shells read `=name` as the path of a program.
+    if !word.is_empty() && !word.starts_with('=') && word.bytes().all(harmless) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))

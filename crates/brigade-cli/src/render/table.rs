@@ -27,8 +27,12 @@ const GAP: usize = 2;
 const NARROWEST: usize = 8;
 
 impl Table {
-    /// Creates a table without rows.
-    pub(crate) fn new<const N: usize>(columns: [(&'static str, Fit); N]) -> Table {
+    /// Creates a table without rows. A title that ends in `…` is of a column that is cut first.
+    pub(crate) fn new<const N: usize>(titles: [&'static str; N]) -> Table {
+        let columns = titles.map(|title| match title.strip_suffix('…') {
+            Some(title) => (title, Fit::Cut),
+            None => (title, Fit::Whole),
+        });
         Table { columns: columns.to_vec(), rows: Vec::new(), widths_before: Vec::new() }
     }
 
@@ -117,7 +121,7 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let mut table = Table::new([("id", Fit::Whole), ("state", Fit::Whole), ("description", Fit::Cut)]);
+        let mut table = Table::new(["id", "state", "description…"]);
         table.row(["git-log".into(), "ready".into(), "Counts the commits of a repository".into()]);
         table.row(["日本".into(), "".into(), "".into()]);
         table

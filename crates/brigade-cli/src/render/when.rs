@@ -99,6 +99,17 @@ pub(crate) fn limit(seconds: f64) -> String {
     format!("{seconds} s")
 }
 
+/// Returns the age of something, in few characters: `3m`, `2h`, `5d`.
+pub(crate) fn age(at: Option<Timestamp>, now: Now) -> String {
+    let Some(at) = at else { return String::new() };
+    match now.at.since(at).as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3_600 => format!("{}m", seconds / 60),
+        seconds @ 3_600..86_400 => format!("{}h", seconds / 3_600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

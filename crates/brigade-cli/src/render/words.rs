@@ -16,6 +16,11 @@ pub(super) fn yes_no(value: bool) -> Text {
     Text::from(if value { "yes" } else { "no" })
 }
 
+/// Writes `yes` as good, or `no` as bad.
+pub(super) fn good_or_bad(value: bool) -> Text {
+    if value { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") }
+}
+
 /// Writes a number, or nothing.
 pub(super) fn number(number: Option<impl ToString>) -> Text {
     Text::from(number.map_or_else(String::new, |number| number.to_string()))
@@ -37,6 +42,16 @@ pub(crate) fn status(word: &str) -> Text {
         _ => Tone::Plain,
     };
     Text::new(tone, word)
+}
+
+pub(crate) fn diff_line(line: &str) -> Text {
+    let tone = match line.chars().next() {
+        Some('+') => Tone::Good,
+        Some('-') => Tone::Bad,
+        Some('@') => Tone::Accent,
+        _ => Tone::Plain,
+    };
+    Text::new(tone, line)
 }
 
 #[cfg(test)]

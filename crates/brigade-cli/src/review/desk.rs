@@ -18,7 +18,7 @@ use crate::render::failure::show_error;
 use crate::render::page::{Page, TextFormat};
 use crate::render::text::{Colour, Text, Tone};
 use crate::render::when::Now;
-use crate::render::{CommandWords, Escalations, View, show_status};
+use crate::render::{CommandWords, Escalations, View, show_status, words};
 
 /// The number of runs in the history.
 const HISTORY_ROWS: usize = 200;
@@ -181,7 +181,7 @@ impl Desk {
             return Ok(vec![Event::Note(Text::new(Tone::Warning, &text))]);
         }
         let mut extra = vec![Text::default(), Text::new(Tone::Strong, "policy.toml would get this rule:")];
-        extra.extend(proposal.diff.lines().map(diff_line));
+        extra.extend(proposal.diff.lines().map(words::diff_line));
         let open = proposal.unrestricted.iter();
         extra.extend(open.map(|name| {
             Text::new(
@@ -390,15 +390,7 @@ impl Desk {
     }
 
     fn history(&self) -> Result<Vec<Event>, Error> {
-        let filter = HistoryFilter {
-            since: None,
-            until: None,
-            agent: None,
-            tool: None,
-            failed: false,
-            limit: HISTORY_ROWS,
-            statistics: false,
-        };
+        let filter = HistoryFilter { limit: HISTORY_ROWS, ..HistoryFilter::default() };
         let mut report = self.workspace.daily().history(&filter)?;
         report.runs.reverse();
         Ok(vec![self.pane("history, newest first", &report)])
@@ -436,16 +428,6 @@ fn refusal(review: &ReviewCall, purpose: &Purpose) -> Text {
 
 fn failures(lines: Vec<Text>) -> Event {
     Event::Pane(Pane { title: "not done".to_owned(), lines, scroll: 0 })
-}
-
-fn diff_line(line: &str) -> Text {
-    let tone = match line.chars().next() {
-        Some('+') => Tone::Good,
-        Some('-') => Tone::Bad,
-        Some('@') => Tone::Accent,
-        _ => Tone::Plain,
-    };
-    Text::new(tone, line)
 }
 
 /// Reads a line with the colours that pages are written with.

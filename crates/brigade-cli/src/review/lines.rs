@@ -262,15 +262,6 @@ pub(crate) fn context(question: &ReviewQuestion) -> Vec<Text> {
 }
 
 /// Returns the age of something, in few characters: `3m`, `2h`, `5d`.
-fn age(item: &WaitingItem, now: Now) -> String {
-    let Some(at) = item.row.created_at else { return String::new() };
-    match now.at.since(at).as_secs() {
-        seconds @ 0..60 => format!("{seconds}s"),
-        seconds @ 60..3_600 => format!("{}m", seconds / 60),
-        seconds @ 3_600..86_400 => format!("{}h", seconds / 3_600),
-        seconds => format!("{}d", seconds / 86_400),
-    }
-}
 
 /// Shows a row of the list.
 pub(crate) fn row(item: &WaitingItem, is_marked: bool, is_approved: bool, now: Now) -> Text {
@@ -284,7 +275,7 @@ pub(crate) fn row(item: &WaitingItem, is_marked: bool, is_approved: bool, now: N
     };
     let held = if item.row.held { " (held)" } else { "" };
     let blocked = if item.row.blocker_count == 0 { "" } else { " (blocked)" };
-    line.then(Tone::Faint, &format!("{:>3} ", age(item, now)))
+    line.then(Tone::Faint, &format!("{:>3} ", when::age(item.row.created_at, now)))
         .then(Tone::Plain, &format!("{} ", item.row.who))
         .then(Tone::Strong, &item.row.subject)
         .then(Tone::Warning, held)

@@ -30,17 +30,7 @@ pub(crate) fn client_states(
     let connected = match clients.connected() {
         Ok(connected) => connected,
         Err(error) => {
-            let problem = ClientProblem::Unreadable(error.to_string());
-            states.push(ClientState {
-                client: String::new(),
-                scope: String::new(),
-                transport: String::new(),
-                agent: String::new(),
-                noted: CONNECTED.to_owned(),
-                file: CONNECTED.to_owned(),
-                line: None,
-                problem,
-            });
+            states.push(of_file(CONNECTED, ClientProblem::Unreadable(error.to_string())));
             return states;
         }
     };
@@ -67,6 +57,20 @@ pub(crate) fn client_states(
     states
 }
 
+/// Returns the problem of a file that is of no client.
+fn of_file(file: &str, problem: ClientProblem) -> ClientState {
+    ClientState {
+        client: String::new(),
+        scope: String::new(),
+        transport: String::new(),
+        agent: String::new(),
+        noted: file.to_owned(),
+        file: file.to_owned(),
+        line: None,
+        problem,
+    }
+}
+
 /// Lists the remembered problems of files of agent programs, from the cache of `tools sync`, or why the cache is
 /// unusable. Does not read the files.
 fn remembered_states(
@@ -75,16 +79,7 @@ fn remembered_states(
     runtimes: Option<&Runtimes>,
     connected: &[&str],
 ) -> Vec<ClientState> {
-    let cache = |what: String| ClientState {
-        client: String::new(),
-        scope: String::new(),
-        transport: String::new(),
-        agent: String::new(),
-        noted: DISCOVERED.to_owned(),
-        file: DISCOVERED.to_owned(),
-        line: None,
-        problem: ClientProblem::CacheUnfit(what),
-    };
+    let cache = |what: String| of_file(DISCOVERED, ClientProblem::CacheUnfit(what));
     let unfit = |why: &dyn Display| cache(format!("the cache of agent programs is not used: {why}"));
     let found = match read_remembered(clients.fs, &Masks::default()) {
         Ok(Memory::Found(found)) => found,

@@ -1,12 +1,12 @@
 //! Fixes that need no decision. No text that a user wrote is lost.
 
 use brigade_core::words;
+use brigade_macros::part;
 use std::collections::BTreeSet;
 
 use brigade_call::CALLS;
 use brigade_queue::{Damage, DamageRepair};
 use brigade_runtime::{Checks, RuntimeState, StopOutcome};
-use serde::{Deserialize, Serialize};
 
 use crate::doctor::error::UpkeepError;
 use crate::doctor::incoming::left_incoming;
@@ -19,9 +19,7 @@ use crate::runtimes::host::{RuntimesFile, find_runtimes, machine_of};
 use crate::state::compact::compact;
 
 /// One fix, done or planned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct Fix {
     /// The object of the fix.
     pub kind: FixKind,

@@ -5,17 +5,15 @@ use std::collections::BTreeMap;
 use brigade_call::{CHECKPOINTS, Checkpoint, Paths, RUNS, RunSummary, StoreKind};
 use brigade_core::NextStep;
 use brigade_doctor::{Area, Closeout, Issue, IssueReport, top_issue};
+use brigade_macros::part;
 use brigade_runtime::StateCounts;
 use brigade_workspace::{POLICY, RUNTIMES};
-use serde::{Deserialize, Serialize};
 
 use crate::doctor::Survey;
 use crate::runtimes::host::STATE;
 
 /// Issues and the last parity closeout.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct ParitySection {
     /// The last closeout, with its `path`.
     pub latest_closeout: Option<Closeout>,
@@ -30,9 +28,7 @@ pub struct ParitySection {
 }
 
 /// Counts of calls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct CallSection {
     /// The queue file.
     pub calls_path: String,
@@ -49,9 +45,7 @@ pub struct CallSection {
 }
 
 /// Counts of runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct RunSection {
     /// The directory of receipts and logs.
     pub runs_path: String,
@@ -68,9 +62,7 @@ pub struct RunSection {
 }
 
 /// Counts of checkpoints.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct CheckpointSection {
     /// The directory of checkpoints.
     pub checkpoints_path: String,
@@ -87,9 +79,7 @@ pub struct CheckpointSection {
 }
 
 /// Counts of runtimes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct RuntimeSection {
     /// The configuration file of runtimes.
     pub config_path: String,
@@ -106,9 +96,7 @@ pub struct RuntimeSection {
 }
 
 /// The state of the policy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct PolicySection {
     /// The policy file.
     pub policy_path: String,

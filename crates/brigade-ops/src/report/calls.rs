@@ -2,24 +2,19 @@
 
 use brigade_call::{BoundCode, Call, PlanSummary, Preview, RUNS, Receipt, StoreKind};
 use brigade_core::json::sorted;
-use brigade_core::{Exit, NextStep};
+use brigade_core::{NextStep, Report};
+use brigade_macros::document;
 use brigade_policy::{BlockerDetail, PolicyDecision};
 use brigade_projection::ProjectionSummary;
 use brigade_workspace::WorkspaceContext;
-use serde::{Deserialize, Serialize};
 
-use super::{OfferGroup, PinSummary, ProjectionReport, RefusalMember, Report, SchemaId};
+use super::{OfferGroup, PinSummary, ProjectionReport, RefusalMember};
 
 pub use brigade_call::{BatchRow, PassedOver};
 
 /// `call plan`: the plan of a call, and all reasons why it may not run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.call-plan.v1", if self.valid)]
 pub struct PlanReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PlanReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The catalog file.
@@ -60,22 +55,9 @@ pub struct PlanReport {
     pub bound_code: BoundCode,
 }
 
-impl Report for PlanReport {
-    const SCHEMA: &'static str = "brigade.call-plan.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// `call queue`: the result for a planned call.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.call-queue.v1")]
 pub struct QueueReport {
-    /// The schema id.
-    #[serde(deserialize_with = "QueueReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The queue file.
@@ -98,18 +80,9 @@ pub struct QueueReport {
     pub blocker_details: Vec<BlockerDetail>,
 }
 
-impl Report for QueueReport {
-    const SCHEMA: &'static str = "brigade.call-queue.v1";
-}
-
 /// `call show`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.call.v1")]
 pub struct CallReport {
-    /// The schema id.
-    #[serde(deserialize_with = "CallReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The queue file.
@@ -138,18 +111,9 @@ pub struct CallReport {
     pub next: Option<NextStep>,
 }
 
-impl Report for CallReport {
-    const SCHEMA: &'static str = "brigade.call.v1";
-}
-
 /// `call approve`, `call reject`, `call hold`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.call-review.v1")]
 pub struct ReviewReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ReviewReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The queue file.
@@ -175,18 +139,9 @@ pub struct ReviewReport {
     pub(crate) candidates: RefusalMember<Vec<String>>,
 }
 
-impl Report for ReviewReport {
-    const SCHEMA: &'static str = "brigade.call-review.v1";
-}
-
 /// `call run`: the result of a run, or why nothing ran.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.call-run.v1", if self.succeeded)]
 pub struct RunReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RunReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The queue file.
@@ -242,22 +197,9 @@ impl RunReport {
     }
 }
 
-impl Report for RunReport {
-    const SCHEMA: &'static str = "brigade.call-run.v1";
-
-    fn exit(&self) -> Exit {
-        if self.succeeded { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// `call queue --stdin`: how many calls were stored.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.call-batch.v1", if self.refused == 0)]
 pub struct BatchReport {
-    /// The schema id.
-    #[serde(deserialize_with = "BatchReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The queue file.
@@ -272,16 +214,9 @@ pub struct BatchReport {
     pub refused: usize,
 }
 
-impl Report for BatchReport {
-    const SCHEMA: &'static str = "brigade.call-batch.v1";
-
-    fn exit(&self) -> Exit {
-        if self.refused == 0 { Exit::Done } else { Exit::Refused }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use brigade_core::Exit;
     use brigade_workspace::POLICY;
 
     use super::*;

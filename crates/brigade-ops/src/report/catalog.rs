@@ -4,25 +4,19 @@ use crate::{CallSection, CheckpointSection, ParitySection, PolicySection, RunSec
 use brigade_access::builtin::{Definition, Fact};
 use brigade_core::json::Rows;
 use brigade_core::json::sorted;
-use brigade_core::{Exit, RefusalMember, Report, SchemaId};
-use brigade_core::{Json, NextStep, Timestamp};
+use brigade_core::{Json, NextStep, RefusalMember, Timestamp};
 use brigade_doctor::IssueReport;
 use brigade_harness::DiscoveredEntry;
+use brigade_macros::{document, part};
 use brigade_mcp::LiveReport;
 use brigade_policy::{Diagnosis, ErrorLine};
 use brigade_workspace::{ArgumentDescription, ContractHealth, DescribedTool, ToolLine, ToolSummary};
-use serde::{Deserialize, Serialize};
 
 use super::ShownTool;
 
 /// `tools list` and `tools doctor`: the catalog, its health, and counts of calls, runs, checkpoints and runtimes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.catalog.v1", if self.valid && !(self.strict && 0 < self.issue_count))]
 pub struct CatalogReport {
-    /// The schema id.
-    #[serde(deserialize_with = "CatalogReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The catalog file.
@@ -88,9 +82,7 @@ pub struct CatalogReport {
 }
 
 /// A built-in tool with missing requirements.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct MissingBuiltin {
     /// The id.
     pub tool_id: String,
@@ -99,9 +91,7 @@ pub struct MissingBuiltin {
 }
 
 /// A requirement of a built-in tool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct MissingFact {
     /// Its name, such as `worker.cli`.
     pub fact: String,
@@ -118,22 +108,9 @@ impl MissingBuiltin {
     }
 }
 
-impl Report for CatalogReport {
-    const SCHEMA: &'static str = "brigade.catalog.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid && !(self.strict && 0 < self.issue_count) { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// `tools list` for people: the content of the catalog.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.tool-lines.v1", if self.valid)]
 pub struct ToolLinesReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ToolLinesReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The catalog file.
@@ -158,27 +135,14 @@ pub struct ToolLinesReport {
     pub next: NextStep,
 }
 
-impl Report for ToolLinesReport {
-    const SCHEMA: &'static str = "brigade.tool-lines.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// The default advice for a catalog without tools.
 fn first_step() -> NextStep {
     NextStep::Init
 }
 
 /// `tools show`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.tool.v1")]
 pub struct ShowReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ShowReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The catalog file.
@@ -192,18 +156,9 @@ pub struct ShowReport {
     pub error: RefusalMember<Option<String>>,
 }
 
-impl Report for ShowReport {
-    const SCHEMA: &'static str = "brigade.tool.v1";
-}
-
 /// `tools describe`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.tool-contract.v1", if !self.live.as_ref().is_some_and(LiveReport::is_bad))]
 pub struct DescribeReport {
-    /// The schema id.
-    #[serde(deserialize_with = "DescribeReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The catalog file.
@@ -230,22 +185,9 @@ pub struct DescribeReport {
     pub live: Option<LiveReport>,
 }
 
-impl Report for DescribeReport {
-    const SCHEMA: &'static str = "brigade.tool-contract.v1";
-
-    fn exit(&self) -> Exit {
-        if self.live.as_ref().is_some_and(LiveReport::is_bad) { Exit::Refused } else { Exit::Done }
-    }
-}
-
 /// `tools contracts`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.tool-contracts.v1", if self.valid && !self.live.as_ref().is_some_and(LiveReport::is_bad))]
 pub struct ContractsReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ContractsReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The catalog file.
@@ -269,16 +211,4 @@ pub struct ContractsReport {
     /// Where and why the command failed, and what to do.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,
-}
-
-impl Report for ContractsReport {
-    const SCHEMA: &'static str = "brigade.tool-contracts.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid && !self.live.as_ref().is_some_and(LiveReport::is_bad) {
-            Exit::Done
-        } else {
-            Exit::Refused
-        }
-    }
 }

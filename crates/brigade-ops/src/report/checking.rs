@@ -2,15 +2,12 @@
 
 use brigade_catalog::{Availability, Level, OrBuiltin, Presence, Tool, ToolSource, ToolState};
 use brigade_core::Timestamp;
-use brigade_core::{Exit, Report, SchemaId};
-use serde::{Deserialize, Serialize};
+use brigade_macros::{document, part};
 
 use super::{InstallRow, StateReason};
 
 /// The version of a tool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct VersionRow {
     /// The accepted versions, as the entry declares them.
     pub required: Option<String>,
@@ -23,9 +20,7 @@ pub struct VersionRow {
 }
 
 /// The presence of a tool.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct CheckedTool {
     /// The id.
     pub id: String,
@@ -75,9 +70,7 @@ impl CheckedTool {
 }
 
 /// How many enabled tools, or named ones, are in which state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Copy, Default, PartialEq, Eq)]
 pub struct CheckCounts {
     /// All their requirements are present.
     pub available: usize,
@@ -97,13 +90,8 @@ impl CheckCounts {
 }
 
 /// `tools check`: the presence of tools.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.tool-check.v1", if self.counts.others() == 0)]
 pub struct CheckReport {
-    /// The schema id.
-    #[serde(deserialize_with = "CheckReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The catalog of the project.
@@ -116,12 +104,4 @@ pub struct CheckReport {
     pub ran_checks: bool,
     /// Notes on checks that could not be made or stored.
     pub notes: Vec<String>,
-}
-
-impl Report for CheckReport {
-    const SCHEMA: SchemaId = "brigade.tool-check.v1";
-
-    fn exit(&self) -> Exit {
-        if self.counts.others() == 0 { Exit::Done } else { Exit::Refused }
-    }
 }

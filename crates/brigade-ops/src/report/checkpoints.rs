@@ -3,20 +3,15 @@
 use std::collections::BTreeMap;
 
 use brigade_call::{Call, Checkpoint, Receipt, StoreKind};
-use brigade_core::{Exit, NextStep};
+use brigade_core::NextStep;
+use brigade_macros::{document, part};
 use brigade_policy::BlockerDetail;
-use serde::{Deserialize, Serialize};
 
-use super::{RefusalMember, Report, SchemaId};
+use super::RefusalMember;
 
 /// `checkpoint list`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.checkpoint-list.v1")]
 pub struct CheckpointListReport {
-    /// The schema id.
-    #[serde(deserialize_with = "CheckpointListReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The directory of checkpoints.
@@ -33,14 +28,8 @@ pub struct CheckpointListReport {
     pub error_count: usize,
 }
 
-impl Report for CheckpointListReport {
-    const SCHEMA: &'static str = "brigade.checkpoint-list.v1";
-}
-
 /// An unreadable checkpoint.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct BrokenCheckpoint {
     /// The file.
     pub checkpoint_path: String,
@@ -49,13 +38,8 @@ pub struct BrokenCheckpoint {
 }
 
 /// `checkpoint show`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.checkpoint.v1")]
 pub struct CheckpointReport {
-    /// The schema id.
-    #[serde(deserialize_with = "CheckpointReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The directory of checkpoints.
@@ -73,18 +57,9 @@ pub struct CheckpointReport {
     pub next: Option<NextStep>,
 }
 
-impl Report for CheckpointReport {
-    const SCHEMA: &'static str = "brigade.checkpoint.v1";
-}
-
 /// `checkpoint approve` and `checkpoint reject`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.checkpoint-review.v1")]
 pub struct CheckpointReviewReport {
-    /// The schema id.
-    #[serde(deserialize_with = "CheckpointReviewReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The directory of checkpoints.
@@ -98,18 +73,9 @@ pub struct CheckpointReviewReport {
     pub resumes_on: Option<String>,
 }
 
-impl Report for CheckpointReviewReport {
-    const SCHEMA: &'static str = "brigade.checkpoint-review.v1";
-}
-
 /// `checkpoint resume`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.checkpoint-resume.v1", if self.succeeded)]
 pub struct ResumeReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ResumeReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The queue file.
@@ -138,12 +104,4 @@ pub struct ResumeReport {
     /// Whether the run succeeded; not in the document.
     #[serde(skip)]
     pub succeeded: bool,
-}
-
-impl Report for ResumeReport {
-    const SCHEMA: &'static str = "brigade.checkpoint-resume.v1";
-
-    fn exit(&self) -> Exit {
-        if self.succeeded { Exit::Done } else { Exit::Refused }
-    }
 }

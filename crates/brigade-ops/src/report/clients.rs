@@ -1,19 +1,14 @@
 //! Documents about agent programs.
 
-use brigade_core::{Hint, Object, Report, SchemaId};
+use brigade_core::{Hint, Object};
 use brigade_harness::{Scope, Transport};
-use serde::{Deserialize, Serialize};
+use brigade_macros::document;
 
 use crate::clients::ConnectStatus;
 
 /// `tools connect`: the entry of a client.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.connect.v1")]
 pub struct ConnectReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ConnectReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The client.
@@ -41,8 +36,4 @@ pub struct ConnectReport {
     pub notes: Vec<String>,
     /// The next command to try.
     pub next_command: Option<Hint>,
-}
-
-impl Report for ConnectReport {
-    const SCHEMA: SchemaId = "brigade.connect.v1";
 }

@@ -1,17 +1,12 @@
 //! Documents about the tools of other agent programs.
 
-use brigade_core::{Report, SchemaId, Timestamp};
+use brigade_core::Timestamp;
 use brigade_harness::{ChangedEntry, DiscoveredEntry, DiscoveryIssue, HarnessFiles};
-use serde::{Deserialize, Serialize};
+use brigade_macros::document;
 
 /// `tools discover`: the tools in the files of agent programs.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.discovery.v1")]
 pub struct DiscoveryReport {
-    /// The schema id.
-    #[serde(deserialize_with = "DiscoveryReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The searched harnesses, with their files.
@@ -41,18 +36,9 @@ impl DiscoveryReport {
     }
 }
 
-impl Report for DiscoveryReport {
-    const SCHEMA: SchemaId = "brigade.discovery.v1";
-}
-
 /// `tools sync`: the changes since the last sync.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.registry-sync.v1")]
 pub struct RegistrySyncReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RegistrySyncReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The cache.
@@ -75,8 +61,4 @@ pub struct RegistrySyncReport {
     pub entry_count: usize,
     /// Issues of files and entries.
     pub issues: Vec<DiscoveryIssue>,
-}
-
-impl Report for RegistrySyncReport {
-    const SCHEMA: SchemaId = "brigade.registry-sync.v1";
 }

@@ -5,17 +5,14 @@ use brigade_catalog::{
     Availability, Family, FindQuery, Install, Level, Masks, MatchKind, OrBuiltin, Presence, Quantity, RunsIn,
     ServerTransport, Tool, ToolSource, ToolState,
 };
-use brigade_core::{Exit, Report, SchemaId};
 use brigade_core::{Hint, Timestamp};
 use brigade_harness::{DiscoveredEntry, EntrySource};
+use brigade_macros::{document, part};
 use brigade_policy::Blocker;
 use brigade_workspace::ToolSummary;
-use serde::{Deserialize, Serialize};
 
 /// Why a tool is in its state, or cannot be called.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct StateReason {
     /// The code. Its meaning never changes.
     pub code: String,
@@ -87,9 +84,7 @@ impl From<&Blocker> for StateReason {
 }
 
 /// The origin of a tool, from `[tool.source]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct SourceDetailRow {
     /// The kind.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,9 +116,7 @@ pub struct SourceDetailRow {
 }
 
 /// How a tool is recognized and installed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct InstallRow {
     /// The command that succeeds if the tool is present.
     pub check: Option<String>,
@@ -145,9 +138,7 @@ impl InstallRow {
 }
 
 /// The declared cost of a call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct CostRow {
     /// The amount for one call.
     pub per_call: Option<f64>,
@@ -156,9 +147,7 @@ pub struct CostRow {
 }
 
 /// An entry that is hidden by another entry with its id.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct ShadowedRow {
     /// The level.
     pub level: OrBuiltin<Level>,
@@ -169,9 +158,7 @@ pub struct ShadowedRow {
 }
 
 /// A tool with its registry fields and its state.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct ShownTool {
     /// The row in lists.
     #[serde(flatten)]
@@ -259,9 +246,7 @@ fn texts(labels: Vec<&str>) -> Vec<String> {
 }
 
 /// A discovered entry that matches. It can be registered, but not called.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct Suggestion {
     /// The id: `mcp:NAME`, `skill:NAME` or `harness:HARNESS.TOOL`.
     pub id: String,
@@ -302,9 +287,7 @@ impl ShadowedRow {
 }
 
 /// The query.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct FindQueryRow {
     /// The words, if some were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -345,9 +328,7 @@ impl From<&FindQuery> for FindQueryRow {
 }
 
 /// A tool that matches.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct FindMatch {
     /// The id.
     pub id: String,
@@ -414,13 +395,8 @@ impl FindMatch {
 }
 
 /// `tools find`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.tool-find.v1", if !self.matches.is_empty())]
 pub struct FindReport {
-    /// The schema id.
-    #[serde(deserialize_with = "FindReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The query.
@@ -441,18 +417,8 @@ pub struct FindReport {
     pub notes: Vec<String>,
 }
 
-impl Report for FindReport {
-    const SCHEMA: &'static str = "brigade.tool-find.v1";
-
-    fn exit(&self) -> Exit {
-        if self.matches.is_empty() { Exit::Refused } else { Exit::Done }
-    }
-}
-
 /// A tool that matches a text.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct SearchMatch {
     /// The tool.
     #[serde(flatten)]
@@ -471,13 +437,8 @@ impl SearchMatch {
 }
 
 /// `tools search`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.tool-search.v1")]
 pub struct SearchReport {
-    /// The schema id.
-    #[serde(deserialize_with = "SearchReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The searched text.
@@ -496,14 +457,8 @@ pub struct SearchReport {
     pub notes: Vec<String>,
 }
 
-impl Report for SearchReport {
-    const SCHEMA: &'static str = "brigade.tool-search.v1";
-}
-
 /// The runs of a tool, counted from its receipts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct ToolStats {
     /// The tool.
     pub id: String,
@@ -538,13 +493,8 @@ pub struct ToolStats {
 }
 
 /// `tools stats`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.tool-stats.v1")]
 pub struct StatsReport {
-    /// The schema id.
-    #[serde(deserialize_with = "StatsReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The tools that have run or were installed, by id.
@@ -553,10 +503,6 @@ pub struct StatsReport {
     pub tool_count: usize,
     /// Unreadable receipts, which are not counted.
     pub unreadable_count: usize,
-}
-
-impl Report for StatsReport {
-    const SCHEMA: &'static str = "brigade.tool-stats.v1";
 }
 
 #[cfg(test)]

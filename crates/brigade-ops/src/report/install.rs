@@ -2,19 +2,13 @@
 
 use brigade_call::StoreKind;
 use brigade_catalog::ToolState;
-use brigade_core::{Exit, Report, SchemaId};
 use brigade_core::{NextStep, words};
+use brigade_macros::{document, part};
 use brigade_policy::BlockerDetail;
-use serde::{Deserialize, Serialize};
 
 /// `tools install`: the installations that were queued. Nothing was run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.tool-install.v1", if self.blocked.is_empty())]
 pub struct InstallReport {
-    /// The schema id.
-    #[serde(deserialize_with = "InstallReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The queue file.
@@ -42,18 +36,8 @@ pub struct InstallReport {
     pub next: Option<NextStep>,
 }
 
-impl Report for InstallReport {
-    const SCHEMA: &'static str = "brigade.tool-install.v1";
-
-    fn exit(&self) -> Exit {
-        if self.blocked.is_empty() { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// A queued installation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct QueuedInstall {
     /// The tool.
     pub tool_id: String,
@@ -70,9 +54,7 @@ pub struct QueuedInstall {
 }
 
 /// A tool that needs no installation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct SkippedInstall {
     /// The tool.
     pub tool_id: String,
@@ -93,9 +75,7 @@ words! {
 }
 
 /// A tool that cannot be installed now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct BlockedInstall {
     /// The tool.
     pub tool_id: String,

@@ -1,18 +1,11 @@
 //! Documents about the logs of runs.
 
+use brigade_macros::document;
 use brigade_runtime::LogStream;
-use serde::{Deserialize, Serialize};
-
-use super::{Report, SchemaId};
 
 /// `run show --log`: the end of a log.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.run-log.v1")]
 pub struct RunLogReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RunLogReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The run.
@@ -29,8 +22,4 @@ pub struct RunLogReport {
     pub text: String,
     /// Number of bytes of the log before the text.
     pub omitted_bytes: u64,
-}
-
-impl Report for RunLogReport {
-    const SCHEMA: &'static str = "brigade.run-log.v1";
 }

@@ -1,9 +1,9 @@
 //! Documents about the tools of MCP servers: pins, current listings, and imports.
 
-use brigade_core::{Exit, Json, Timestamp};
-use serde::{Deserialize, Serialize};
+use brigade_core::{Json, Timestamp};
+use brigade_macros::{document, part};
 
-use super::{RefusalMember, Report, SchemaId};
+use super::RefusalMember;
 
 pub use brigade_mcp::{
     ImportAction, ImportedTool, ListState, LiveIssue, LiveReport, LiveServerReport, LiveToolReport,
@@ -11,13 +11,8 @@ pub use brigade_mcp::{
 };
 
 /// `pins list`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.pins.v1", if self.is_good())]
 pub struct PinListReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PinListReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The directory of the pins.
@@ -45,20 +40,15 @@ pub struct PinListReport {
     pub issue_count: usize,
 }
 
-impl Report for PinListReport {
-    const SCHEMA: &'static str = "brigade.pins.v1";
-
-    fn exit(&self) -> Exit {
-        // Remembered differences are only shown. They fail the command only if the servers were asked.
-        let is_good = self.errors.is_empty() && !(self.is_live && self.issues.iter().any(LiveIssue::is_bad));
-        if is_good { Exit::Done } else { Exit::Refused }
+impl PinListReport {
+    /// Remembered differences are only shown. They fail the command only if the servers were asked.
+    fn is_good(&self) -> bool {
+        self.errors.is_empty() && !(self.is_live && self.issues.iter().any(LiveIssue::is_bad))
     }
 }
 
 /// An invalid pin file.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct BrokenPin {
     /// The file.
     pub pin_path: String,
@@ -67,13 +57,9 @@ pub struct BrokenPin {
 }
 
 /// `pins show` and `pins accept`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.pin.v1")]
+#[derive(Default)]
 pub struct PinReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PinReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The directory of the pins.
@@ -98,18 +84,9 @@ pub struct PinReport {
     pub(crate) candidates: RefusalMember<Vec<String>>,
 }
 
-impl Report for PinReport {
-    const SCHEMA: &'static str = "brigade.pin.v1";
-}
-
 /// `import mcp`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.import-mcp.v1")]
 pub struct ImportMcpReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ImportMcpReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The catalog file.
@@ -144,18 +121,9 @@ pub struct ImportMcpReport {
     pub enabled: Option<EnableReport>,
 }
 
-impl Report for ImportMcpReport {
-    const SCHEMA: &'static str = "brigade.import-mcp.v1";
-}
-
 /// `login`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.login.v1")]
 pub struct LoginReport {
-    /// The schema id.
-    #[serde(deserialize_with = "LoginReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The runtime of the server.
@@ -174,18 +142,9 @@ pub struct LoginReport {
     pub tokens_path: String,
 }
 
-impl Report for LoginReport {
-    const SCHEMA: &'static str = "brigade.login.v1";
-}
-
 /// `logout`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.logout.v1")]
 pub struct LogoutReport {
-    /// The schema id.
-    #[serde(deserialize_with = "LogoutReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The runtime of the server.
@@ -196,18 +155,9 @@ pub struct LogoutReport {
     pub removed: bool,
 }
 
-impl Report for LogoutReport {
-    const SCHEMA: &'static str = "brigade.logout.v1";
-}
-
 /// `tools enable` and `tools disable`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.enable.v1", if self.is_done() && self.imported.iter().all(|server| server.error.is_none()))]
 pub struct EnableReport {
-    /// The schema id.
-    #[serde(deserialize_with = "EnableReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The catalog file.
@@ -226,9 +176,7 @@ pub struct EnableReport {
 }
 
 /// A server that was started and imported because its entry was enabled.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct ImportedServer {
     /// Its runtime.
     pub runtime_id: String,
@@ -238,20 +186,14 @@ pub struct ImportedServer {
     pub error: Option<String>,
 }
 
-impl Report for EnableReport {
-    const SCHEMA: &'static str = "brigade.enable.v1";
-
-    fn exit(&self) -> Exit {
-        let is_done = self.dry_run || self.written || self.changed_count == 0;
-        let is_imported = self.imported.iter().all(|server| server.error.is_none());
-        if is_done && is_imported { Exit::Done } else { Exit::Refused }
+impl EnableReport {
+    fn is_done(&self) -> bool {
+        self.dry_run || self.written || self.changed_count == 0
     }
 }
 
 /// A tool that is enabled or disabled.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct EnabledTool {
     /// Its id.
     pub tool_id: String,
@@ -292,13 +234,8 @@ brigade_core::words! {
 }
 
 /// `tools update`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.update.v1", if self.is_done() && self.servers.iter().all(|server| server.error.is_none()))]
 pub struct UpdateReport {
-    /// The schema id.
-    #[serde(deserialize_with = "UpdateReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The catalog file.
@@ -313,20 +250,14 @@ pub struct UpdateReport {
     pub servers: Vec<UpdatedServer>,
 }
 
-impl Report for UpdateReport {
-    const SCHEMA: &'static str = "brigade.update.v1";
-
-    fn exit(&self) -> Exit {
-        let is_done = self.dry_run || self.written || self.changed_count == 0;
-        let failed = self.servers.iter().any(|server| server.error.is_some());
-        if is_done && !failed { Exit::Done } else { Exit::Refused }
+impl UpdateReport {
+    fn is_done(&self) -> bool {
+        self.dry_run || self.written || self.changed_count == 0
     }
 }
 
 /// A server that was asked for its tools.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default)]
 pub struct UpdatedServer {
     /// The runtime whose command is the server.
     pub runtime_id: String,
@@ -341,9 +272,7 @@ pub struct UpdatedServer {
 }
 
 /// A tool whose listing differs from the catalog.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct UpdatedTool {
     /// Its id in the catalog.
     pub tool_id: String,

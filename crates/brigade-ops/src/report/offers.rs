@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 
 use brigade_call::ProgramBinding;
 use brigade_core::Fingerprint;
+use brigade_macros::part;
 use brigade_policy::Access;
-use serde::{Deserialize, Serialize};
 
 /// What some hosts of a team would run for a call, all the same.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct OfferGroup {
     /// The hosts.
     pub hosts: Vec<String>,

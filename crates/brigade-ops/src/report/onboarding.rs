@@ -1,7 +1,7 @@
 //! The document about putting programs and servers behind the gateway.
 
-use brigade_core::{Exit, Hint, Report, SchemaId, words};
-use serde::{Deserialize, Serialize};
+use brigade_core::{Hint, words};
+use brigade_macros::{document, part};
 
 use super::EnabledTool;
 
@@ -44,13 +44,8 @@ words! {
 }
 
 /// `setup` and `add`: agent programs and servers, and the changes of files.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.setup.v1", if self.is_done())]
 pub struct SetupReport {
-    /// The schema id.
-    #[serde(deserialize_with = "SetupReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Which workspace this is.
@@ -79,21 +74,16 @@ pub struct SetupReport {
     pub next_commands: Vec<Hint>,
 }
 
-impl Report for SetupReport {
-    const SCHEMA: SchemaId = "brigade.setup.v1";
-
-    fn exit(&self) -> Exit {
+impl SetupReport {
+    fn is_done(&self) -> bool {
         let failed = self.servers.iter().any(|server| server.state == SetupState::Failed)
             || self.programs.iter().any(|program| program.state == SetupState::Failed);
-        let is_done = self.dry_run || self.written || self.change_count == 0;
-        if is_done && !failed { Exit::Done } else { Exit::Refused }
+        !failed && (self.dry_run || self.written || self.change_count == 0)
     }
 }
 
 /// An agent program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct SetupProgram {
     /// Its name on the command line.
     pub program: String,
@@ -110,9 +100,7 @@ pub struct SetupProgram {
 }
 
 /// An MCP server.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct SetupServer {
     /// Its name.
     pub name: String,
@@ -140,9 +128,7 @@ pub struct SetupServer {
 }
 
 /// A rule of the policy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct SetupRule {
     /// Its name.
     pub name: String,
@@ -151,9 +137,7 @@ pub struct SetupRule {
 }
 
 /// A file that changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct SetupChange {
     /// The absolute path.
     pub path: String,

@@ -7,21 +7,15 @@ use crate::{CallSection, CheckpointSection, ParitySection, PolicySection, RunSec
 use brigade_catalog::pack::{CopiedSource, ImportedEntry, Pack, PackConflict, PortableCatalog, SkippedEntry};
 use brigade_core::Hint;
 use brigade_core::json::{Rows, sorted};
-use brigade_core::{Report, SchemaId};
 use brigade_doctor::IssueReport;
+use brigade_macros::{document, part};
 use brigade_projection::ProjectionReport;
 use brigade_workspace::ToolSummary;
-use serde::{Deserialize, Serialize};
 
 /// `tools pack build`: the new pack, and the health of the workspace that it was built from. `tool-pack.json` contains
 /// the same, with relative paths.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.pack-build.v1")]
 pub struct PackBuildReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PackBuildReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The id: the name of the directory.
@@ -70,18 +64,9 @@ pub struct PackBuildReport {
     pub portable_catalog: PortableCatalog,
 }
 
-impl Report for PackBuildReport {
-    const SCHEMA: &'static str = "brigade.pack-build.v1";
-}
-
 /// `tools pack list`: the packs, newest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.pack-list.v1")]
 pub struct PackListReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PackListReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The packs.
@@ -94,9 +79,7 @@ pub struct PackListReport {
 }
 
 /// A pack that cannot be read.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct UnreadablePack {
     /// The name of its directory.
     pub pack_id: String,
@@ -104,36 +87,18 @@ pub struct UnreadablePack {
     pub error: String,
 }
 
-impl Report for PackListReport {
-    const SCHEMA: &'static str = "brigade.pack-list.v1";
-}
-
 /// `tools pack show`: a pack.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.pack-show.v1")]
 pub struct PackShowReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PackShowReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The pack.
     pub pack: Pack,
 }
 
-impl Report for PackShowReport {
-    const SCHEMA: &'static str = "brigade.pack-show.v1";
-}
-
 /// `tools pack archive`: the new place of the pack.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.pack-archive.v1")]
 pub struct PackArchiveReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PackArchiveReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The pack.
@@ -144,18 +109,9 @@ pub struct PackArchiveReport {
     pub archive_path: String,
 }
 
-impl Report for PackArchiveReport {
-    const SCHEMA: &'static str = "brigade.pack-archive.v1";
-}
-
 /// `tools pack import`: the imported entries, or what prevents the import.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.pack-import.v1")]
 pub struct PackImportReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PackImportReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The directory of the pack.
@@ -180,8 +136,4 @@ pub struct PackImportReport {
     pub gitignore: String,
     /// The next command to try.
     pub next_command: Hint,
-}
-
-impl Report for PackImportReport {
-    const SCHEMA: &'static str = "brigade.pack-import.v1";
 }

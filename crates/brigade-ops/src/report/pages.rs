@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use brigade_call::{Call, StoreKind};
 use brigade_core::{Report, SchemaId, Timestamp};
-use serde::{Deserialize, Serialize};
+use brigade_macros::{document, part};
 
 /// `call list`: the calls, written while they are read.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct CallListReport {
     /// The queue's file.
     pub calls_path: String,
@@ -40,13 +38,9 @@ impl Report for CallListReport {
 }
 
 /// What happened in the last days, as numbers for charts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.series.v1")]
+#[derive(PartialEq)]
 pub struct SeriesReport {
-    /// The schema id.
-    #[serde(deserialize_with = "SeriesReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The start of the first day.
@@ -73,14 +67,8 @@ pub struct SeriesReport {
     pub waited: Vec<WaitedRow>,
 }
 
-impl Report for SeriesReport {
-    const SCHEMA: SchemaId = "brigade.series.v1";
-}
-
 /// A series of a chart.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq, Eq)]
 pub struct SeriesRow {
     /// The status, agent or tool.
     pub name: String,
@@ -91,9 +79,7 @@ pub struct SeriesRow {
 }
 
 /// How long the runs of a tool took.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq)]
 pub struct DurationRow {
     /// The tool.
     pub tool_id: String,
@@ -106,9 +92,7 @@ pub struct DurationRow {
 }
 
 /// How many calls one person or rule decided.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq, Eq)]
 pub struct DecisionCount {
     /// Who or which rule.
     pub by: String,
@@ -119,9 +103,7 @@ pub struct DecisionCount {
 }
 
 /// How many calls waited up to a time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct WaitedRow {
     /// The longest wait in seconds; `null` for all longer ones.
     pub up_to_seconds: Option<u64>,

@@ -3,23 +3,17 @@
 use crate::defaults::Defaults;
 use brigade_core::Hint;
 use brigade_core::json::sorted;
-use brigade_core::{Report, SchemaId};
 use brigade_doctor::{Closeout, Verdict};
+use brigade_macros::document;
 use brigade_policy::{Diagnosis, ErrorLine};
 use brigade_projection::{HarnessLine, HarnessPlaceReport, HarnessTool};
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 use brigade_doctor::IssueReport;
 
 /// `tools parity status`: projection issues, divided by the last closeout.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.parity.v1")]
 pub struct ParityReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ParityReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The directory of closeouts.
@@ -45,18 +39,9 @@ pub struct ParityReport {
     pub errors: Vec<ErrorLine>,
 }
 
-impl Report for ParityReport {
-    const SCHEMA: &'static str = "brigade.parity.v1";
-}
-
 /// `tools parity closeout`: the closeout that was written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.parity-closeout.v1")]
 pub struct CloseoutReport {
-    /// The schema id.
-    #[serde(deserialize_with = "CloseoutReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The name of its directory.
@@ -77,18 +62,9 @@ pub struct CloseoutReport {
     pub path: String,
 }
 
-impl Report for CloseoutReport {
-    const SCHEMA: &'static str = "brigade.parity-closeout.v1";
-}
-
 /// `tools defaults`: built-in tools that were added to the catalog.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.defaults.v1")]
 pub struct DefaultsReport {
-    /// The schema id.
-    #[serde(deserialize_with = "DefaultsReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The catalog file.
@@ -103,18 +79,9 @@ pub struct DefaultsReport {
     pub diagnosis: Option<Diagnosis>,
 }
 
-impl Report for DefaultsReport {
-    const SCHEMA: &'static str = "brigade.defaults.v1";
-}
-
 /// `tools harness list`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.harnesses.v1")]
 pub struct HarnessListReport {
-    /// The schema id.
-    #[serde(deserialize_with = "HarnessListReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The known harnesses, and others that the catalog names.
@@ -123,18 +90,9 @@ pub struct HarnessListReport {
     pub harness_count: usize,
 }
 
-impl Report for HarnessListReport {
-    const SCHEMA: &'static str = "brigade.harnesses.v1";
-}
-
 /// `tools harness show`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.harness.v1")]
 pub struct HarnessReport {
-    /// The schema id.
-    #[serde(deserialize_with = "HarnessReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The name in tools.toml.
@@ -149,8 +107,4 @@ pub struct HarnessReport {
     pub tools: Vec<HarnessTool>,
     /// Number of entries.
     pub tool_count: usize,
-}
-
-impl Report for HarnessReport {
-    const SCHEMA: &'static str = "brigade.harness.v1";
 }

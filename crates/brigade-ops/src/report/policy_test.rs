@@ -1,19 +1,11 @@
 //! The document of the tests of a policy.
 
-use brigade_core::Exit;
+use brigade_macros::{document, part};
 use brigade_policy::ErrorLine;
-use serde::{Deserialize, Serialize};
-
-use super::{Report, SchemaId};
 
 /// `policy test`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.policy-test.v1", if self.valid && self.failed == 0)]
 pub struct PolicyTestReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PolicyTestReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The policy file.
@@ -31,9 +23,7 @@ pub struct PolicyTestReport {
 }
 
 /// One test of a policy.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct PolicyTestRow {
     /// The line of the test.
     pub line: Option<usize>,
@@ -49,12 +39,4 @@ pub struct PolicyTestRow {
     pub codes: Vec<String>,
     /// Whether the policy decides what the test expects.
     pub passed: bool,
-}
-
-impl Report for PolicyTestReport {
-    const SCHEMA: &'static str = "brigade.policy-test.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid && self.failed == 0 { Exit::Done } else { Exit::Refused }
-    }
 }

@@ -4,15 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brigade_core::{Exit, Report, SchemaId};
+use brigade_macros::part;
 use brigade_policy::{Diagnosis, ErrorLine};
 use brigade_projection::{FailedProjection, OrphanReport, ProjectionReport};
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 
 /// `tools plan`: the status of every projection and the action of apply.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct ProjectionPlanReport {
     /// The schema id.
     #[serde(deserialize_with = "plan_schema")]
@@ -60,9 +59,7 @@ fn plan_schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SchemaId, D
 }
 
 /// `tools sync plan`: the plan for `tools sync apply`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct SyncPlanReport {
     /// The plan, with the schema id of this document.
     #[serde(flatten)]
@@ -86,9 +83,7 @@ impl Report for SyncPlanReport {
 }
 
 /// `tools apply` and `tools sync apply`: written and skipped projections.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct ApplyReport {
     /// The schema id.
     #[serde(deserialize_with = "ApplyReport::read_schema")]

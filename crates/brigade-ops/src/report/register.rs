@@ -1,18 +1,13 @@
 //! `tools register`.
 
 use brigade_catalog::{Level, ToolSource};
-use brigade_core::{Hint, Place, Report, SchemaId, words};
+use brigade_core::{Hint, Place, words};
+use brigade_macros::{document, part};
 use brigade_policy::Blocker;
-use serde::{Deserialize, Serialize};
 
 /// `tools register`: the tools that were added to a catalog.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.register.v1")]
 pub struct RegisterReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RegisterReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The level of the catalog.
@@ -31,10 +26,6 @@ pub struct RegisterReport {
     pub errors: Vec<RegisterErrorRow>,
 }
 
-impl Report for RegisterReport {
-    const SCHEMA: &'static str = "brigade.register.v1";
-}
-
 words! {
     /// The action of a registration on a tool.
     RegisterAction {
@@ -50,9 +41,7 @@ words! {
 }
 
 /// A registered tool.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct RegisteredTool {
     /// The tool.
     pub tool_id: String,
@@ -75,9 +64,7 @@ pub struct RegisteredTool {
 }
 
 /// A field that was not adopted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct RegisterNoteRow {
     /// The code. Its meaning never changes.
     pub code: String,
@@ -88,9 +75,7 @@ pub struct RegisterNoteRow {
 }
 
 /// Why nothing was written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq, Eq)]
 pub struct RegisterErrorRow {
     /// The code. Its meaning never changes.
     pub code: String,

@@ -1,12 +1,10 @@
 //! `tools registry`.
 
-use brigade_core::{Json, Report, SchemaId, Timestamp};
-use serde::{Deserialize, Serialize};
+use brigade_core::{Json, Timestamp};
+use brigade_macros::{document, part};
 
 /// A registry of tools that this workspace knows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct KnownRegistry {
     /// Its name here.
     pub name: String,
@@ -19,27 +17,16 @@ pub struct KnownRegistry {
 }
 
 /// `tools registry list`, `add` and `remove`: the registries as they are then.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.registries.v1")]
 pub struct RegistriesReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RegistriesReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The registries, in the order in which they are asked.
     pub registries: Vec<KnownRegistry>,
 }
 
-impl Report for RegistriesReport {
-    const SCHEMA: &'static str = "brigade.registries.v1";
-}
-
 /// A server in a registry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct RegistryServer {
     /// Its name, such as `io.github.example/weather`.
     pub name: String,
@@ -52,13 +39,8 @@ pub struct RegistryServer {
 }
 
 /// `tools registry search`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.registry-search.v1")]
 pub struct RegistrySearchReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RegistrySearchReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The words.
@@ -71,18 +53,9 @@ pub struct RegistrySearchReport {
     pub notes: Vec<String>,
 }
 
-impl Report for RegistrySearchReport {
-    const SCHEMA: &'static str = "brigade.registry-search.v1";
-}
-
 /// `tools registry info`: a server, as `tools register registry:NAME` would register it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.registry-info.v1")]
 pub struct RegistryInfoReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RegistryInfoReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The server.
@@ -93,8 +66,4 @@ pub struct RegistryInfoReport {
     pub cached: bool,
     /// The whole `server.json`.
     pub manifest: Json,
-}
-
-impl Report for RegistryInfoReport {
-    const SCHEMA: &'static str = "brigade.registry-info.v1";
 }

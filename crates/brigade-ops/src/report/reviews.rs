@@ -2,21 +2,17 @@
 
 use brigade_call::{BoundCode, Preview};
 use brigade_call::{Call, Checkpoint, Difference};
-use brigade_core::{Hint, Report, SchemaId, Timestamp, words};
+use brigade_core::{Hint, Timestamp, words};
 use brigade_kitchen::show::DecisionRow;
+use brigade_macros::{document, part};
 use brigade_policy::{Access, BlockerDetail, RiskLevel};
-use serde::{Deserialize, Serialize};
 
 use super::{HistoryRow, LifeEvent, OfferGroup, PendingRow, PinSummary, WaitingKind};
 
 /// What waits for a person: each list riskiest first, then oldest first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.waiting.v1")]
+#[derive(Default, PartialEq)]
 pub struct WaitingReport {
-    /// The schema id.
-    #[serde(deserialize_with = "WaitingReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Number of things that wait.
@@ -33,10 +29,6 @@ pub struct WaitingReport {
     pub approved: Vec<WaitingItem>,
 }
 
-impl Report for WaitingReport {
-    const SCHEMA: &'static str = "brigade.waiting.v1";
-}
-
 impl WaitingReport {
     /// Returns everything that waits for a decision in one list: riskiest first, then oldest first.
     pub fn items(&self) -> Vec<&WaitingItem> {
@@ -48,9 +40,7 @@ impl WaitingReport {
 }
 
 /// Something that waits, with its risk.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct WaitingItem {
     /// The thing. It has one id, and its number is 0.
     #[serde(flatten)]
@@ -95,13 +85,8 @@ words! {
 }
 
 /// One call in full.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.review-call.v1")]
 pub struct ReviewCall {
-    /// The schema id.
-    #[serde(deserialize_with = "ReviewCall::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The call, as in `call show`.
@@ -143,18 +128,9 @@ pub struct ReviewCall {
     pub review_fingerprint: String,
 }
 
-impl Report for ReviewCall {
-    const SCHEMA: &'static str = "brigade.review-call.v1";
-}
-
 /// A checkpoint, a decision of the kitchen or a question of an agent in full.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.review-question.v1")]
 pub struct ReviewQuestion {
-    /// The schema id.
-    #[serde(deserialize_with = "ReviewQuestion::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Its id.
@@ -179,14 +155,8 @@ pub struct ReviewQuestion {
     pub review_fingerprint: String,
 }
 
-impl Report for ReviewQuestion {
-    const SCHEMA: &'static str = "brigade.review-question.v1";
-}
-
 /// The ruling of one rule.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct RulingReport {
     /// The subject: `family`, `effect`, `environment`, `files`, `network`, `limits` and so on.
     pub topic: String,

@@ -6,23 +6,18 @@ use brigade_call::{
     Call, EffectUse, ObservedAddress, ObservedDenial, Receipt, RunInput, StoreKind, UnboundFile,
 };
 use brigade_core::json::sorted;
-use brigade_core::{Exit, Hint, NextStep};
+use brigade_core::{Hint, NextStep};
+use brigade_macros::document;
 use brigade_policy::{BlockerDetail, ErrorLine};
-use serde::{Deserialize, Serialize};
 
-use super::{PlanReport, RefusalMember, Report, Rows, SchemaId};
+use super::{PlanReport, RefusalMember, Rows};
 
 pub use brigade_call::RunSummary;
 pub use brigade_queue::{BrokenReceipt, LedgerFinding, Tampering};
 
 /// `run list`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.run-list.v1")]
 pub struct RunListReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RunListReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The directory of receipts and logs.
@@ -46,18 +41,9 @@ pub struct RunListReport {
     pub notes: Vec<String>,
 }
 
-impl Report for RunListReport {
-    const SCHEMA: &'static str = "brigade.run-list.v1";
-}
-
 /// `run show` and `run latest`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.run.v1")]
 pub struct RunShowReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RunShowReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The directory of receipts and logs.
@@ -76,18 +62,9 @@ pub struct RunShowReport {
     pub logs_on: Option<String>,
 }
 
-impl Report for RunShowReport {
-    const SCHEMA: &'static str = "brigade.run.v1";
-}
-
 /// `run show --inputs`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.run-inputs.v1")]
 pub struct RunInputsReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RunInputsReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The requested run.
@@ -124,23 +101,14 @@ pub struct RunInputsReport {
     pub outside: BTreeMap<String, u64>,
 }
 
-impl Report for RunInputsReport {
-    const SCHEMA: SchemaId = "brigade.run-inputs.v1";
-}
-
 /// Returns whether a document omits the number.
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
 /// `observe`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.tool-observe.v1")]
 pub struct ObserveReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ObserveReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The catalog.
@@ -191,18 +159,9 @@ pub struct ObserveReport {
     pub next_command: Hint,
 }
 
-impl Report for ObserveReport {
-    const SCHEMA: SchemaId = "brigade.tool-observe.v1";
-}
-
 /// `run replay`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.run-replay.v1")]
 pub struct ReplayReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ReplayReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The directory of receipts and logs.
@@ -228,18 +187,9 @@ pub struct ReplayReport {
     pub call: Box<Call>,
 }
 
-impl Report for ReplayReport {
-    const SCHEMA: &'static str = "brigade.run-replay.v1";
-}
-
 /// `run verify`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.run-verify.v1", if self.valid)]
 pub struct LedgerReport {
-    /// The schema id.
-    #[serde(deserialize_with = "LedgerReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The directory of receipts and logs.
@@ -252,12 +202,4 @@ pub struct LedgerReport {
     pub adopted: bool,
     /// The faults, in order.
     pub findings: Vec<LedgerFinding>,
-}
-
-impl Report for LedgerReport {
-    const SCHEMA: &'static str = "brigade.run-verify.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid { Exit::Done } else { Exit::Refused }
-    }
 }

@@ -4,17 +4,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brigade_call::{RuntimeHealth, RuntimeIssueRecord, RuntimeStatus};
-use brigade_core::{Exit, Hint};
+use brigade_core::Hint;
+use brigade_macros::{document, part};
 use brigade_policy::{BlockerDetail, Diagnosis, ErrorLine, Fault};
 use brigade_runtime::LogStream;
 use serde::{Deserialize, Serialize};
 
-use super::{RefusalMember, Report, SchemaId};
+use super::RefusalMember;
 
 /// The common part of runtime documents.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct RuntimesSummary {
     /// The workspace root.
     pub target: String,
@@ -40,58 +39,26 @@ pub struct RuntimesSummary {
     pub top_issue: Option<RuntimeIssueRecord>,
 }
 
-impl RuntimesSummary {
-    fn exit(&self) -> Exit {
-        if self.valid { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// `runtime list`: the runtimes and their state.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.runtime-list.v1", if self.summary.valid)]
 pub struct RuntimeListReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RuntimeListReport::read_schema")]
-    pub schema: SchemaId,
     /// The runtimes.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
     /// Where and why the file is wrong, and what to do; absent without errors.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,
-}
-
-impl Report for RuntimeListReport {
-    const SCHEMA: &'static str = "brigade.runtime-list.v1";
-
-    fn exit(&self) -> Exit {
-        self.summary.exit()
-    }
 }
 
 /// `runtime status`: the runtimes, their state and health.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.runtime-status.v1", if self.summary.valid)]
 pub struct RuntimeStatusReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RuntimeStatusReport::read_schema")]
-    pub schema: SchemaId,
     /// The runtimes.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
     /// Where and why the file is wrong, and what to do; absent without errors.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,
-}
-
-impl Report for RuntimeStatusReport {
-    const SCHEMA: &'static str = "brigade.runtime-status.v1";
-
-    fn exit(&self) -> Exit {
-        self.summary.exit()
-    }
 }
 
 /// Whether issues fail the command.
@@ -105,13 +72,8 @@ pub enum Strictness {
 }
 
 /// `runtime doctor`: the issues of runtimes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.runtime-health.v1", if self.is_good())]
 pub struct RuntimeHealthReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RuntimeHealthReport::read_schema")]
-    pub schema: SchemaId,
     /// The runtimes and their issues.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
@@ -123,25 +85,16 @@ pub struct RuntimeHealthReport {
     pub strictness: Strictness,
 }
 
-impl Report for RuntimeHealthReport {
-    const SCHEMA: &'static str = "brigade.runtime-health.v1";
-
-    fn exit(&self) -> Exit {
-        match self.strictness {
-            Strictness::Strict if 0 < self.summary.issue_count => Exit::Refused,
-            Strictness::Strict | Strictness::Lenient => self.summary.exit(),
-        }
+impl RuntimeHealthReport {
+    fn is_good(&self) -> bool {
+        let is_lenient = self.strictness == Strictness::Lenient;
+        self.summary.valid && (is_lenient || self.summary.issue_count == 0)
     }
 }
 
 /// `runtime show`: one runtime, in the form of a list with one entry.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.runtime.v1", if self.summary.valid)]
 pub struct RuntimeReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RuntimeReport::read_schema")]
-    pub schema: SchemaId,
     /// The list with this runtime.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
@@ -158,9 +111,7 @@ pub struct RuntimeReport {
 }
 
 /// A tool of an MCP server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct ServerTool {
     /// Its id.
     pub tool_id: String,
@@ -172,22 +123,9 @@ pub struct ServerTool {
     pub description: Option<String>,
 }
 
-impl Report for RuntimeReport {
-    const SCHEMA: &'static str = "brigade.runtime.v1";
-
-    fn exit(&self) -> Exit {
-        self.summary.exit()
-    }
-}
-
 /// `runtime start`: the result.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.runtime-start.v1", if !self.is_late())]
 pub struct RuntimeStartReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RuntimeStartReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The requested id.
@@ -231,15 +169,10 @@ pub struct RuntimeStartReport {
     pub not_ready: Option<ReadinessFailure>,
 }
 
-impl Report for RuntimeStartReport {
-    const SCHEMA: &'static str = "brigade.runtime-start.v1";
-
-    /// Refused if the caller asked to wait and the runtime is not ready. It continues to start.
-    fn exit(&self) -> Exit {
-        match (self.state, self.waited_seconds) {
-            (Some(StartState::Starting), Some(_)) => Exit::Refused,
-            _ => Exit::Done,
-        }
+impl RuntimeStartReport {
+    /// Whether the caller asked to wait and the runtime is not ready. It continues to start.
+    fn is_late(&self) -> bool {
+        self.state == Some(StartState::Starting) && self.waited_seconds.is_some()
     }
 }
 
@@ -277,13 +210,8 @@ pub enum StartState {
 }
 
 /// `runtime stop`: the result.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.runtime-stop.v1")]
 pub struct RuntimeStopReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RuntimeStopReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The requested id.
@@ -309,18 +237,9 @@ pub struct RuntimeStopReport {
     pub reason: Option<String>,
 }
 
-impl Report for RuntimeStopReport {
-    const SCHEMA: &'static str = "brigade.runtime-stop.v1";
-}
-
 /// `runtime restart`: the result.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.runtime-restart.v1", if self.start.as_ref().is_none_or(|start| !start.is_late()))]
 pub struct RuntimeRestartReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RuntimeRestartReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The requested id.
@@ -336,22 +255,9 @@ pub struct RuntimeRestartReport {
     pub not_ready: Option<ReadinessFailure>,
 }
 
-impl Report for RuntimeRestartReport {
-    const SCHEMA: &'static str = "brigade.runtime-restart.v1";
-
-    fn exit(&self) -> Exit {
-        self.start.as_ref().map_or(Exit::Done, Report::exit)
-    }
-}
-
 /// `runtime logs`: the last lines of a log.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.runtime-logs.v1")]
 pub struct RuntimeLogsReport {
-    /// The schema id.
-    #[serde(deserialize_with = "RuntimeLogsReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The runtime.
@@ -370,8 +276,4 @@ pub struct RuntimeLogsReport {
     pub other_stream: LogStream,
     /// Whether the other log has lines.
     pub other_has_lines: bool,
-}
-
-impl Report for RuntimeLogsReport {
-    const SCHEMA: &'static str = "brigade.runtime-logs.v1";
 }

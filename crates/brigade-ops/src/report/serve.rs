@@ -1,17 +1,12 @@
 //! The document of `brigade serve`.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Report, SchemaId};
+use brigade_core::Report;
+use brigade_macros::{document, part};
 
 /// `brigade serve` over HTTP, or with a page: where it listens, in one line.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.serve.v1")]
+#[derive(PartialEq, Eq)]
 pub struct ServeReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ServeReport::read_schema")]
-    pub schema: SchemaId,
     /// The address of the HTTP endpoint; absent without `--http`.
     pub address: Option<String>,
     /// The path of the socket; absent without `--unix`.
@@ -26,9 +21,7 @@ pub struct ServeReport {
 }
 
 /// The page that a server serves.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct ServedPage {
     /// Its address.
     pub url: String,
@@ -60,8 +53,4 @@ impl ServeReport {
             web: None,
         }
     }
-}
-
-impl Report for ServeReport {
-    const SCHEMA: SchemaId = "brigade.serve.v1";
 }

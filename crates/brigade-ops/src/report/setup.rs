@@ -1,16 +1,11 @@
 //! Documents about setting a workspace up.
 
-use brigade_core::{Hint, Report, SchemaId};
-use serde::{Deserialize, Serialize};
+use brigade_core::Hint;
+use brigade_macros::{document, part};
 
 /// `tools init` and `policy init`: what was written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.init.v1")]
 pub struct InitReport {
-    /// The schema id.
-    #[serde(deserialize_with = "InitReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The configuration file that was written.
@@ -28,9 +23,7 @@ pub struct InitReport {
 }
 
 /// A workspace around a new one. It is allowed, but may not be intended.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct WorkspaceAbove {
     /// Its root.
     pub target: String,
@@ -38,8 +31,4 @@ pub struct WorkspaceAbove {
     pub message: String,
     /// What to do if it was not intended.
     pub help: Hint,
-}
-
-impl Report for InitReport {
-    const SCHEMA: &'static str = "brigade.init.v1";
 }

@@ -2,17 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Exit, Hint, Report, SchemaId, Timestamp};
-use serde::{Deserialize, Serialize};
+use brigade_core::{Hint, Timestamp};
+use brigade_macros::{document, part};
 
 /// `state check`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.state.v1", if self.valid)]
 pub struct StateReport {
-    /// The schema id.
-    #[serde(deserialize_with = "StateReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Whether everything is readable and nothing is missing.
@@ -37,18 +32,8 @@ pub struct StateReport {
     pub temporary: Vec<String>,
 }
 
-impl Report for StateReport {
-    const SCHEMA: &'static str = "brigade.state.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// A quarantine file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct Quarantine {
     /// The file.
     pub file: String,
@@ -57,9 +42,7 @@ pub struct Quarantine {
 }
 
 /// An unreadable record.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct DamageReport {
     /// The file.
     pub file: String,
@@ -73,13 +56,8 @@ pub struct DamageReport {
 }
 
 /// `state adopt`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.state-adopt.v1")]
 pub struct AdoptReport {
-    /// The schema id.
-    #[serde(deserialize_with = "AdoptReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Whether the records were accepted. Otherwise they are only shown.
@@ -91,9 +69,7 @@ pub struct AdoptReport {
 }
 
 /// A record that approves, answers or resumes something, and that this host has not signed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct AdoptRow {
     /// What it is: `call`, `execution`, `prd`, `workers`, `pin` or `file`.
     pub kind: String,
@@ -128,18 +104,9 @@ impl AdoptRow {
     }
 }
 
-impl Report for AdoptReport {
-    const SCHEMA: &'static str = "brigade.state-adopt.v1";
-}
-
 /// `state compact`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.state-compact.v1")]
 pub struct CompactReport {
-    /// The schema id.
-    #[serde(deserialize_with = "CompactReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Whether state of v0.30 was adopted.
@@ -155,8 +122,4 @@ pub struct CompactReport {
     pub restored_checkpoints: u64,
     /// Number of removed files.
     pub removed: u64,
-}
-
-impl Report for CompactReport {
-    const SCHEMA: &'static str = "brigade.state-compact.v1";
 }

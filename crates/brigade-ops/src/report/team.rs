@@ -2,20 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Exit, Number, Timestamp, words};
+use brigade_core::{Number, Timestamp, words};
+use brigade_macros::{document, part};
 use brigade_team::CheckState;
-use serde::{Deserialize, Serialize};
-
-use super::{Report, SchemaId};
 
 /// `team init`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-init.v1")]
+#[derive(PartialEq)]
 pub struct TeamInitReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamInitReport::read_schema")]
-    pub schema: SchemaId,
     /// Whether the team was made now.
     pub created: bool,
     /// The id of the team.
@@ -26,14 +20,8 @@ pub struct TeamInitReport {
     pub roles: Vec<String>,
 }
 
-impl Report for TeamInitReport {
-    const SCHEMA: &'static str = "brigade.team-init.v1";
-}
-
 /// A reviewer's key.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TeamReviewer {
     /// The member.
     pub name: String,
@@ -42,13 +30,9 @@ pub struct TeamReviewer {
 }
 
 /// `team join`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-join.v1", if self.joined)]
+#[derive(PartialEq)]
 pub struct TeamJoinReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamJoinReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Whether the workspace has joined; not before the keys are accepted.
@@ -69,36 +53,18 @@ pub struct TeamJoinReport {
     pub rules: Vec<TeamRule>,
 }
 
-impl Report for TeamJoinReport {
-    const SCHEMA: &'static str = "brigade.team-join.v1";
-
-    fn exit(&self) -> Exit {
-        if self.joined { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// `team leave`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-leave.v1")]
+#[derive(PartialEq)]
 pub struct TeamLeaveReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamLeaveReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Whether the workspace had joined.
     pub left: bool,
 }
 
-impl Report for TeamLeaveReport {
-    const SCHEMA: &'static str = "brigade.team-leave.v1";
-}
-
 /// A member of a team.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TeamMember {
     /// The name, which is the one of the login in the database.
     pub name: String,
@@ -113,27 +79,17 @@ pub struct TeamMember {
 }
 
 /// `team member add`, `remove` and `list`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-member.v1")]
+#[derive(PartialEq)]
 pub struct TeamMemberReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamMemberReport::read_schema")]
-    pub schema: SchemaId,
     /// Whether a member was added, changed or removed.
     pub changed: bool,
     /// The members of the team.
     pub members: Vec<TeamMember>,
 }
 
-impl Report for TeamMemberReport {
-    const SCHEMA: &'static str = "brigade.team-member.v1";
-}
-
 /// A rule about how many people approve.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TeamRule {
     /// The number of the rule.
     pub id: i64,
@@ -160,27 +116,17 @@ impl TeamRule {
 }
 
 /// `team rule add`, `remove` and `list`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-rule.v1")]
+#[derive(PartialEq)]
 pub struct TeamRuleReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamRuleReport::read_schema")]
-    pub schema: SchemaId,
     /// Whether a rule was added or removed.
     pub changed: bool,
     /// The rules of the team.
     pub rules: Vec<TeamRule>,
 }
 
-impl Report for TeamRuleReport {
-    const SCHEMA: &'static str = "brigade.team-rule.v1";
-}
-
 /// The database of a team.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TeamDatabase {
     /// The version of the server.
     pub version: String,
@@ -195,9 +141,7 @@ pub struct TeamDatabase {
 }
 
 /// A host with a runner.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TeamRunner {
     /// The member, `@`, and the name of the host.
     pub host: String,
@@ -210,13 +154,9 @@ pub struct TeamRunner {
 }
 
 /// `team status`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-status.v1", if self.issues.is_empty())]
+#[derive(Default, PartialEq)]
 pub struct TeamStatusReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamStatusReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Whether the workspace has joined a team. Otherwise the other members are empty.
@@ -239,18 +179,8 @@ pub struct TeamStatusReport {
     pub issues: Vec<String>,
 }
 
-impl Report for TeamStatusReport {
-    const SCHEMA: &'static str = "brigade.team-status.v1";
-
-    fn exit(&self) -> Exit {
-        if self.issues.is_empty() { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// What `team verify` checked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TeamChecked {
     /// How many receipts.
     pub receipts: u64,
@@ -261,9 +191,7 @@ pub struct TeamChecked {
 }
 
 /// What `team verify` found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TeamProblem {
     /// What happened to a receipt, or `unsigned`, `untrusted`, `not-approved` or `late`.
     pub problem: String,
@@ -278,13 +206,9 @@ pub struct TeamProblem {
 }
 
 /// `team verify`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-verify.v1", if self.valid)]
+#[derive(PartialEq)]
 pub struct TeamVerifyReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamVerifyReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Whether nothing was found, except late reports.
@@ -295,22 +219,10 @@ pub struct TeamVerifyReport {
     pub findings: Vec<TeamProblem>,
 }
 
-impl Report for TeamVerifyReport {
-    const SCHEMA: &'static str = "brigade.team-verify.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// `team migrate`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-migrate.v1")]
+#[derive(PartialEq)]
 pub struct TeamMigrateReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamMigrateReport::read_schema")]
-    pub schema: SchemaId,
     /// The id of the team.
     pub team_id: String,
     /// The version of the tables.
@@ -319,18 +231,10 @@ pub struct TeamMigrateReport {
     pub applied: u64,
 }
 
-impl Report for TeamMigrateReport {
-    const SCHEMA: &'static str = "brigade.team-migrate.v1";
-}
-
 /// `team prune`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-prune.v1")]
+#[derive(PartialEq)]
 pub struct TeamPruneReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamPruneReport::read_schema")]
-    pub schema: SchemaId,
     /// The number of runs whose logs were deleted.
     pub runs: u64,
     /// The number of deleted chunks.
@@ -339,14 +243,8 @@ pub struct TeamPruneReport {
     pub bytes: u64,
 }
 
-impl Report for TeamPruneReport {
-    const SCHEMA: &'static str = "brigade.team-prune.v1";
-}
-
 /// Numbers of records.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq)]
 pub struct TeamCounts {
     /// Calls.
     pub calls: u64,
@@ -357,9 +255,7 @@ pub struct TeamCounts {
 }
 
 /// A record that was not brought into the team.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TeamLeftOut {
     /// The call or the run.
     pub id: String,
@@ -368,13 +264,9 @@ pub struct TeamLeftOut {
 }
 
 /// `team import`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-import.v1", if self.left_out.is_empty())]
+#[derive(PartialEq)]
 pub struct TeamImportReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamImportReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The id of the team.
@@ -391,22 +283,10 @@ pub struct TeamImportReport {
     pub left_out: Vec<TeamLeftOut>,
 }
 
-impl Report for TeamImportReport {
-    const SCHEMA: &'static str = "brigade.team-import.v1";
-
-    fn exit(&self) -> Exit {
-        if self.left_out.is_empty() { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// `team export`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-export.v1")]
+#[derive(PartialEq)]
 pub struct TeamExportReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamExportReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The id of the team.
@@ -421,18 +301,10 @@ pub struct TeamExportReport {
     pub late: u64,
 }
 
-impl Report for TeamExportReport {
-    const SCHEMA: &'static str = "brigade.team-export.v1";
-}
-
 /// `team roster`, and `team roster accept`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-roster.v1", if self.accepted)]
+#[derive(PartialEq)]
 pub struct TeamRosterReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamRosterReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The id of the team.
@@ -449,32 +321,16 @@ pub struct TeamRosterReport {
     pub rules: Vec<TeamRule>,
 }
 
-impl Report for TeamRosterReport {
-    const SCHEMA: &'static str = "brigade.team-roster.v1";
-
-    fn exit(&self) -> Exit {
-        if self.accepted { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// `team accept-failover`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-accept-failover.v1")]
+#[derive(PartialEq)]
 pub struct TeamAcceptFailoverReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamAcceptFailoverReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Whether there was a failover to accept.
     pub accepted: bool,
     /// The hosts that had not reported their claims. Calls that they run may run again.
     pub waits_for: Vec<String>,
-}
-
-impl Report for TeamAcceptFailoverReport {
-    const SCHEMA: &'static str = "brigade.team-accept-failover.v1";
 }
 
 words! {
@@ -506,9 +362,7 @@ words! {
 }
 
 /// One line of `team runner --events`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct RunnerEvent {
     /// What happened.
     pub event: RunnerEventKind,
@@ -527,13 +381,9 @@ pub struct RunnerEvent {
 }
 
 /// `team runner`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-runner.v1")]
+#[derive(PartialEq)]
 pub struct TeamRunnerReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamRunnerReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The host, as the team knows it.
@@ -542,14 +392,8 @@ pub struct TeamRunnerReport {
     pub events: BTreeMap<String, u64>,
 }
 
-impl Report for TeamRunnerReport {
-    const SCHEMA: &'static str = "brigade.team-runner.v1";
-}
-
 /// A check of a team's database.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TeamCheck {
     /// Its name.
     pub name: String,
@@ -562,24 +406,11 @@ pub struct TeamCheck {
 }
 
 /// `team doctor`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.team-doctor.v1", if self.checks.iter().all(|check| check.state != CheckState::Failed))]
+#[derive(PartialEq)]
 pub struct TeamDoctorReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TeamDoctorReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The checks.
     pub checks: Vec<TeamCheck>,
-}
-
-impl Report for TeamDoctorReport {
-    const SCHEMA: &'static str = "brigade.team-doctor.v1";
-
-    fn exit(&self) -> Exit {
-        let is_bad = |check: &TeamCheck| check.state == CheckState::Failed;
-        if self.checks.iter().any(is_bad) { Exit::Refused } else { Exit::Done }
-    }
 }

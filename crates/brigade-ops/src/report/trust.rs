@@ -2,18 +2,11 @@
 
 use brigade_call::ContractLabels;
 use brigade_core::{Fingerprint, words};
-use serde::{Deserialize, Serialize};
-
-use super::{Report, SchemaId};
+use brigade_macros::{document, part};
 
 /// `tools trust`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.trust.v1")]
 pub struct TrustReport {
-    /// The schema id.
-    #[serde(deserialize_with = "TrustReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The file of what a person reviewed.
@@ -24,10 +17,6 @@ pub struct TrustReport {
     pub things: Vec<TrustRow>,
     /// Number of entries.
     pub thing_count: usize,
-}
-
-impl Report for TrustReport {
-    const SCHEMA: &'static str = "brigade.trust.v1";
 }
 
 words! {
@@ -45,9 +34,7 @@ words! {
 }
 
 /// One thing that a person reviews: a tool, or a program that Brigade starts by itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TrustRow {
     /// The kind, such as `tool` or `worker`.
     pub kind: String,
@@ -66,9 +53,7 @@ pub struct TrustRow {
 }
 
 /// A part of what a person reviews.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct TrustPart {
     /// Its name, such as `file bin/deploy.py`.
     pub name: String,

@@ -4,17 +4,11 @@ use std::collections::BTreeMap;
 
 use brigade_call::{ProgramBinding, RunObserved, SandboxUsed};
 use brigade_core::{Fingerprint, Json, Timestamp};
-use brigade_core::{Report, SchemaId};
-use serde::{Deserialize, Serialize};
+use brigade_macros::document;
 
 /// One start of an MCP server that is kept for the calls of agents: `.brigade/tools/runtime/upstreams/ID.json`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.upstream-start.v1")]
 pub struct UpstreamStart {
-    /// The schema id.
-    #[serde(deserialize_with = "UpstreamStart::read_schema")]
-    pub schema: SchemaId,
     /// The id of the start, which receipts of its calls name.
     pub id: String,
     /// The name of the server in the catalog.
@@ -67,8 +61,4 @@ pub struct UpstreamStart {
     pub stdout_log_path: String,
     /// The log of its standard error.
     pub stderr_log_path: String,
-}
-
-impl Report for UpstreamStart {
-    const SCHEMA: &'static str = "brigade.upstream-start.v1";
 }

@@ -2,19 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Hint, Json, Report, SchemaId, Timestamp};
-use serde::{Deserialize, Serialize};
+use brigade_core::{Hint, Json, Timestamp};
+use brigade_macros::{document, part};
 
 use super::WaitingKind;
 
 /// `pending`: what waits for a person.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.pending.v1")]
+#[derive(PartialEq)]
 pub struct PendingReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PendingReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Number of things that wait; equal requests count each.
@@ -23,14 +19,8 @@ pub struct PendingReport {
     pub rows: Vec<PendingRow>,
 }
 
-impl Report for PendingReport {
-    const SCHEMA: &'static str = "brigade.pending.v1";
-}
-
 /// Something that waits for a person.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct PendingRow {
     /// The number that commands accept.
     pub number: u64,
@@ -66,13 +56,9 @@ pub struct PendingRow {
 }
 
 /// `log`: what ran, newest last.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.history.v1")]
+#[derive(PartialEq)]
 pub struct HistoryReport {
-    /// The schema id.
-    #[serde(deserialize_with = "HistoryReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The runs, oldest first.
@@ -87,14 +73,8 @@ pub struct HistoryReport {
     pub notes: Vec<String>,
 }
 
-impl Report for HistoryReport {
-    const SCHEMA: &'static str = "brigade.history.v1";
-}
-
 /// A run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct HistoryRow {
     /// When it started.
     pub started_at: Option<Timestamp>,
@@ -126,9 +106,7 @@ pub struct HistoryRow {
 }
 
 /// The sums of a history.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq)]
 pub struct HistoryStatistics {
     /// Number of runs.
     pub runs: u64,
@@ -149,9 +127,7 @@ pub struct HistoryStatistics {
 }
 
 /// The sums of one tool or agent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq)]
 pub struct StatisticsRow {
     /// The tool or agent.
     pub name: String,
@@ -166,13 +142,9 @@ pub struct StatisticsRow {
 }
 
 /// `why`: the life of a call in order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.why.v1")]
+#[derive(PartialEq)]
 pub struct LifeReport {
-    /// The schema id.
-    #[serde(deserialize_with = "LifeReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The call.
@@ -191,14 +163,8 @@ pub struct LifeReport {
     pub next: Option<Hint>,
 }
 
-impl Report for LifeReport {
-    const SCHEMA: &'static str = "brigade.why.v1";
-}
-
 /// Something that happened to a call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct LifeEvent {
     /// When; `null` if no record says it.
     pub at: Option<Timestamp>,

@@ -6,22 +6,16 @@ use brigade_access::is_of_execution;
 use brigade_call::Call;
 use brigade_core::json::sorted;
 use brigade_core::text::short;
-use brigade_core::{Hint, NextStep, Timestamp, words};
-use brigade_core::{RefusalMember, Report, SchemaId};
+use brigade_core::{Hint, NextStep, RefusalMember, Report, Timestamp, words};
 use brigade_doctor::{InboxItem, IssueReport};
 use brigade_kitchen::show::DecisionRow;
-use serde::{Deserialize, Serialize};
+use brigade_macros::{document, part};
 
 use super::HistoryRow;
 
 /// `work inbox list`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.inbox.v1")]
 pub struct InboxReport {
-    /// The schema id.
-    #[serde(deserialize_with = "InboxReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The inbox file.
@@ -36,18 +30,9 @@ pub struct InboxReport {
     pub unreadable_count: usize,
 }
 
-impl Report for InboxReport {
-    const SCHEMA: &'static str = "brigade.inbox.v1";
-}
-
 /// `work inbox show`, `promote`, `dismiss` and `done`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.inbox-item.v1")]
 pub struct InboxItemReport {
-    /// The schema id.
-    #[serde(deserialize_with = "InboxItemReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The inbox file.
@@ -60,18 +45,9 @@ pub struct InboxItemReport {
     pub candidates: RefusalMember<Vec<String>>,
 }
 
-impl Report for InboxItemReport {
-    const SCHEMA: &'static str = "brigade.inbox-item.v1";
-}
-
 /// `work brief`: pending decisions, and the next command to type.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.work-brief.v1")]
 pub struct BriefReport {
-    /// The schema id.
-    #[serde(deserialize_with = "BriefReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Whether the catalog has no errors.
@@ -175,9 +151,7 @@ words! {
 }
 
 /// Something that waits for a person.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct WaitingRow {
     /// Its id, which `work answer` takes.
     pub id: String,
@@ -233,13 +207,9 @@ impl WaitingRow {
 }
 
 /// `work answer`: the answered row and the effect.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.work-answer.v1")]
+#[derive(PartialEq)]
 pub struct WorkAnswerReport {
-    /// The schema id.
-    #[serde(deserialize_with = "WorkAnswerReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The id of the answered row.
@@ -250,10 +220,6 @@ pub struct WorkAnswerReport {
     pub outcome: AnswerOutcome,
     /// The next command to try.
     pub next_command: Hint,
-}
-
-impl Report for WorkAnswerReport {
-    const SCHEMA: &'static str = "brigade.work-answer.v1";
 }
 
 impl WorkAnswerReport {
@@ -275,18 +241,9 @@ impl WorkAnswerReport {
     }
 }
 
-impl Report for BriefReport {
-    const SCHEMA: &'static str = "brigade.work-brief.v1";
-}
-
 /// `import-issues`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.import-issues.v1")]
 pub struct ImportReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ImportReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The inbox file.
@@ -305,10 +262,6 @@ pub struct ImportReport {
     pub quarantined: usize,
     /// The quarantine file.
     pub quarantine_path: Option<String>,
-}
-
-impl Report for ImportReport {
-    const SCHEMA: &'static str = "brigade.import-issues.v1";
 }
 
 #[cfg(test)]

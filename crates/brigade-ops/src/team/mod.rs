@@ -371,15 +371,7 @@ impl Team {
         let mut report = TeamStatusReport {
             schema: TeamStatusReport::SCHEMA,
             target: self.context.target(),
-            joined: false,
-            team_id: None,
-            workspace: None,
-            member: None,
-            roles: Vec::new(),
-            database: None,
-            runners: Vec::new(),
-            calls: BTreeMap::new(),
-            issues: Vec::new(),
+            ..TeamStatusReport::default()
         };
         let Some(joined) = JoinedTeam::read(&*self.context.fs, &self.context.key)? else { return Ok(report) };
         let store = self.open(joined.clone())?;

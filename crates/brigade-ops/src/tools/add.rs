@@ -67,14 +67,7 @@ pub fn add_tools(
         let runtime = with_program(context, runtime);
         save_runtime(context, &runtime)?;
         allow(context, &needs_of_server(&runtime))?;
-        let request = ImportMcpRequest {
-            runtime_id: runtime.id.to_string(),
-            tools: Vec::new(),
-            enable: None,
-            accept_hints: false,
-            effects: None,
-            dry_run: false,
-        };
+        let request = ImportMcpRequest { runtime_id: runtime.id.to_string(), ..ImportMcpRequest::default() };
         added.servers.push(import_mcp(context, &request, &mut |_| Ok(false))?);
     }
     Ok(added)

@@ -191,14 +191,7 @@ fn import_server(context: &WorkspaceContext, runtime: Runtime, confirm: &mut Con
         if !runtime.enabled {
             save_runtime(context, &Runtime { enabled: true, ..runtime })?;
         }
-        let request = ImportMcpRequest {
-            runtime_id: runtime_id.clone(),
-            tools: Vec::new(),
-            enable: None,
-            accept_hints: false,
-            effects: None,
-            dry_run: false,
-        };
+        let request = ImportMcpRequest { runtime_id: runtime_id.clone(), ..ImportMcpRequest::default() };
         let report = import_mcp(context, &request, confirm)?;
         let added = report.tools.into_iter().filter(|row| row.action == ImportAction::Add);
         Ok(added.map(|row| row.tool_id).collect())

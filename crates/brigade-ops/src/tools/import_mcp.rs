@@ -27,7 +27,7 @@ use crate::trust::note_shown;
 const DOWNLOAD_TIMEOUT: f64 = 120.0;
 
 /// Options of an import.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportMcpRequest {
     /// The runtime whose command is the server.
     pub runtime_id: String,

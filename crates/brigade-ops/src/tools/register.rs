@@ -420,12 +420,9 @@ fn row(error: RegisterError, file: Option<&str>) -> RegisterErrorRow {
 fn refusal(code: impl Code, field: String, message: &str) -> RegisterErrorRow {
     RegisterErrorRow {
         code: code.as_code().to_owned(),
-        reference: None,
         field: Some(field),
         message: message.to_owned(),
-        file: None,
-        line: None,
-        column: None,
+        ..RegisterErrorRow::default()
     }
 }
 

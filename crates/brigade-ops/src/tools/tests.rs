@@ -32,7 +32,8 @@ fn entry(id: &str, more: &str) -> String {
 
 /// Makes a workspace with the tool `tool`, and a file of the user with these entries.
 fn site(of_user: &str) -> Bench {
-    let bench = Bench::on_disk(&[(CATALOG, &entry("tool", "")), (POLICY, POLICY_TEXT), (OF_USER, of_user)]);
+    let bench = Bench::on_disk(&[(CATALOG, &entry("tool", "")), (POLICY, POLICY_TEXT), (OF_USER, of_user)])
+        .with_user();
     for folder in ["", "home/.config/brigade/"] {
         bench.write(&format!("{folder}schemas/any.json"), "{\"type\": \"object\"}");
     }

@@ -150,13 +150,7 @@ impl Draft {
         catalog: &Catalog,
         runtime: Runtime,
     ) -> Result<UpdatedServer, Error> {
-        let mut row = UpdatedServer {
-            runtime_id: runtime.id.to_string(),
-            server_info: Json::Null,
-            error: None,
-            unchanged_count: 0,
-            tools: Vec::new(),
-        };
+        let mut row = UpdatedServer { runtime_id: runtime.id.to_string(), ..UpdatedServer::default() };
         let policy = load::policy(context);
         let is_set = |name: &str| context.environment.is_set(name);
         let is_allowed =

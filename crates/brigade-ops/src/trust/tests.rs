@@ -23,7 +23,9 @@ fn site() -> Bench {
         (CATALOG, TOOL),
         (POLICY, "allowed_families = [\"script\"]\nallowed_effects = [\"local-read\"]\n"),
         ("bin/sum.sh", "echo 1\n"),
-    ]);
+    ])
+    .with_user()
+    .with_user();
     bench.program("bin/sh", "#!/bin/sh\n");
     bench
 }

@@ -25,7 +25,7 @@ const MAX_SEARCHED: usize = 5_000;
 const MAX_FAILURE: usize = 200;
 
 /// Which runs to list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryFilter {
     /// Only runs that started at this time or later. Older ones are not read.
     pub since: Option<Timestamp>,
@@ -75,15 +75,7 @@ pub fn history(context: &WorkspaceContext, filter: &HistoryFilter) -> Result<His
 
 /// Notes names of a filter that neither the configuration nor any run has.
 fn unknown_names(context: &WorkspaceContext, filter: &HistoryFilter) -> Result<Vec<String>, Error> {
-    let any = HistoryFilter {
-        since: None,
-        until: None,
-        agent: None,
-        tool: None,
-        failed: false,
-        limit: 1,
-        statistics: false,
-    };
+    let any = HistoryFilter { limit: 1, ..HistoryFilter::default() };
     let ran = |filter: HistoryFilter| Ok::<bool, Error>(!search(context, &filter)?.runs.is_empty());
     let mut notes = Vec::new();
     if let Some(tool) = &filter.tool

@@ -130,11 +130,7 @@ pub(crate) fn waiting_items(
         schema: WaitingReport::SCHEMA,
         target: context.target(),
         waiting_count: groups.len(),
-        calls: Vec::new(),
-        checkpoints: Vec::new(),
-        decisions: Vec::new(),
-        questions: Vec::new(),
-        approved: Vec::new(),
+        ..WaitingReport::default()
     };
     view.for_each_call(&Calls::Of(CallStatus::Approved), &mut |stored| {
         if stored.call.caller.agent().is_none() {

@@ -152,12 +152,9 @@ fn recent_failures(context: &WorkspaceContext) -> Result<Vec<HistoryRow>, Failur
     let day_ago = context.now().unix_micros() - 24 * 3_600 * 1_000_000;
     let filter = HistoryFilter {
         since: Some(Timestamp::from_unix_micros(day_ago)),
-        until: None,
-        agent: None,
-        tool: None,
         failed: true,
         limit: MAX_FAILURES,
-        statistics: false,
+        ..HistoryFilter::default()
     };
     Ok(search(context, &filter)?.runs)
 }

@@ -16,7 +16,7 @@ fn usable(id: &str, lines: &str) -> String {
 /// Returns a workspace with a program, a schema, a catalog and a policy for scripts.
 fn bench(catalog: &str) -> Bench {
     let bench = Bench::new(&[(CATALOG, catalog), (POLICY, "allowed_families = ['script']\n"), SCHEMA]);
-    bench.program("bin/run");
+    bench.program("bin/run", "#!/bin/sh\n");
     bench
 }
 

@@ -11,7 +11,7 @@ fn command(line: &str, cwd: Option<&str>) -> Tool {
 #[test]
 fn a_command_only_reads_if_its_program_is_the_systems() {
     let bench = Bench::on_disk(&[]).with_variables(&[("PATH", "/bin:/usr/bin")]);
-    bench.program("cat");
+    bench.program("cat", "#!/bin/sh\n");
     for (line, expect) in [
         ("cat a.txt", true),
         ("./cat a.txt", false),
@@ -29,8 +29,8 @@ fn a_command_only_reads_if_its_program_is_the_systems() {
 #[test]
 fn a_command_in_a_lane_starts_no_program_of_the_workspace_beside_it() {
     let bench = Bench::on_disk(&[]).with_variables(&[("PATH", "/bin:/usr/bin")]);
-    bench.program("bin/own");
-    bench.program(".brigade/lanes/l/bin/own");
+    bench.program("bin/own", "#!/bin/sh\n");
+    bench.program(".brigade/lanes/l/bin/own", "#!/bin/sh\n");
     let lane = Some(".brigade/lanes/l");
     for (line, cwd, expect) in [
         ("bin/own", lane, false),
@@ -79,7 +79,7 @@ fn launchers_are_left_out_of_what_a_command_starts() {
 #[test]
 fn a_word_is_the_word_of_a_profile_if_file_and_name_are_the_same() {
     let bench = Bench::on_disk(&[]).with_variables(&[("PATH", "/bin:/usr/bin")]);
-    bench.program("bin/tool");
+    bench.program("bin/tool", "#!/bin/sh\n");
     std::os::unix::fs::symlink("tool", bench.path("bin/alias")).unwrap();
     std::os::unix::fs::symlink("bin/tool", bench.path("tool")).unwrap();
     let root = bench.context.fs.root().to_owned();

@@ -156,7 +156,7 @@ fn check_fact(fact: Fact, files: &[(&str, &str)]) {
     for (path, text) in files {
         match (path.strip_suffix('/'), path.starts_with("bin/")) {
             (Some(folder), _) => bench.folder(folder),
-            (None, true) => bench.program(path),
+            (None, true) => bench.program(path, "#!/bin/sh\n"),
             (None, false) => bench.write(path, text),
         }
     }

@@ -31,7 +31,7 @@ fn only_certificates_with_an_absolute_path_are_read() {
 #[test]
 fn a_program_is_found_on_path_if_it_may_be_executed() {
     let bench = Bench::new(&[("bin/text", "")]).with_variables(&[("PATH", "/memory/bin")]);
-    bench.program("bin/there");
+    bench.program("bin/there", "#!/bin/sh\n");
     let found = ["there", "text", "gone"].map(|name| bench.host().has_program(name));
     assert_eq!(found, [true, false, false]);
     assert!(!bench.with_variables(&[]).host().has_program("there"));

@@ -17,7 +17,7 @@ fn check(lines: &str, state: ToolState, code: Option<&str>) {
         ("sub/a", ""),
     ])
     .with_variables(&[("PATH", "/memory/bin")]);
-    bench.program("bin/there");
+    bench.program("bin/there", "#!/bin/sh\n");
     let config = bench.config();
     let facts = FactReader::new(bench.host(), &config);
     let reader = PresenceReader::new(&facts, config.runtimes(&bench.host()));
@@ -44,7 +44,7 @@ fn a_check_about_a_program_or_path_starts_nothing() {
         let lines = with(test);
         let bench = Bench::new(&[(CATALOG, &entry("go", &lines)), ("a.txt", ""), ("sub/a", "")])
             .with_variables(&[("PATH", "/memory/bin")]);
-        bench.program("bin/there");
+        bench.program("bin/there", "#!/bin/sh\n");
         let config = bench.config();
         let facts = FactReader::new(bench.host(), &config);
         let runtimes = Runtimes::default();
@@ -79,7 +79,7 @@ fn a_condition_of_test_is_about_kind_or_mode() {
 fn a_runtime_is_there_if_it_is_enabled_and_has_its_program() {
     let bench =
         Bench::new(&[(CATALOG, &entry("go", "command = 'x'"))]).with_variables(&[("PATH", "/memory/bin")]);
-    bench.program("bin/there");
+    bench.program("bin/there", "#!/bin/sh\n");
     let text = "[[runtime]]\nid = 'db'\nname = 'd'\ncommand = 'bin/there'\n[[runtime]]\nid = 'off'\nname = 'o'\n\
                 command = 'bin/there'\nenabled = false\n[[runtime]]\nid = 'bare'\nname = 'b'\ncommand = 'bin/gone'\n";
     bench.write(crate::RUNTIMES, text);
@@ -109,7 +109,7 @@ fn a_harness_is_there_if_its_program_or_its_directory_is() {
         matches!(PresenceReader::new(&facts, &runtimes).provider("claude"), Answer::There(_))
     };
     assert!(!answer(&|_| ()));
-    assert!(answer(&|bench| bench.program("bin/claude")));
+    assert!(answer(&|bench| bench.program("bin/claude", "#!/bin/sh\n")));
     assert!(answer(&|bench| bench.folder("home/.claude")));
     assert!(!answer(&|bench| bench.write("home/.claude", "")));
 }

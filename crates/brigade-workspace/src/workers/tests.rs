@@ -4,7 +4,7 @@ use crate::testing::Bench;
 #[test]
 fn a_worker_is_its_words_and_the_files_of_the_workspace_among_them() {
     let bench = Bench::on_disk(&[("prompt.md", "do"), ("other.md", "")]);
-    bench.program("bin/agent");
+    bench.program("bin/agent", "#!/bin/sh\n");
     let files = |line: &str| {
         let command = Argv::parse(line).unwrap();
         bench.host().command_files("w", &command)

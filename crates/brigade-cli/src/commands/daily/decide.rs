@@ -95,7 +95,11 @@ pub(crate) struct HoldArgs {
     reason: Option<String>,
 }
 
-pub(crate) fn approve(session: &Session<'_>, arguments: &ApproveArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn approve(
+    session: &Session<'_>,
+    arguments: &ApproveArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     output.set_full(arguments.full);
     let always = match (arguments.always, arguments.yes) {
         (false, _) => AfterApproval::Nothing,
@@ -105,12 +109,20 @@ pub(crate) fn approve(session: &Session<'_>, arguments: &ApproveArgs, output: &m
     decide(session, &arguments.choice, &CallDecision::Approve, always, output)
 }
 
-pub(crate) fn reject(session: &Session<'_>, arguments: &RejectArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn reject(
+    session: &Session<'_>,
+    arguments: &RejectArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let reason = arguments.reason.clone().unwrap_or_else(|| DECLINED.to_owned());
     decide(session, &arguments.choice, &CallDecision::Reject(reason), AfterApproval::Nothing, output)
 }
 
-pub(crate) fn hold(session: &Session<'_>, arguments: &HoldArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn hold(
+    session: &Session<'_>,
+    arguments: &HoldArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let reason = arguments.reason.clone().unwrap_or_else(|| CallDecision::HELD.to_owned());
     decide(session, &arguments.choice, &CallDecision::Hold(reason), AfterApproval::Nothing, output)
 }
@@ -129,29 +141,21 @@ fn decide(
     decision: &CallDecision,
     after: AfterApproval,
     output: &mut Output<'_, '_>,
-) -> Exit {
-    let prepared = session.workspace().and_then(|workspace| {
-        workspace.require_outside_run()?;
-        Ok(workspace)
-    });
-    let workspace = match prepared {
-        Ok(workspace) => workspace,
-        Err(error) => return output.fail(&error),
-    };
+) -> Result<Exit, Error> {
+    let workspace = session.workspace()?;
+    workspace.require_outside_run()?;
     if after == AfterApproval::AskForRule && !output.may_ask(session.surroundings) {
         let message = "there is no terminal to ask about the rule";
-        return output.fail(&Error::new(ErrorKind::Usage, message).hint("pass `--yes` to add it"));
+        return Err(Error::new(ErrorKind::Usage, message).hint("pass `--yes` to add it"));
     }
     if choice.is_empty() {
         return match output.may_ask(session.surroundings) {
             true => walk::run(&workspace, walk::Manner::Brief, output),
-            false => output.fail(&unchosen()),
+            false => Err(unchosen()),
         };
     }
-    match workspace.daily().choose(&choice.choice()) {
-        Ok(chosen) => decide_each(&workspace, &chosen, decision, after, output),
-        Err(error) => output.fail(&error),
-    }
+    let chosen = workspace.daily().choose(&choice.choice())?;
+    decide_each(&workspace, &chosen, decision, after, output)
 }
 
 fn unchosen() -> Error {
@@ -165,10 +169,10 @@ fn decide_each(
     decision: &CallDecision,
     after: AfterApproval,
     output: &mut Output<'_, '_>,
-) -> Exit {
+) -> Result<Exit, Error> {
     let work = workspace.daily();
     if let ([call], false) = (chosen, after != AfterApproval::Nothing) {
-        return output.finish(work.decide(call, decision));
+        return Ok(output.finish(work.decide(call, decision)?));
     }
     if output.is_json() {
         let (words, mut exit) = (output.words().clone(), Exit::Done);
@@ -178,7 +182,7 @@ fn decide_each(
             ReviewOutcome::from_result(&call.prefix(), result, &words)
         });
         let rows = rows.collect();
-        return output.document(&ReviewsReport::new(workspace, rows), exit);
+        return Ok(output.document(&ReviewsReport::new(workspace, rows), exit));
     }
     let mut exit = Exit::Done;
     for call in chosen {
@@ -196,7 +200,7 @@ fn decide_each(
             Err(error) => exit = exit.max(output.fail(&error)),
         }
     }
-    exit
+    Ok(exit)
 }
 
 /// Formats a decision in one line.

@@ -86,18 +86,17 @@ impl LogArgs {
     }
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &LogArgs, output: &mut Output<'_, '_>) -> Exit {
-    let filter = match arguments.filter(session, output.now()) {
-        Ok(filter) => filter,
-        Err(error) => return output.fail(&error),
-    };
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &LogArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let filter = arguments.filter(session, output.now())?;
+    let workspace = session.workspace()?;
     if arguments.follow {
-        return match session.workspace().and_then(|workspace| follow(session, &workspace, filter, output)) {
-            Ok(exit) => exit,
-            Err(error) => output.fail(&error),
-        };
+        return follow(session, &workspace, filter, output);
     }
-    output.finish(session.workspace().and_then(|workspace| workspace.daily().history(&filter)))
+    Ok(output.finish(workspace.daily().history(&filter)?))
 }
 
 /// Prints the runs so far, and then each as it ends.

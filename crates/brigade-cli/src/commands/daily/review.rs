@@ -16,33 +16,34 @@ use crate::surroundings::Terminal;
 #[derive(Args, Debug)]
 pub(crate) struct ReviewArgs {}
 
-pub(crate) fn run(session: &Session<'_>, _: &ReviewArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(session: &Session<'_>, _: &ReviewArgs, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
     let surroundings = session.surroundings;
     match surroundings.output.filter(|_| surroundings.typed && !output.is_json()) {
-        None => output.fail(&no_terminal()),
+        None => Err(no_terminal()),
         Some(terminal) if !surroundings.dumb => full_screen(session, terminal, output),
         Some(_) => in_turn(session, output),
     }
 }
 
 #[cfg(feature = "tui")]
-fn full_screen(session: &Session<'_>, terminal: Terminal, output: &mut Output<'_, '_>) -> Exit {
-    crate::review::run(session, terminal, output)
+fn full_screen(
+    session: &Session<'_>,
+    terminal: Terminal,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    Ok(crate::review::run(session, terminal, output))
 }
 
 /// A build without the screen asks about each thing in turn.
 #[cfg(not(feature = "tui"))]
-fn full_screen(session: &Session<'_>, _: Terminal, output: &mut Output<'_, '_>) -> Exit {
+fn full_screen(session: &Session<'_>, _: Terminal, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
     in_turn(session, output)
 }
 
-fn in_turn(session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
-    let opened =
-        session.workspace().and_then(|workspace| workspace.require_outside_run().map(|()| workspace));
-    match opened {
-        Ok(workspace) => walk::run(&workspace, walk::Manner::Review, output),
-        Err(error) => output.fail(&error),
-    }
+fn in_turn(session: &Session<'_>, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+    let workspace = session.workspace()?;
+    workspace.require_outside_run()?;
+    walk::run(&workspace, walk::Manner::Review, output)
 }
 
 fn no_terminal() -> Error {

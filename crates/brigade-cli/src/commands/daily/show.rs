@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use brigade::core::text::escape_terminal;
 use brigade::core::{IdPrefix, NextStep};
 use brigade::daily::NamedThing;
-use brigade::{Error, ErrorCode, ErrorKind, Exit, Report as _, Workspace};
+use brigade::{Error, ErrorCode, ErrorKind, Exit, Workspace};
 use clap::Args;
 
 use super::explain;
 use crate::commands::kitchen::log::{self as kitchen_log, LogArgs};
+use crate::commands::kitchen::status;
 use crate::output::Output;
-use crate::render::{Escalations, show_status, show_task};
+use crate::render::{Escalations, show_task};
 use crate::session::Session;
 
 /// Show anything: a call, run, tool, agent, server, checkpoint, PRD, task or issue
@@ -26,28 +27,26 @@ pub(crate) struct ShowArgs {
     full: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &ShowArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     output.set_full(arguments.full);
     let what = arguments.what.trim();
-    let found = session.workspace().and_then(|workspace| Ok((workspace.daily().look_up(what)?, workspace)));
-    let (found, workspace) = match found {
-        Ok(found) => found,
-        Err(error) => return output.fail(&error),
-    };
+    let workspace = session.workspace()?;
+    let found = workspace.daily().look_up(what)?;
     // A bare number is one of the last list, not an exit code.
     if found.is_empty() && !is_number(what) {
         if let Some(explained) = explain::explanation(what, output) {
-            return output.finish(Ok(explained));
+            return Ok(output.finish(explained));
         }
         let prds = workspace.kitchen().names().unwrap_or_default();
         if prds.iter().flat_map(|prd| &prd.tasks).any(|(task, _)| task.as_str() == what) {
             return show_kitchen_task(session, &workspace, None, what, output);
         }
     }
-    match only_one(what, found) {
-        Ok(thing) => show(session, &workspace, &thing, output),
-        Err(error) => output.fail(&error),
-    }
+    show(session, &workspace, &only_one(what, found)?, output)
 }
 
 fn show(
@@ -55,32 +54,27 @@ fn show(
     workspace: &Workspace,
     thing: &NamedThing,
     output: &mut Output<'_, '_>,
-) -> Exit {
-    match thing {
-        NamedThing::Call(id) => output.finish(workspace.calls().show(id.as_str())),
-        NamedThing::Run(id) => output.finish(workspace.runs().show(&IdPrefix::new(id.as_str()))),
+) -> Result<Exit, Error> {
+    Ok(match thing {
+        NamedThing::Call(id) => output.finish(workspace.calls().show(id.as_str())?),
+        NamedThing::Run(id) => output.finish(workspace.runs().show(&IdPrefix::new(id.as_str()))?),
         NamedThing::Checkpoint(id) => {
-            output.finish(workspace.checkpoints().show(&IdPrefix::new(id.as_str())))
+            output.finish(workspace.checkpoints().show(&IdPrefix::new(id.as_str()))?)
         }
-        NamedThing::Tool(id) => output.finish(workspace.catalog().show(id)),
-        NamedThing::Runtime(id) => output.finish(workspace.runtimes().show(id)),
-        NamedThing::Agent(name) => output.finish(workspace.agents().shown(name)),
-        NamedThing::InboxRow(id) => output.finish(workspace.inbox().show(&IdPrefix::new(id))),
-        NamedThing::Waiting(id) => output.finish(workspace.daily().review_question(id)),
-        NamedThing::Prd(path) => match workspace.kitchen().status(Some(&workspace.root().join(path))) {
-            Ok(report) if output.is_json() => output.document(&report, report.exit()),
-            Ok(report) => {
-                let mut page = output.new_page();
-                show_status(&report, Escalations::Newest, &mut page);
-                output.page(&page, report.exit())
-            }
-            Err(error) => output.fail(&error),
-        },
+        NamedThing::Tool(id) => output.finish(workspace.catalog().show(id)?),
+        NamedThing::Runtime(id) => output.finish(workspace.runtimes().show(id)?),
+        NamedThing::Agent(name) => output.finish(workspace.agents().shown(name)?),
+        NamedThing::InboxRow(id) => output.finish(workspace.inbox().show(&IdPrefix::new(id))?),
+        NamedThing::Waiting(id) => output.finish(workspace.daily().review_question(id)?),
+        NamedThing::Prd(path) => {
+            let report = workspace.kitchen().status(Some(&workspace.root().join(path)))?;
+            status::show(&report, Escalations::Newest, output)
+        }
         NamedThing::Task(path, task) => {
-            show_kitchen_task(session, workspace, Some(workspace.root().join(path)), task, output)
+            show_kitchen_task(session, workspace, Some(workspace.root().join(path)), task, output)?
         }
         other => output.text(&format!("{}\n", other.describe())),
-    }
+    })
 }
 
 /// Shows a task, and what its newest attempt printed if there is one.
@@ -90,16 +84,13 @@ fn show_kitchen_task(
     prd: Option<PathBuf>,
     task: &str,
     output: &mut Output<'_, '_>,
-) -> Exit {
-    let report = match workspace.kitchen().task(prd.as_deref(), task) {
-        Ok(report) => report,
-        Err(error) => return output.fail(&error),
-    };
+) -> Result<Exit, Error> {
+    let report = workspace.kitchen().task(prd.as_deref(), task)?;
     let was_tried = report.tasks.iter().any(|row| 0 < row.attempts);
     let log = LogArgs::newest(prd, task.to_owned());
     match output.is_json() {
         true if was_tried => return kitchen_log::run(session, &log, output),
-        true => return output.document(&report, Exit::Done),
+        true => return Ok(output.document(&report, Exit::Done)),
         false => {}
     }
     let mut page = output.new_page();
@@ -108,7 +99,7 @@ fn show_kitchen_task(
         page.data.gap();
     }
     let exit = output.page(&page, Exit::Done);
-    if was_tried { exit.max(kitchen_log::run(session, &log, output)) } else { exit }
+    Ok(if was_tried { exit.max(kitchen_log::run(session, &log, output)?) } else { exit })
 }
 
 fn is_number(what: &str) -> bool {

@@ -11,6 +11,7 @@ use crate::output::Output;
 use crate::render::View as _;
 use crate::render::page::{Page, Sheet};
 use crate::render::text::{Text, Tone};
+use crate::render::words;
 
 /// What happens after an answer.
 enum Step {
@@ -46,13 +47,10 @@ pub(super) enum Manner {
 }
 
 /// Asks about each thing that waits.
-pub(super) fn run(workspace: &Workspace, manner: Manner, output: &mut Output<'_, '_>) -> Exit {
-    let groups = match groups(workspace, manner) {
-        Ok(groups) => groups,
-        Err(error) => return output.fail(&error),
-    };
+pub(super) fn run(workspace: &Workspace, manner: Manner, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+    let groups = groups(workspace, manner)?;
     if groups.is_empty() {
-        return output.text("nothing waits\n");
+        return Ok(output.text("nothing waits\n"));
     }
     let (count, exit, all_of) = (Count::default(), Exit::Done, Vec::new());
     let mut walk = Walk { workspace, output, manner, count, exit, all_of, next: Vec::new() };
@@ -76,7 +74,7 @@ pub(super) fn run(workspace: &Workspace, manner: Manner, output: &mut Output<'_,
     output.note(&if said.is_empty() { "nothing was decided".to_owned() } else { said.join(", ") });
     let mut page = output.new_page();
     next.iter().for_each(|(_, next)| page.next(&next.to_string()));
-    output.page(&page, exit)
+    Ok(output.page(&page, exit))
 }
 
 fn groups(workspace: &Workspace, manner: Manner) -> Result<Vec<WaitingGroup>, Error> {
@@ -299,15 +297,7 @@ pub(super) fn propose_rule(
         return Exit::Done;
     }
     let mut page = output.new_page();
-    for line in proposal.diff.lines() {
-        let tone = match line.chars().next() {
-            Some('+') => Tone::Good,
-            Some('-') => Tone::Bad,
-            Some('@') => Tone::Accent,
-            _ => Tone::Plain,
-        };
-        page.data.line(Text::new(tone, line));
-    }
+    proposal.diff.lines().for_each(|line| page.data.line(words::diff_line(line)));
     for argument in &proposal.unrestricted {
         page.note(&format!("the rule does not restrict the argument {argument}, which is not text"));
     }

@@ -13,30 +13,21 @@ const GOOD: &str = r#"{"paths": ["README.md"], "mode": "by-file"}"#;
 const BAD: &str = r#"{"path": "README.md", "mode": "by-page"}"#;
 const OTHER: &str = r#"{"paths": ["docs/count-words.md"]}"#;
 
-pub(super) fn run(arguments: &DemoArgs, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
-    let workspace = match make(arguments, session) {
-        Ok(workspace) => workspace,
-        Err(error) => return output.fail(&error),
-    };
+pub(super) fn run(
+    arguments: &DemoArgs,
+    session: &Session<'_>,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let workspace = make(arguments, session)?;
     let mut stage = Stage::new(&workspace, session.surroundings, output);
-    match play(&workspace, &mut stage) {
-        Ok(()) => {
-            let folder = quote(&workspace.root().display().to_string());
-            stage.end(&[
-                (format!("cd {folder}"), "the workspace stays until you remove it"),
-                (
-                    "brigade tools describe count-words".to_owned(),
-                    "show arguments, examples and effects of a tool",
-                ),
-                (
-                    "brigade tools policy explain count-words".to_owned(),
-                    "show each policy decision with its rule",
-                ),
-                ("brigade tools init".to_owned(), "create a catalog in your own repository"),
-            ])
-        }
-        Err(error) => output.fail(&error),
-    }
+    play(&workspace, &mut stage)?;
+    let folder = quote(&workspace.root().display().to_string());
+    Ok(stage.end(&[
+        (format!("cd {folder}"), "the workspace stays until you remove it"),
+        ("brigade tools describe count-words".to_owned(), "show arguments, examples and effects of a tool"),
+        ("brigade tools policy explain count-words".to_owned(), "show each policy decision with its rule"),
+        ("brigade tools init".to_owned(), "create a catalog in your own repository"),
+    ]))
 }
 
 fn make(arguments: &DemoArgs, session: &Session<'_>) -> Result<Workspace, Error> {

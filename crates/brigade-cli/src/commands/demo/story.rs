@@ -19,28 +19,22 @@ const SERVER: &str = include_str!("story/server.py");
 /// The script of the server, in the project.
 const SCRIPT: &str = "project/server.py";
 
-pub(super) fn run(arguments: &DemoArgs, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
-    let (machine, workspace) = match make(arguments, session) {
-        Ok(made) => made,
-        Err(error) => return output.fail(&error),
-    };
+pub(super) fn run(
+    arguments: &DemoArgs,
+    session: &Session<'_>,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let (machine, workspace) = make(arguments, session)?;
     let mut stage = Stage::new(&workspace, session.surroundings, output);
     stage.at_home(machine.root().join("home"));
-    match play(&machine, &workspace, &mut stage) {
-        Ok(()) => {
-            let folder = quote(&workspace.root().display().to_string());
-            stage.end(&[
-                (
-                    "brigade setup".to_owned(),
-                    "do the same on this machine; nothing is written before the last yes",
-                ),
-                ("brigade kitchen demo".to_owned(), "see a crew of agents work through a list of tasks"),
-                ("brigade demo catalog".to_owned(), "walk through plans, policies and receipts"),
-                (format!("cd {folder}"), "the workspace stays until you remove it"),
-            ])
-        }
-        Err(error) => output.fail(&error),
-    }
+    play(&machine, &workspace, &mut stage)?;
+    let folder = quote(&workspace.root().display().to_string());
+    Ok(stage.end(&[
+        ("brigade setup".to_owned(), "do the same on this machine; nothing is written before the last yes"),
+        ("brigade kitchen demo".to_owned(), "see a crew of agents work through a list of tasks"),
+        ("brigade demo catalog".to_owned(), "walk through plans, policies and receipts"),
+        (format!("cd {folder}"), "the workspace stays until you remove it"),
+    ]))
 }
 
 /// Makes a machine: a home with the files of two agent programs, and a project.

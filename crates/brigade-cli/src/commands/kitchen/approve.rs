@@ -44,31 +44,28 @@ fn approve(
     kitchen.approve(arguments.prd.as_deref(), step)
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ApproveArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &ApproveArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let step = match (&arguments.fingerprint, arguments.revoke) {
         (_, true) => ApproveStep::Revoke,
         (Some(fingerprint), false) => ApproveStep::Approve(fingerprint.clone()),
         (None, false) => ApproveStep::Show,
     };
-    let shown = approve(session, arguments, &step);
-    let may_ask = output.may_ask(session.surroundings);
-    let fingerprint = match &shown {
-        Ok(report) if step == ApproveStep::Show && may_ask && !report.approved => report.fingerprint,
-        _ => None,
+    let shown = approve(session, arguments, &step)?;
+    let may_ask = step == ApproveStep::Show && output.may_ask(session.surroundings);
+    let Some(fingerprint) = shown.fingerprint.filter(|_| may_ask && !shown.approved) else {
+        return Ok(output.finish(shown));
     };
-    let (Some(fingerprint), Ok(report)) = (fingerprint, &shown) else { return output.finish(shown) };
-    if !output.confirm(report, "Approve this?") {
+    if !output.confirm(&shown, "Approve this?") {
         output.note("nothing was approved");
-        return Exit::Refused;
+        return Ok(Exit::Refused);
     }
-    let step = ApproveStep::Approve(fingerprint.to_string());
-    match approve(session, arguments, &step) {
-        Ok(report) => {
-            let mut page = output.new_page();
-            page.note("approved");
-            next_of_approval(&report, &mut page);
-            output.page(&page, Exit::Done)
-        }
-        Err(error) => output.fail(&error),
-    }
+    let report = approve(session, arguments, &ApproveStep::Approve(fingerprint.to_string()))?;
+    let mut page = output.new_page();
+    page.note("approved");
+    next_of_approval(&report, &mut page);
+    Ok(output.page(&page, Exit::Done))
 }

@@ -34,11 +34,12 @@ const PROGRAMS: [&str; 3] = ["git", "sh", "grep"];
 
 const PRD: &str = "brigade/tasks/prd-greeting.json";
 
-pub(crate) fn run(session: &Session<'_>, arguments: &DemoArgs, output: &mut Output<'_, '_>) -> Exit {
-    let workspace = match make(session, arguments) {
-        Ok(workspace) => workspace,
-        Err(error) => return output.fail(&error),
-    };
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &DemoArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let workspace = make(session, arguments)?;
     let cancel = session.cancel();
     let mut stage = Stage::new(&workspace, session.surroundings, output);
     if let Ok(cancel) = cancel {
@@ -53,15 +54,15 @@ pub(crate) fn run(session: &Session<'_>, arguments: &DemoArgs, output: &mut Outp
             (true, Err(error)) => format!("interrupted; the directory of the demo stays: {error}"),
             (false, _) => "interrupted; the directory of the demo stays".to_owned(),
         };
-        return stage.leave(&note);
+        return Ok(stage.leave(&note));
     }
     let folder = quote(&workspace.root().display().to_string());
-    stage.end(&[
+    Ok(stage.end(&[
         (format!("cd {folder}"), "the repository stays until you remove it"),
         ("git log --stat feature/greeting".to_owned(), "show the commits, one for each task"),
         ("brigade kitchen decisions --all".to_owned(), "show what was asked, and the answer"),
         ("brigade kitchen init".to_owned(), "create a configuration in your own repository"),
-    ])
+    ]))
 }
 
 fn make(session: &Session<'_>, arguments: &DemoArgs) -> Result<Workspace, Error> {

@@ -43,28 +43,16 @@ impl LogArgs {
     }
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &LogArgs, output: &mut Output<'_, '_>) -> Exit {
-    let request = LogRequest { task: &arguments.task, attempt: arguments.attempt };
-    if output.is_json() {
-        let log = |workspace: brigade::Workspace| workspace.kitchen().log(arguments.prd.as_deref(), request);
-        return match session.workspace().and_then(log) {
-            Ok(report) => output.document(&report, Exit::Done),
-            Err(error) => output.fail(&error),
-        };
-    }
-    match show(session, arguments, request, output) {
-        Ok(exit) => exit,
-        Err(error) => output.fail(&error),
-    }
-}
-
-/// Prints each part of the log as it arrives.
-fn show(
+pub(crate) fn run(
     session: &Session<'_>,
     arguments: &LogArgs,
-    request: LogRequest<'_>,
     output: &mut Output<'_, '_>,
 ) -> Result<Exit, Error> {
+    let request = LogRequest { task: &arguments.task, attempt: arguments.attempt };
+    if output.is_json() {
+        let report = session.workspace()?.kitchen().log(arguments.prd.as_deref(), request)?;
+        return Ok(output.document(&report, Exit::Done));
+    }
     let (workspace, reach) = if arguments.follow {
         (session.workspace_to_run()?, KitchenLogReach::EndOfAttempt)
     } else {

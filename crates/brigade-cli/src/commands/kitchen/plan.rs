@@ -3,10 +3,10 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 
-use brigade::Exit;
 use brigade::core::Severity;
 use brigade::kitchen::{KitchenPlanReport, PlanOptions, PlanWish};
 use brigade::policy::ErrorLine;
+use brigade::{Error, Exit};
 use clap::Args;
 
 use crate::output::Output;
@@ -46,7 +46,11 @@ fn numbered(text: &str) -> Result<(usize, String), &'static str> {
     if answer.trim().is_empty() { Err(EXPECTED) } else { Ok((number, answer.trim().to_owned())) }
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &PlanArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let PlanArgs { text, out, no_map, id, answer } = arguments;
     let mut wish = match id {
         Some(id) => PlanWish::Continue { id: id.clone(), answers: answer.clone() },
@@ -62,14 +66,12 @@ pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs, output: &mut Outp
         warnings.iter().for_each(|warning| output.note(warning));
     }
     loop {
-        let planned =
-            session.workspace_to_run().and_then(|workspace| workspace.kitchen().plan(wish, &options));
-        let Ok(report) = &planned else { return output.finish(planned) };
+        let report = session.workspace_to_run()?.kitchen().plan(wish, &options)?;
         let Some(id) = report.continue_id.clone().filter(|_| may_ask && !report.questions.is_empty()) else {
-            return output.finish(planned);
+            return Ok(output.finish(report));
         };
         // If the input ends, the person answers later.
-        let Some(answers) = ask(report, output) else { return output.finish(planned) };
+        let Some(answers) = ask(&report, output) else { return Ok(output.finish(report)) };
         wish = PlanWish::Continue { id, answers };
     }
 }

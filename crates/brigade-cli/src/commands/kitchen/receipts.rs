@@ -1,6 +1,6 @@
 //! `brigade kitchen receipts`
 
-use brigade::Exit;
+use brigade::{Error, Exit};
 use clap::{Args, Subcommand};
 
 use crate::output::Output;
@@ -19,8 +19,16 @@ pub(crate) struct ReceiptsArgs {
 #[derive(Debug, Subcommand)]
 enum Receipts {
     List(ListArgs),
-    Show(ShowArgs),
-    Verify(VerifyArgs),
+    /// Show a receipt
+    Show {
+        /// Id of the run, or any unique prefix of it
+        #[arg(value_name = "ID")]
+        run: String,
+    },
+    /// Check every receipt against the chain, and the chain against the journals
+    ///
+    /// Names each receipt that was changed, removed, moved or cut off, and exits with 1 if there is one.
+    Verify,
 }
 
 /// List the newest receipts
@@ -31,34 +39,21 @@ struct ListArgs {
     limit: usize,
 }
 
-/// Show a receipt
-#[derive(Args, Debug)]
-struct ShowArgs {
-    /// Id of the run, or any unique prefix of it
-    #[arg(value_name = "ID")]
-    run: String,
-}
-
-/// Check every receipt against the chain, and the chain against the journals
-///
-/// Names each receipt that was changed, removed, moved or cut off, and exits with 1 if there is one.
-#[derive(Args, Debug)]
-struct VerifyArgs {}
-
 const EXAMPLES: &str = "\
 Examples:
   brigade kitchen receipts --limit 5   List what was started last
   brigade kitchen receipts verify      Check that no receipt was changed";
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ReceiptsArgs, output: &mut Output<'_, '_>) -> Exit {
-    let kitchen = match session.workspace() {
-        Ok(workspace) => workspace.kitchen(),
-        Err(error) => return output.fail(&error),
-    };
-    match &arguments.command {
-        None => output.finish(kitchen.receipts(arguments.list.limit)),
-        Some(Receipts::List(list)) => output.finish(kitchen.receipts(list.limit)),
-        Some(Receipts::Show(show)) => output.finish(kitchen.receipt(&show.run)),
-        Some(Receipts::Verify(VerifyArgs {})) => output.finish(kitchen.verify_receipts()),
-    }
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &ReceiptsArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let kitchen = session.workspace()?.kitchen();
+    Ok(match &arguments.command {
+        None => output.finish(kitchen.receipts(arguments.list.limit)?),
+        Some(Receipts::List(list)) => output.finish(kitchen.receipts(list.limit)?),
+        Some(Receipts::Show { run }) => output.finish(kitchen.receipt(run)?),
+        Some(Receipts::Verify) => output.finish(kitchen.verify_receipts()?),
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brigade::kitchen::{FailureChoice, ServiceReport};
+use brigade::kitchen::FailureChoice;
 use brigade::{Error, Exit};
 use clap::{Args, ValueEnum};
 
@@ -59,16 +59,11 @@ impl ResumeArgs {
     }
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ResumeArgs, output: &mut Output<'_, '_>) -> Exit {
-    let served = serve(session, arguments, output);
-    output.finish(served)
-}
-
-fn serve(
+pub(crate) fn run(
     session: &Session<'_>,
     arguments: &ResumeArgs,
     output: &mut Output<'_, '_>,
-) -> Result<ServiceReport, Error> {
+) -> Result<Exit, Error> {
     let (prd, choice) = arguments.parts()?;
     if arguments.all && choice.is_none() {
         return Err(Error::new(brigade::ErrorKind::Usage, "--all needs retry or skip"));
@@ -80,12 +75,13 @@ fn serve(
             let message = "--dry-run answers nothing; leave retry and skip out";
             return Err(Error::new(brigade::ErrorKind::Usage, message));
         }
-        return session.workspace()?.kitchen().rehearse(prd.as_slice(), &options);
+        return Ok(output.finish(session.workspace()?.kitchen().rehearse(prd.as_slice(), &options)?));
     }
     let kitchen = session.workspace_to_run()?.kitchen();
     arguments.begin.approve(&kitchen, prd.as_slice())?;
     if let Some(choice) = choice {
         kitchen.answer_failures(prd, choice, arguments.all)?;
     }
-    kitchen.serve(prd.as_slice(), &options, &output.live(session.surroundings))
+    let served = kitchen.serve(prd.as_slice(), &options, &output.live(session.surroundings))?;
+    Ok(output.finish(served))
 }

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use brigade::kitchen::{ApproveStep, Flags, PhaseGate, ServiceOptions, ServiceReport};
+use brigade::kitchen::{ApproveStep, Flags, PhaseGate, ServiceOptions};
 use brigade::{Error, ErrorKind, Exit, Kitchen};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
+use crate::arguments::word;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -102,8 +103,8 @@ pub(crate) struct RunFlags {
     max_attempts: Option<u64>,
 
     /// What to do between two PRDs
-    #[arg(long, value_name = "continue|pause|review", value_enum, hide_possible_values = true)]
-    phase_gate: Option<Gate>,
+    #[arg(long, value_name = "continue|pause|review", value_parser = word::<PhaseGate>(), hide_possible_values = true)]
+    phase_gate: Option<PhaseGate>,
 
     /// Merge the branch when all is done, if the policy allows it
     #[arg(long)]
@@ -112,14 +113,6 @@ pub(crate) struct RunFlags {
     /// Push the branch when all is done, if the policy allows it
     #[arg(long)]
     push: bool,
-}
-
-/// What to do between two PRDs.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Gate {
-    Continue,
-    Pause,
-    Review,
 }
 
 fn dollars(text: &str) -> Result<f64, &'static str> {
@@ -155,11 +148,7 @@ impl RunFlags {
         let flags = Flags {
             walkaway: self.walkaway,
             auto_continue: self.auto_continue,
-            phase_gate: self.phase_gate.map(|gate| match gate {
-                Gate::Continue => PhaseGate::Continue,
-                Gate::Pause => PhaseGate::Pause,
-                Gate::Review => PhaseGate::Review,
-            }),
+            phase_gate: self.phase_gate,
             sequential: self.sequential,
             max_parallel: self.max_parallel,
             max_iterations: self.max_iterations,
@@ -181,26 +170,22 @@ impl RunFlags {
     }
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ServiceArgs, output: &mut Output<'_, '_>) -> Exit {
-    let served = serve(session, arguments, output);
-    output.finish(served)
-}
-
-fn serve(
+pub(crate) fn run(
     session: &Session<'_>,
     arguments: &ServiceArgs,
     output: &mut Output<'_, '_>,
-) -> Result<ServiceReport, Error> {
+) -> Result<Exit, Error> {
     // A pattern such as `prd-*.json` also matches state files.
     let is_state = |prd: &&Path| 1 < arguments.prds.len() && prd.to_string_lossy().ends_with(".state.json");
     let prds: Vec<&Path> = arguments.prds.iter().map(PathBuf::as_path).filter(|prd| !is_state(prd)).collect();
     let options = arguments.run.options(session);
     if arguments.begin.dry_run {
-        return session.workspace()?.kitchen().rehearse(&prds, &options);
+        return Ok(output.finish(session.workspace()?.kitchen().rehearse(&prds, &options)?));
     }
     let kitchen = session.workspace_to_run()?.kitchen();
     arguments.begin.approve(&kitchen, &prds)?;
-    kitchen.serve(&prds, &options, &output.live(session.surroundings))
+    let served = kitchen.serve(&prds, &options, &output.live(session.surroundings))?;
+    Ok(output.finish(served))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use brigade::kitchen::{FollowTarget, StatusReport, WatchView};
-use brigade::{Exit, Report as _};
+use brigade::{Error, Exit, Report as _};
 use clap::Args;
 
 use crate::live::{Region, scene_lines};
@@ -36,26 +36,22 @@ pub(crate) struct StatusArgs {
     all: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &StatusArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &StatusArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let prd = arguments.prd.as_deref();
     if arguments.brief || arguments.alert_only {
-        let brief = match session.workspace().and_then(|workspace| workspace.kitchen().brief(prd)) {
-            Ok(brief) => brief,
-            Err(error) => return output.fail(&error),
-        };
-        if arguments.alert_only && !brief.attention {
-            return Exit::Done;
-        }
-        return line(&brief, output);
+        let brief = session.workspace()?.kitchen().brief(prd)?;
+        let is_shown = !arguments.alert_only || brief.attention;
+        return Ok(if is_shown { line(&brief, output) } else { Exit::Done });
     }
     let escalations = if arguments.all { Escalations::All } else { Escalations::Newest };
     if arguments.watch {
         return watch(session, arguments, escalations, output);
     }
-    match session.workspace().and_then(|workspace| workspace.kitchen().status(prd)) {
-        Ok(report) => show(&report, escalations, output),
-        Err(error) => output.fail(&error),
-    }
+    Ok(show(&session.workspace()?.kitchen().status(prd)?, escalations, output))
 }
 
 /// Writes a document on one line.
@@ -66,7 +62,7 @@ fn line(document: &impl serde::Serialize, output: &mut Output<'_, '_>) -> Exit {
     })
 }
 
-fn show(report: &StatusReport, escalations: Escalations, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn show(report: &StatusReport, escalations: Escalations, output: &mut Output<'_, '_>) -> Exit {
     if output.is_json() {
         return output.document(report, report.exit());
     }
@@ -80,11 +76,8 @@ fn watch(
     arguments: &StatusArgs,
     escalations: Escalations,
     output: &mut Output<'_, '_>,
-) -> Exit {
-    let workspace = match session.workspace_to_run() {
-        Ok(workspace) => workspace,
-        Err(error) => return output.fail(&error),
-    };
+) -> Result<Exit, Error> {
+    let workspace = session.workspace_to_run()?;
     let surroundings = session.surroundings;
     let terminal = surroundings.output.filter(|_| !surroundings.dumb && !output.is_json());
     let mut region = terminal.map(Region::new);
@@ -113,10 +106,7 @@ fn watch(
             output.text(&text);
         }
     }
-    match watched {
-        Ok(()) => exit,
-        Err(error) => output.fail(&error),
-    }
+    watched.map(|()| exit)
 }
 
 /// Shows as much of a status as fits, with running tasks last.

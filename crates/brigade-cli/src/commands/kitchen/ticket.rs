@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brigade::kitchen::{Flags, ServiceOptions, ServiceReport};
+use brigade::kitchen::{Flags, ServiceOptions};
 use brigade::{Error, Exit};
 use clap::Args;
 
@@ -37,25 +37,21 @@ pub(crate) struct TicketArgs {
     max_iterations: Option<u64>,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &TicketArgs, output: &mut Output<'_, '_>) -> Exit {
-    let worked = work(session, arguments, output);
-    output.finish(worked)
-}
-
-fn work(
+pub(crate) fn run(
     session: &Session<'_>,
     arguments: &TicketArgs,
     output: &mut Output<'_, '_>,
-) -> Result<ServiceReport, Error> {
+) -> Result<Exit, Error> {
     let (prd, task) = (arguments.prd.as_deref(), &arguments.task);
     let flags =
         Flags { walkaway: arguments.walkaway, max_iterations: arguments.max_iterations, ..Flags::default() };
     let local_offset_minutes = session.surroundings.local_offset_minutes;
     let options = ServiceOptions { flags, local_offset_minutes, ..ServiceOptions::default() };
     if arguments.begin.dry_run {
-        return session.workspace()?.kitchen().rehearse_ticket(prd, task, &options);
+        return Ok(output.finish(session.workspace()?.kitchen().rehearse_ticket(prd, task, &options)?));
     }
     let kitchen = session.workspace_to_run()?.kitchen();
     arguments.begin.approve(&kitchen, prd.as_slice())?;
-    kitchen.ticket(prd, task, &options, &output.live(session.surroundings))
+    let served = kitchen.ticket(prd, task, &options, &output.live(session.surroundings))?;
+    Ok(output.finish(served))
 }

@@ -35,25 +35,23 @@ impl JoinArgs {
     }
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &JoinArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &JoinArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     if arguments.accept_roster {
-        return output.finish(arguments.join(session, JoinStep::Accept));
+        return Ok(output.finish(arguments.join(session, JoinStep::Accept)?));
     }
-    let shown = arguments.join(session, JoinStep::Show);
-    let may_ask = output.may_ask(session.surroundings);
-    let report = match &shown {
-        Ok(report) if may_ask => report,
-        _ => return output.finish(shown),
-    };
-    if !output.confirm(report, "Let approvals with these keys and by these rules count here?") {
+    let report = arguments.join(session, JoinStep::Show)?;
+    if !output.may_ask(session.surroundings) {
+        return Ok(output.finish(report));
+    }
+    if !output.confirm(&report, "Let approvals with these keys and by these rules count here?") {
         output.note("the workspace has not joined");
-        return Exit::Refused;
+        return Ok(Exit::Refused);
     }
-    match arguments.join(session, JoinStep::Accept) {
-        Ok(_) => {
-            output.note("joined");
-            Exit::Done
-        }
-        Err(error) => output.fail(&error),
-    }
+    arguments.join(session, JoinStep::Accept)?;
+    output.note("joined");
+    Ok(Exit::Done)
 }

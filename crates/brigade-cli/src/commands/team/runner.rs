@@ -1,7 +1,7 @@
 //! `brigade team runner`
 
 use brigade::core::json::compact_text;
-use brigade::report::{RunnerEvent, TeamRunnerReport};
+use brigade::report::RunnerEvent;
 use brigade::team::{RunnerRequest, RunnerStop};
 use brigade::{Error, Exit};
 use clap::Args;
@@ -36,18 +36,11 @@ pub(crate) struct RunnerArgs {
     events: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &RunnerArgs, output: &mut Output<'_, '_>) -> Exit {
-    match run_calls(session, arguments, output) {
-        Ok(_) if arguments.events => Exit::Done,
-        result => output.finish(result),
-    }
-}
-
-fn run_calls(
+pub(crate) fn run(
     session: &Session<'_>,
     arguments: &RunnerArgs,
     output: &mut Output<'_, '_>,
-) -> Result<TeamRunnerReport, Error> {
+) -> Result<Exit, Error> {
     let request = RunnerRequest {
         parallel: usize::from(arguments.parallel),
         tools: arguments.tools.clone(),
@@ -59,13 +52,14 @@ fn run_calls(
         lease_seconds: arguments.lease,
     };
     let (workspace, signals) = (session.workspace()?, session.cancel()?);
-    workspace.run_team_calls(&request, &signals, &mut |event| match arguments.events {
+    let report = workspace.run_team_calls(&request, &signals, &mut |event| match arguments.events {
         true => {
             let line = compact_text(event).expect("an event is JSON");
             output.write(Exit::Done, |out| writeln!(out, "{line}"));
         }
         false => output.note(&line_of(event)),
-    })
+    })?;
+    Ok(if arguments.events { Exit::Done } else { output.finish(report) })
 }
 
 /// Writes an event for a person.

@@ -3,7 +3,7 @@
 use brigade::core::AgentName;
 use brigade::daily::{ConnectRequest, ConnectStep};
 use brigade::tools::{Scope, Transport};
-use brigade::{ErrorCode, Exit};
+use brigade::{Error, ErrorCode, Exit};
 use clap::{Args, ValueEnum};
 
 use crate::output::Output;
@@ -56,12 +56,13 @@ enum TransportWord {
     Http,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ConnectArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &ConnectArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let request = request(arguments);
-    let workspace = match session.workspace() {
-        Ok(workspace) => workspace,
-        Err(error) => return output.fail(&error),
-    };
+    let workspace = session.workspace()?;
     let mut done = workspace.clients().connect(&request);
     if let (Err(error), Ok(name)) = (&done, request.agent.parse::<AgentName>())
         && error.code() == ErrorCode::AgentMissing
@@ -70,7 +71,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ConnectArgs, output: &mut O
     {
         done = workspace.agents().add_local(&name).and_then(|_| workspace.clients().connect(&request));
     }
-    output.finish(done)
+    Ok(output.finish(done?))
 }
 
 fn request(arguments: &ConnectArgs) -> ConnectRequest {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use brigade::health::DoctorRequest;
-use brigade::{Exit, Report as _};
+use brigade::{Error, Exit, Report as _};
 use clap::Args;
 
 use crate::output::Output;
@@ -51,17 +51,18 @@ pub(crate) struct DoctorArgs {
     done_switching: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &DoctorArgs, output: &mut Output<'_, '_>) -> Exit {
-    let workspace = session.workspace();
-    let workspace = match (workspace, arguments.done_switching) {
-        (Ok(workspace), true) => workspace.daily().done_switching().map(|()| workspace),
-        (workspace, _) => workspace,
-    };
-    if arguments.done_switching && workspace.is_ok() {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &DoctorArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let workspace = session.workspace()?;
+    if arguments.done_switching {
+        workspace.daily().done_switching()?;
         output.note("ended the notes on what behaves differently in brigade-cli 0.30.0");
     }
     if arguments.fix {
-        return output.finish(workspace.and_then(|workspace| workspace.doctor().fix(arguments.dry_run)));
+        return Ok(output.finish(workspace.doctor().fix(arguments.dry_run)?));
     }
     let request = DoctorRequest {
         strict: arguments.strict,
@@ -70,15 +71,11 @@ pub(crate) fn run(session: &Session<'_>, arguments: &DoctorArgs, output: &mut Ou
         explain_missing: arguments.explain_missing,
         all: arguments.all,
     };
-    let report = workspace.and_then(|workspace| workspace.doctor().check(&request));
-    match (report, &arguments.sarif) {
-        (Ok(report), Some(file)) if file.as_os_str() == "-" => {
-            output.document(&report.sarif(), report.exit())
-        }
-        (Ok(report), Some(file)) => {
-            let written = session.absolute(file).and_then(|file| Ok(report.write_sarif(&file)?));
-            output.finish(written.map(|()| report))
-        }
-        (report, _) => output.finish(report),
+    let report = workspace.doctor().check(&request)?;
+    match &arguments.sarif {
+        Some(file) if file.as_os_str() == "-" => return Ok(output.document(&report.sarif(), report.exit())),
+        Some(file) => report.write_sarif(&session.absolute(file)?)?,
+        None => {}
     }
+    Ok(output.finish(report))
 }

@@ -1,7 +1,7 @@
 //! `brigade tools enable` and `brigade tools disable`
 
 use brigade::tools::{ApprovalMode, EnableChange, EnableRequest};
-use brigade::{Exit, Report as _};
+use brigade::{Error, Exit, Report as _};
 use clap::Args;
 
 use crate::output::Output;
@@ -89,19 +89,15 @@ pub(crate) fn run(
     request: &EnableRequest,
     yes: bool,
     output: &mut Output<'_, '_>,
-) -> Exit {
-    let done = session.workspace().and_then(|workspace| {
-        workspace.catalog().enable(request, &mut |report| {
-            output.confirm_or(session.surroundings, yes, report, "Change these entries?")
-        })
-    });
+) -> Result<Exit, Error> {
+    let report = session.workspace()?.catalog().enable(request, &mut |report| {
+        output.confirm_or(session.surroundings, yes, report, "Change these entries?")
+    })?;
     let is_shown = !yes && output.may_ask(session.surroundings);
-    match done {
-        Ok(report) if is_shown && (report.written || 0 < report.changed_count && !report.dry_run) => {
-            output.note(if report.written { "the entries were changed" } else { "nothing was written" });
-            report.imported.iter().for_each(|server| output.note(&imported_line(server)));
-            report.exit()
-        }
-        done => output.finish(done),
+    if !is_shown || !(report.written || 0 < report.changed_count && !report.dry_run) {
+        return Ok(output.finish(report));
     }
+    output.note(if report.written { "the entries were changed" } else { "nothing was written" });
+    report.imported.iter().for_each(|server| output.note(&imported_line(server)));
+    Ok(report.exit())
 }

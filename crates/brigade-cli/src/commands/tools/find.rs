@@ -3,9 +3,9 @@
 use brigade::report::FindReport;
 use brigade::tools::{Quantity, ToolSource};
 use brigade::{Error, Family, FindQuery};
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{ArgGroup, Args};
 
-use crate::arguments::count;
+use crate::arguments::{count, word};
 use crate::session::Session;
 
 /// Find tools by words, capability, category, source or family
@@ -38,19 +38,12 @@ pub(crate) struct FindArgs {
     #[arg(long, value_name = "SOURCE")]
     prefer_source: Option<ToolSource>,
     /// Whether a tool needs any of the capabilities or all of them
-    #[arg(long = "match", value_name = "any|all", value_enum, hide_possible_values = true)]
-    #[arg(default_value_t = CapabilityMatch::Any, hide_default_value = true)]
-    matching: CapabilityMatch,
+    #[arg(long = "match", value_name = "any|all", value_parser = word::<Quantity>(), hide_possible_values = true)]
+    #[arg(default_value_t = Quantity::Any, hide_default_value = true)]
+    matching: Quantity,
     /// List at most this many tools
     #[arg(long, value_name = "N", value_parser = count)]
     limit: Option<usize>,
-}
-
-/// How many of the capabilities a tool needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum CapabilityMatch {
-    Any,
-    All,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &FindArgs) -> Result<FindReport, Error> {
@@ -60,10 +53,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &FindArgs) -> Result<FindRep
         categories: arguments.category.clone(),
         sources: arguments.source.clone(),
         families: arguments.family.clone(),
-        quantity: match arguments.matching {
-            CapabilityMatch::Any => Quantity::Any,
-            CapabilityMatch::All => Quantity::All,
-        },
+        quantity: arguments.matching,
         available: arguments.available,
         prefer_source: arguments.prefer_source,
         limit: arguments.limit,

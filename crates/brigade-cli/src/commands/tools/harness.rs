@@ -1,9 +1,6 @@
 //! `brigade tools harness`
 
-mod list;
-mod show;
-
-use brigade::Exit;
+use brigade::{Error, Exit};
 use clap::Subcommand;
 
 use crate::output::Output;
@@ -11,13 +8,22 @@ use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Harness {
-    List(list::ListArgs),
-    Show(show::ShowArgs),
+    /// List the supported harnesses
+    List,
+    /// Show which files a harness reads, and their format
+    Show {
+        /// Name of the harness
+        name: String,
+    },
 }
 
-pub(crate) fn run(command: &Harness, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
-    match command {
-        Harness::List(arguments) => output.finish(list::run(session, arguments)),
-        Harness::Show(arguments) => output.finish(show::run(session, arguments)),
-    }
+pub(crate) fn run(
+    command: &Harness,
+    session: &Session<'_>,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    Ok(match command {
+        Harness::List => output.finish(session.workspace()?.projections().harnesses()?),
+        Harness::Show { name } => output.finish(session.workspace()?.projections().harness(name)?),
+    })
 }

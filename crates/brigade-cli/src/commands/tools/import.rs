@@ -2,7 +2,7 @@
 
 mod mcp;
 
-use brigade::Exit;
+use brigade::{Error, Exit};
 use clap::Subcommand;
 
 use crate::output::Output;
@@ -13,7 +13,11 @@ pub(crate) enum Import {
     Mcp(mcp::McpArgs),
 }
 
-pub(crate) fn run(command: &Import, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    command: &Import,
+    session: &Session<'_>,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     match command {
         Import::Mcp(arguments) => mcp::run(session, arguments, output),
     }

@@ -1,8 +1,7 @@
 //! `brigade tools keys`
 
-mod init;
-
-use brigade::Exit;
+use brigade::daily::OnExisting;
+use brigade::{Error, Exit};
 use clap::Subcommand;
 
 use crate::output::Output;
@@ -10,11 +9,19 @@ use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Keys {
-    Init(init::InitArgs),
+    /// Create the key that this host signs receipts with
+    Init {
+        /// Replace an existing key; receipts signed with it need the old public key
+        #[arg(long)]
+        force: bool,
+    },
 }
 
-pub(crate) fn run(command: &Keys, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
-    match command {
-        Keys::Init(arguments) => output.finish(init::run(session, arguments)),
-    }
+pub(crate) fn run(command: &Keys, session: &Session<'_>, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+    Ok(match command {
+        Keys::Init { force } => {
+            let existing = if *force { OnExisting::Overwrite } else { OnExisting::Keep };
+            output.finish(session.workspace()?.runs().init_keys(existing)?)
+        }
+    })
 }

@@ -1,7 +1,7 @@
 //! `brigade tools list`
 
 use brigade::tools::{Level, ToolSource};
-use brigade::{Exit, Family, ListFilter};
+use brigade::{Error, Exit, Family, ListFilter};
 use clap::Args;
 
 use crate::output::Output;
@@ -41,9 +41,13 @@ pub(crate) struct ListArgs {
     all: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &ListArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     output.set_full(arguments.all);
-    let workspace = session.workspace();
+    let workspace = session.workspace()?;
     let filter = ListFilter {
         categories: arguments.category.clone(),
         capabilities: arguments.capability.clone(),
@@ -52,11 +56,11 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Outp
         levels: arguments.level.clone(),
         available: arguments.available,
     };
-    if let Some(agent) = &arguments.agent {
-        output.finish(workspace.and_then(|workspace| workspace.agents().shown(agent)))
+    Ok(if let Some(agent) = &arguments.agent {
+        output.finish(workspace.agents().shown(agent)?)
     } else if output.is_json() {
-        output.finish(workspace.and_then(|workspace| workspace.catalog().list_of(&filter)))
+        output.finish(workspace.catalog().list_of(&filter)?)
     } else {
-        output.finish(workspace.and_then(|workspace| workspace.catalog().lines_of(&filter)))
-    }
+        output.finish(workspace.catalog().lines_of(&filter)?)
+    })
 }

@@ -39,7 +39,11 @@ pub(crate) struct LogoutArgs {
     server: String,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &LoginArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &LoginArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let request = LoginRequest {
         server: arguments.server.clone(),
         client_id: arguments.client_id.clone(),
@@ -47,9 +51,8 @@ pub(crate) fn run(session: &Session<'_>, arguments: &LoginArgs, output: &mut Out
         no_browser: arguments.no_browser,
     };
     let mut tell = |url: &str| output.announce("open this page to log in:", url);
-    let done =
-        session.workspace_to_run().and_then(|workspace| workspace.catalog().login(&request, &mut tell));
-    output.finish(done)
+    let report = session.workspace_to_run()?.catalog().login(&request, &mut tell)?;
+    Ok(output.finish(report))
 }
 
 pub(crate) fn run_logout(session: &Session<'_>, arguments: &LogoutArgs) -> Result<LogoutReport, Error> {

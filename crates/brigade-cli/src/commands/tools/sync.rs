@@ -1,9 +1,7 @@
 //! `brigade tools sync`
 
 mod apply;
-mod plan;
 
-use brigade::report::RegistrySyncReport;
 use brigade::{Error, Exit};
 use clap::{Args, Subcommand};
 
@@ -23,7 +21,13 @@ pub(crate) struct SyncArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sync {
-    Plan(plan::PlanArgs),
+    /// Show which projections a sync would write
+    ///
+    /// Concerns projections only; `brigade tools sync` without more remembers the tools of agent programs.
+    Plan {
+        /// Id of the tool [default: all tools]
+        id: Option<String>,
+    },
     Apply(apply::ApplyArgs),
 }
 
@@ -33,14 +37,19 @@ Examples:
   brigade tools sync --dry-run   Only show what changed
   brigade tools sync plan        Show which projections would be written";
 
-pub(crate) fn run(arguments: &SyncArgs, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
-    match &arguments.command {
-        None => output.finish(remember(session, arguments.dry_run)),
-        Some(Sync::Plan(arguments)) => output.finish(plan::run(session, arguments)),
-        Some(Sync::Apply(arguments)) => output.finish(apply::run(session, arguments, output)),
-    }
-}
-
-fn remember(session: &Session<'_>, dry_run: bool) -> Result<RegistrySyncReport, Error> {
-    session.workspace()?.registry().sync(dry_run)
+pub(crate) fn run(
+    arguments: &SyncArgs,
+    session: &Session<'_>,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    Ok(match &arguments.command {
+        None => output.finish(session.workspace()?.registry().sync(arguments.dry_run)?),
+        Some(Sync::Plan { id }) => {
+            output.finish(session.workspace()?.projections().sync_plan(id.as_deref())?)
+        }
+        Some(Sync::Apply(arguments)) => {
+            let report = apply::run(session, arguments, output)?;
+            output.finish(report)
+        }
+    })
 }

@@ -1,6 +1,6 @@
 //! `brigade tools trust`
 
-use brigade::report::{TrustReport, TrustState};
+use brigade::report::{TrustRow, TrustState};
 use brigade::{Error, Exit};
 use clap::Args;
 
@@ -23,31 +23,26 @@ pub(crate) struct TrustArgs {
     yes: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &TrustArgs, output: &mut Output<'_, '_>) -> Exit {
-    let calls = match session.workspace() {
-        Ok(workspace) => workspace.calls(),
-        Err(error) => return output.fail(&error),
-    };
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &TrustArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let calls = session.workspace()?.calls();
     let names = &arguments.tools;
-    let shown: Result<TrustReport, Error> = calls.show_trust(names);
+    let report = calls.show_trust(names)?;
     if arguments.yes {
-        return output.finish(shown.and_then(|shown| calls.trust(names, &shown)));
+        return Ok(output.finish(calls.trust(names, &report)?));
     }
-    let is_settled = |state: TrustState| matches!(state, TrustState::Reviewed | TrustState::NotNeeded);
-    let may_ask = output.may_ask(session.surroundings);
-    let report = match shown {
-        Ok(report) if may_ask && !report.things.iter().all(|thing| is_settled(thing.state)) => report,
-        shown => return output.finish(shown),
-    };
+    let is_settled = |thing: &TrustRow| matches!(thing.state, TrustState::Reviewed | TrustState::NotNeeded);
+    if !output.may_ask(session.surroundings) || report.things.iter().all(is_settled) {
+        return Ok(output.finish(report));
+    }
     if !output.confirm(&report, "Did you review this?") {
         output.note("nothing was recorded");
-        return Exit::Refused;
+        return Ok(Exit::Refused);
     }
-    match calls.trust(names, &report) {
-        Ok(_) => {
-            output.note("recorded");
-            Exit::Done
-        }
-        Err(error) => output.fail(&error),
-    }
+    calls.trust(names, &report)?;
+    output.note("recorded");
+    Ok(Exit::Done)
 }

@@ -1,7 +1,7 @@
 //! `brigade tools update`
 
 use brigade::tools::UpdateRequest;
-use brigade::{Exit, Report as _};
+use brigade::{Error, Exit, Report as _};
 use clap::Args;
 
 use crate::output::Output;
@@ -24,22 +24,22 @@ pub(crate) struct UpdateArgs {
     dry_run: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &UpdateArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &UpdateArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let request = UpdateRequest { server: arguments.server.clone(), dry_run: arguments.dry_run };
-    let done = session.workspace_to_run().and_then(|workspace| {
-        workspace.catalog().update(&request, &mut |report| {
-            output.confirm_or(session.surroundings, arguments.yes, report, "Accept these changes?")
-        })
-    });
+    let report = session.workspace_to_run()?.catalog().update(&request, &mut |report| {
+        output.confirm_or(session.surroundings, arguments.yes, report, "Accept these changes?")
+    })?;
     let is_shown = !arguments.yes && output.may_ask(session.surroundings);
-    match done {
-        Ok(report) if is_shown && !report.dry_run && 0 < report.changed_count => {
-            output.note(match report.written {
-                true => "pins and entries were renewed; new tools are disabled",
-                false => "nothing was written",
-            });
-            report.exit()
-        }
-        done => output.finish(done),
+    if !is_shown || report.dry_run || report.changed_count == 0 {
+        return Ok(output.finish(report));
     }
+    output.note(match report.written {
+        true => "pins and entries were renewed; new tools are disabled",
+        false => "nothing was written",
+    });
+    Ok(report.exit())
 }

@@ -23,15 +23,15 @@ pub(crate) struct TurnArgs {
 /// The longest text that is read, in bytes. The beginning of a text decides.
 const MAX_INPUT_BYTES: u64 = 1 << 20;
 
-pub(crate) fn run(session: &Session<'_>, arguments: &TurnArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &TurnArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let mut text = Vec::new();
-    let read = output.input().take(MAX_INPUT_BYTES).read_to_end(&mut text);
-    let begun = read
-        .map_err(|error| {
-            Error::new(ErrorKind::Environment, format!("the text cannot be read: {}", error.kind()))
-        })
-        .and_then(|_| {
-            session.workspace()?.work().begin_turn(&arguments.agent, &String::from_utf8_lossy(&text))
-        });
-    output.finish(begun)
+    output.input().take(MAX_INPUT_BYTES).read_to_end(&mut text).map_err(|error| {
+        Error::new(ErrorKind::Environment, format!("the text cannot be read: {}", error.kind()))
+    })?;
+    let text = String::from_utf8_lossy(&text);
+    Ok(output.finish(session.workspace()?.work().begin_turn(&arguments.agent, &text)?))
 }

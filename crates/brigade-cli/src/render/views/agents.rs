@@ -8,15 +8,10 @@ use brigade::report::{
     ProfileListReport, ProfileReport,
 };
 
-use crate::render::View;
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
-
-fn yes_no(yes: bool) -> Text {
-    if yes { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") }
-}
-
+use crate::render::{View, words};
 fn gate(action: Action) -> Text {
     let tone = match action {
         Action::Allow => Tone::Good,
@@ -38,13 +33,7 @@ impl View for AgentToolsReport {
         if self.tools.is_empty() {
             return page.data.line(format!("the agent {} is shown no tools", self.agent).as_str());
         }
-        let mut table = Table::new([
-            ("tool", Fit::Whole),
-            ("family", Fit::Whole),
-            ("risk", Fit::Whole),
-            ("gate", Fit::Whole),
-            ("effects", Fit::Cut),
-        ]);
+        let mut table = Table::new(["tool", "family", "risk", "gate", "effects…"]);
         for tool in &self.tools {
             table.row([
                 Text::new(Tone::Accent, &tool.name),
@@ -67,12 +56,7 @@ impl View for AgentListReport {
         if !self.exists {
             page.note("no gateway.toml: the only agent is `local`, for the command line");
         }
-        let mut table = Table::new([
-            ("agent", Fit::Whole),
-            ("token", Fit::Whole),
-            ("confirm", Fit::Whole),
-            ("profiles", Fit::Cut),
-        ]);
+        let mut table = Table::new(["agent", "token", "confirm", "profiles…"]);
         for agent in &self.agents {
             table.row([
                 Text::new(Tone::Accent, agent.name.as_str()),
@@ -105,12 +89,7 @@ impl View for AgentReport {
 
 impl View for ProfileListReport {
     fn show(&self, page: &mut Page) {
-        let mut table = Table::new([
-            ("profile", Fit::Whole),
-            ("default", Fit::Whole),
-            ("from", Fit::Whole),
-            ("shows", Fit::Cut),
-        ]);
+        let mut table = Table::new(["profile", "default", "from", "shows…"]);
         for profile in &self.profiles {
             let shows = match &profile.show {
                 None if profile.hide.is_empty() => "everything".to_owned(),
@@ -134,7 +113,7 @@ impl View for ProfileReport {
         let ProfileRow { name, slot, shipped, default, show, hide, rules, file, line, .. } = &self.profile;
         page.data.field("profile", Text::new(Tone::Strong, name));
         page.data.field("slot", slot.as_str());
-        page.data.field("default", yes_no(*default));
+        page.data.field("default", words::good_or_bad(*default));
         page.data.field("from", Text::new(Tone::Accent, &place(file, line.filter(|_| !shipped))));
         page.data
             .field("show", show.as_ref().map_or_else(|| "everything".to_owned(), |show| show.join(", ")));
@@ -158,7 +137,7 @@ impl View for ProfileExplainReport {
     fn show(&self, page: &mut Page) {
         page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
         page.data.field("agent", self.agent.as_str());
-        page.data.field("visible", yes_no(self.visible));
+        page.data.field("visible", words::good_or_bad(self.visible));
         page.data.field("gate", gate(self.gate));
         page.data.field("risk", self.risk.as_str());
         page.data.gap();
@@ -194,7 +173,7 @@ impl View for ProfileExplainReport {
 pub(super) fn approval(approval: &AgentApproval, page: &mut Page) {
     page.data.gap();
     page.data.field("agent", approval.agent.as_str());
-    page.data.field("visible", yes_no(approval.visible));
+    page.data.field("visible", words::good_or_bad(approval.visible));
     page.data.field("gate", gate(approval.gate));
     page.data.field("risk", approval.risk.as_str());
     if !approval.visible {
@@ -249,12 +228,7 @@ impl View for CostReport {
         page.data.field("full is the cheapest", full);
         if !costs.tools.is_empty() {
             page.data.gap();
-            let mut table = Table::new([
-                ("tool", Fit::Whole),
-                ("full, tokens", Fit::Whole),
-                ("compact, tokens", Fit::Whole),
-                ("full, bytes", Fit::Whole),
-            ]);
+            let mut table = Table::new(["tool", "full, tokens", "compact, tokens", "full, bytes"]);
             for tool in &costs.tools {
                 table.row([
                     Text::new(Tone::Accent, &tool.name),

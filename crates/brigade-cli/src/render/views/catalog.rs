@@ -13,7 +13,7 @@ use super::finding;
 use crate::render::happened::first_line;
 use crate::render::next::with_named_option;
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, fault, when, words};
 
@@ -61,12 +61,7 @@ impl View for ToolLinesReport {
             }
             return;
         }
-        let mut table = Table::new([
-            ("id", Fit::Whole),
-            ("family", Fit::Whole),
-            ("harnesses", Fit::Cut),
-            ("description", Fit::Cut),
-        ]);
+        let mut table = Table::new(["id", "family", "harnesses…", "description…"]);
         let is_full = page.is_full;
         let is_listed = |tool: &&ToolLine| is_full || tool.enabled || tool.broken;
         for tool in self.tools.iter().filter(is_listed) {
@@ -143,7 +138,7 @@ fn show_tool(shown: &ShownTool, page: &mut Page) {
     let sheet = &mut page.data;
     if !tool.projection_coverage.is_empty() {
         sheet.gap();
-        let mut table = Table::new([("harness", Fit::Whole), ("projection", Fit::Whole), ("file", Fit::Cut)]);
+        let mut table = Table::new(["harness", "projection", "file…"]);
         for (harness, status) in &tool.projection_coverage {
             let path = tool.projection_paths.as_ref().and_then(|paths| paths.get(harness));
             table.row([
@@ -207,12 +202,7 @@ fn show_arguments(arguments: &[ArgumentDescription], page: &mut Page) {
         return;
     }
     page.data.gap();
-    let mut table = Table::new([
-        ("argument", Fit::Whole),
-        ("type", Fit::Cut),
-        ("required", Fit::Whole),
-        ("description", Fit::Cut),
-    ]);
+    let mut table = Table::new(["argument", "type…", "required", "description…"]);
     for argument in arguments {
         table.row([
             Text::new(Tone::Strong, &argument.name),
@@ -241,14 +231,7 @@ fn show_examples(examples: &Json, page: &mut Page) {
 impl View for ContractsReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
-        let mut table = Table::new([
-            ("id", Fit::Whole),
-            ("family", Fit::Whole),
-            ("state", Fit::Whole),
-            ("issues", Fit::Whole),
-            ("approval", Fit::Whole),
-            ("input schema", Fit::Cut),
-        ]);
+        let mut table = Table::new(["id", "family", "state", "issues", "approval", "input schema…"]);
         for health in &self.contracts {
             let contract = &health.contract;
             let family = contract.family;

@@ -7,7 +7,7 @@ use brigade::{Call, Checkpoint, CheckpointStatus};
 use super::runs;
 use crate::render::page::Page;
 use crate::render::shell::quote;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when, words};
 
@@ -24,14 +24,7 @@ impl View for CheckpointListReport {
             page.data.line("no checkpoints");
             return;
         }
-        let mut table = Table::new([
-            ("checkpoint", Fit::Whole),
-            ("tool", Fit::Whole),
-            ("status", Fit::Whole),
-            ("since", Fit::Cut),
-            ("until", Fit::Cut),
-            ("reason", Fit::Cut),
-        ]);
+        let mut table = Table::new(["checkpoint", "tool", "status", "since…", "until…", "reason…"]);
         for checkpoint in &self.checkpoints {
             table.row([
                 Text::new(Tone::Accent, checkpoint.id.as_str()),

@@ -9,9 +9,7 @@ use crate::render::text::{Text, Tone};
 
 impl View for ConnectReport {
     fn show(&self, page: &mut Page) {
-        for note in &self.notes {
-            page.note(note);
-        }
+        page.notes(&self.notes);
         if let Some(text) = &self.text {
             for line in text.lines() {
                 page.data.line(line);

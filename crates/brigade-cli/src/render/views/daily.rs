@@ -6,21 +6,10 @@ use brigade::report::{
 };
 
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::when::{self, Now};
 use crate::render::{View, words};
-
-/// Returns the age of something, in few characters: `3m`, `2h`, `5d`.
-fn age(at: Option<brigade::core::Timestamp>, now: Now) -> String {
-    let Some(at) = at else { return String::new() };
-    match now.at.since(at).as_secs() {
-        seconds @ 0..60 => format!("{seconds}s"),
-        seconds @ 60..3_600 => format!("{}m", seconds / 60),
-        seconds @ 3_600..86_400 => format!("{}h", seconds / 3_600),
-        seconds => format!("{}d", seconds / 86_400),
-    }
-}
 
 /// Formats what is asked, with the number of equal requests.
 fn subject(row: &PendingRow) -> Text {
@@ -36,15 +25,7 @@ impl View for PendingReport {
             page.data.line("nothing waits");
             return;
         }
-        let mut table = Table::new([
-            ("no", Fit::Whole),
-            ("age", Fit::Whole),
-            ("who", Fit::Whole),
-            ("what", Fit::Whole),
-            ("arguments", Fit::Cut),
-            ("effects", Fit::Cut),
-            ("id", Fit::Whole),
-        ]);
+        let mut table = Table::new(["no", "age", "who", "what", "arguments…", "effects…", "id"]);
         for row in &self.rows {
             let effects = match row.blocker_count {
                 0 => Text::from(row.effects.join(", ")),
@@ -52,7 +33,7 @@ impl View for PendingReport {
             };
             table.row([
                 Text::new(Tone::Accent, &row.number.to_string()),
-                Text::new(Tone::Faint, &age(row.created_at, page.now)),
+                Text::new(Tone::Faint, &when::age(row.created_at, page.now)),
                 Text::from(row.who.as_str()),
                 subject(row),
                 Text::from(row.text.as_str()),
@@ -90,16 +71,7 @@ fn result(row: &HistoryRow) -> Text {
 
 /// Creates the table of runs, whose ids are those of calls or of runs.
 pub(crate) fn history_table(id: &'static str) -> Table {
-    Table::new([
-        ("time", Fit::Whole),
-        (id, Fit::Whole),
-        ("who", Fit::Whole),
-        ("tool", Fit::Whole),
-        ("arguments", Fit::Cut),
-        ("approved by", Fit::Cut),
-        ("result", Fit::Whole),
-        ("why", Fit::Cut),
-    ])
+    Table::new(["time", id, "who", "tool", "arguments…", "approved by…", "result", "why…"])
 }
 
 /// Adds a run to the table of runs.
@@ -118,7 +90,7 @@ pub(crate) fn history_row(row: &HistoryRow, now: Now, table: &mut Table) {
 
 impl View for HistoryReport {
     fn show(&self, page: &mut Page) {
-        self.notes.iter().for_each(|note| page.note(note));
+        page.notes(&self.notes);
         if let Some(statistics) = &self.statistics {
             show_statistics(statistics, page);
             return;
@@ -160,13 +132,7 @@ fn show_statistics(statistics: &HistoryStatistics, page: &mut Page) {
     let by = statistics.approved_by.iter().map(|(by, count)| format!("{count} {by}"));
     page.data.field_if("approved by", Some(by.collect::<Vec<_>>().join(", ")).filter(|by| !by.is_empty()));
     for (title, rows) in [("tool", &statistics.tools), ("who", &statistics.agents)] {
-        let mut table = Table::new([
-            (title, Fit::Whole),
-            ("runs", Fit::Whole),
-            ("failed", Fit::Whole),
-            ("time", Fit::Whole),
-            ("activity", Fit::Cut),
-        ]);
+        let mut table = Table::new([title, "runs", "failed", "time", "activity…"]);
         for StatisticsRow { name, runs, failed, seconds, activity, .. } in rows {
             let tone = if *failed == 0 { Tone::Faint } else { Tone::Bad };
             table.row([

@@ -12,7 +12,7 @@ use brigade::profile::builtin::ToolApproval;
 
 use crate::render::happened::first_line;
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when, words};
 
@@ -30,15 +30,8 @@ impl View for FindReport {
         if self.matches.is_empty() {
             page.data.line("no tool fits");
         } else {
-            let mut table = Table::new([
-                ("id", Fit::Whole),
-                ("source", Fit::Whole),
-                ("level", Fit::Whole),
-                ("state", Fit::Whole),
-                ("callable", Fit::Whole),
-                ("matched", Fit::Cut),
-                ("why not", Fit::Cut),
-            ]);
+            let mut table =
+                Table::new(["id", "source", "level", "state", "callable", "matched…", "why not…"]);
             for found in &self.matches {
                 let why: Vec<&str> = found.reasons.iter().map(|reason| reason.message.as_str()).collect();
                 table.row([
@@ -73,7 +66,7 @@ impl View for SearchReport {
             page.next_step(&NextStep::ListTools);
             return;
         }
-        let mut table = Table::new([("id", Fit::Whole), ("family", Fit::Whole), ("description", Fit::Cut)]);
+        let mut table = Table::new(["id", "family", "description…"]);
         for found in &self.matches {
             let tool = &found.tool;
             table.row([
@@ -94,13 +87,7 @@ impl View for CheckReport {
             page.data.line("no tools");
             return page.next_step(&NextStep::ListTools);
         }
-        let mut table = Table::new([
-            ("id", Fit::Whole),
-            ("state", Fit::Whole),
-            ("version", Fit::Whole),
-            ("program", Fit::Cut),
-            ("why", Fit::Cut),
-        ]);
+        let mut table = Table::new(["id", "state", "version", "program…", "why…"]);
         for tool in &self.tools {
             let why: Vec<&str> = tool.reasons.iter().map(|reason| reason.message.as_str()).collect();
             table.row([
@@ -136,15 +123,15 @@ impl View for StatsReport {
             return page.next_step(&NextStep::ListCalls);
         }
         let mut table = Table::new([
-            ("id", Fit::Whole),
-            ("runs", Fit::Whole),
-            ("completed", Fit::Whole),
-            ("failures", Fit::Whole),
-            ("installed", Fit::Whole),
-            ("median", Fit::Whole),
-            ("longest", Fit::Whole),
-            ("last used", Fit::Whole),
-            ("cost", Fit::Whole),
+            "id",
+            "runs",
+            "completed",
+            "failures",
+            "installed",
+            "median",
+            "longest",
+            "last used",
+            "cost",
         ]);
         let time = |milliseconds: Option<u64>| {
             milliseconds
@@ -219,7 +206,7 @@ pub(super) fn suggestions(rows: &[Suggestion], discovered_at: Option<Timestamp>,
         return;
     }
     page.data.gap();
-    let mut table = Table::new([("discovered", Fit::Whole), ("in", Fit::Cut), ("description", Fit::Cut)]);
+    let mut table = Table::new(["discovered", "in…", "description…"]);
     for row in rows {
         table.row([
             Text::from(&row.id),
@@ -239,10 +226,7 @@ pub(super) fn suggestions(rows: &[Suggestion], discovered_at: Option<Timestamp>,
 /// Adds notes about unreadable or unclear data.
 pub(super) fn notes(notes: &[String], page: &mut Page) {
     // Outside of a workspace, this was already reported.
-    if !page.has_workspace() {
-        return;
-    }
-    for note in notes {
-        page.note(note);
+    if page.has_workspace() {
+        page.notes(notes);
     }
 }

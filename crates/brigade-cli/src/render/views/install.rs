@@ -5,7 +5,7 @@ use brigade::report::InstallReport;
 use brigade::tools::ToolState;
 
 use crate::render::page::{Page, Sheet};
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, blockers};
 
@@ -17,12 +17,7 @@ impl View for InstallReport {
             return;
         }
         if !self.queued.is_empty() {
-            let mut table = Table::new([
-                ("tool", Fit::Whole),
-                ("call", Fit::Whole),
-                ("status", Fit::Whole),
-                ("command", Fit::Cut),
-            ]);
+            let mut table = Table::new(["tool", "call", "status", "command…"]);
             for row in &self.queued {
                 table.row([
                     Text::new(Tone::Strong, &row.tool_id),

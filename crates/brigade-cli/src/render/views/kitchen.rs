@@ -20,7 +20,7 @@ use crate::render::View;
 use crate::render::fault;
 use crate::render::page::Page;
 use crate::render::shell::quote;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 
 /// Reports which PRD was chosen by default.
@@ -75,7 +75,7 @@ impl View for ValidationReport {
             page.trouble.gap();
         }
         configuration(&self.config_issues, &self.refusals, page);
-        self.notes.iter().for_each(|note| page.note(note));
+        page.notes(&self.notes);
         page.data.field("prd", Text::new(Tone::Accent, &self.prd_path));
         page.data.field("valid", yes_or_no(self.valid));
         page.data.field("tasks", self.tasks.len().to_string());
@@ -85,12 +85,7 @@ impl View for ValidationReport {
         }
         if !self.tasks.is_empty() {
             page.data.gap();
-            let mut table = Table::new([
-                ("task", Fit::Whole),
-                ("tier", Fit::Whole),
-                ("verification", Fit::Whole),
-                ("why this tier", Fit::Cut),
-            ]);
+            let mut table = Table::new(["task", "tier", "verification", "why this tier…"]);
             for task in &self.tasks {
                 let kinds: Vec<&str> = task.verification.iter().map(|entry| entry.kind.as_str()).collect();
                 table.row([
@@ -153,7 +148,7 @@ impl View for WorkersReport {
             page.data.field("fingerprint", Text::new(Tone::Accent, &fingerprint.to_string()));
             page.data.field("approved", yes_or_no(self.approved));
         }
-        self.notes.iter().for_each(|note| page.note(note));
+        page.notes(&self.notes);
         if self.tiers.iter().any(|row| !row.found) {
             page.note("nothing is started while a required program is missing");
         }
@@ -251,9 +246,7 @@ impl View for ApprovalReport {
                 );
             }
         }
-        for note in &self.notes {
-            page.note(note);
-        }
+        page.notes(&self.notes);
         next_of_approval(self, page);
     }
 }
@@ -366,12 +359,7 @@ fn show_service(report: &ServiceReport, page: &mut Page) {
     }
     if let Some(tasks) = report.tasks.as_ref().filter(|tasks| !tasks.is_empty()) {
         page.data.gap();
-        let mut table = Table::new([
-            ("task", Fit::Whole),
-            ("tier", Fit::Whole),
-            ("title", Fit::Cut),
-            ("why this tier", Fit::Cut),
-        ]);
+        let mut table = Table::new(["task", "tier", "title…", "why this tier…"]);
         for task in tasks {
             table.row([
                 Text::new(Tone::Strong, task.id.as_str()),
@@ -395,9 +383,7 @@ fn show_service(report: &ServiceReport, page: &mut Page) {
         Some(reason) => page.note(reason),
         None => {}
     }
-    for note in report.notes.iter().chain(&report.issues) {
-        page.note(note);
-    }
+    page.notes(report.notes.iter().chain(&report.issues));
     for next in &report.next {
         page.next(&next.to_string());
     }

@@ -11,7 +11,7 @@ use brigade::report::{
 
 use crate::render::next::with_named_option;
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when};
 
@@ -60,13 +60,7 @@ impl View for PinListReport {
         if self.pins.is_empty() {
             page.data.line("no pins");
         } else {
-            let mut table = Table::new([
-                ("pin", Fit::Whole),
-                ("server", Fit::Whole),
-                ("tool", Fit::Whole),
-                ("state", Fit::Whole),
-                ("since", Fit::Cut),
-            ]);
+            let mut table = Table::new(["pin", "server", "tool", "state", "since…"]);
             for pin in &self.pins {
                 table.row([
                     Text::new(Tone::Accent, &pin.id),
@@ -82,13 +76,7 @@ impl View for PinListReport {
             page.data.table(table);
         }
         if !self.servers.is_empty() {
-            let mut table = Table::new([
-                ("list of tools", Fit::Whole),
-                ("server", Fit::Whole),
-                ("tools", Fit::Whole),
-                ("state", Fit::Whole),
-                ("since", Fit::Cut),
-            ]);
+            let mut table = Table::new(["list of tools", "server", "tools", "state", "since…"]);
             for server in &self.servers {
                 let since =
                     if server.state == ListState::Known { &server.known_at } else { &server.listed_at };
@@ -230,13 +218,7 @@ impl View for ImportMcpReport {
         page.data.field(if self.dry_run { "would add" } else { "added" }, self.added_count.to_string());
         if !self.tools.is_empty() {
             page.data.gap();
-            let mut table = Table::new([
-                ("id", Fit::Whole),
-                ("tool", Fit::Whole),
-                ("action", Fit::Whole),
-                ("proposed effects", Fit::Whole),
-                ("what", Fit::Cut),
-            ]);
+            let mut table = Table::new(["id", "tool", "action", "proposed effects", "what…"]);
             for tool in &self.tools {
                 let what = tool.detail.as_deref().or(tool.description.as_deref()).unwrap_or_default();
                 let what = what.lines().next().unwrap_or_default();
@@ -322,13 +304,7 @@ impl View for EnableReport {
             return;
         }
         page.data.gap();
-        let mut table = Table::new([
-            ("id", Fit::Whole),
-            ("enabled", Fit::Whole),
-            ("effects", Fit::Whole),
-            ("proposed effects", Fit::Whole),
-            ("gate", Fit::Cut),
-        ]);
+        let mut table = Table::new(["id", "enabled", "effects", "proposed effects", "gate…"]);
         for tool in &self.tools {
             table.row([
                 Text::new(Tone::Strong, &tool.tool_id),
@@ -340,9 +316,7 @@ impl View for EnableReport {
         }
         page.data.table(table);
         let told = |tool: &EnabledTool| Some(format!("{}: {}", tool.tool_id, tool.detail.as_ref()?));
-        for line in self.tools.iter().filter_map(told) {
-            page.note(&line);
-        }
+        page.notes(self.tools.iter().filter_map(told));
         let starts = |tool: &EnabledTool| {
             Some(format!(
                 "{}: its tools are imported, for which this is started: {}",
@@ -351,11 +325,9 @@ impl View for EnableReport {
             ))
         };
         if self.imported.is_empty() {
-            self.tools.iter().filter_map(starts).for_each(|line| page.note(&line));
+            page.notes(self.tools.iter().filter_map(starts));
         }
-        for server in &self.imported {
-            page.note(&imported_line(server));
-        }
+        page.notes(self.imported.iter().map(imported_line));
         if !self.written && !self.dry_run && 0 < self.changed_count {
             page.note("nothing was written");
         }

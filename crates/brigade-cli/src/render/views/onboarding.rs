@@ -25,7 +25,7 @@ impl View for SetupReport {
         }
         if self.undo {
             page.data.field("taken back", self.change_count.to_string());
-            self.notes.iter().for_each(|note| page.note(note));
+            page.notes(&self.notes);
             return;
         }
         page.data.field("set up", Text::new(Tone::Accent, &self.target));
@@ -55,9 +55,7 @@ impl View for SetupReport {
             page.data.line(Text::new(Tone::Bad, &program.title).then(Tone::Plain, &format!(": {why}")));
         }
         show_left_out(self, page);
-        for note in &self.notes {
-            page.note(note);
-        }
+        page.notes(&self.notes);
         if !programs.is_empty() {
             page.note(
                 "start the programs again, and ask one to use a tool; a call that needs you waits for you",

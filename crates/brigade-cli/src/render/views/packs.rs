@@ -6,7 +6,7 @@ use brigade::report::{
 };
 
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when};
 
@@ -49,12 +49,7 @@ impl View for PackListReport {
             page.next("brigade tools pack build");
             return;
         }
-        let mut table = Table::new([
-            ("pack", Fit::Whole),
-            ("built", Fit::Whole),
-            ("entries", Fit::Whole),
-            ("issues", Fit::Whole),
-        ]);
+        let mut table = Table::new(["pack", "built", "entries", "issues"]);
         for pack in &self.packs {
             table.row([
                 Text::new(Tone::Accent, &pack.pack_id),
@@ -115,12 +110,7 @@ impl View for PackImportReport {
             page.data.field("source", &source.source_path);
         }
         if !self.imported.is_empty() {
-            let mut table = Table::new([
-                ("tool", Fit::Whole),
-                ("command", Fit::Cut),
-                ("effects", Fit::Cut),
-                ("enabled", Fit::Whole),
-            ]);
+            let mut table = Table::new(["tool", "command…", "effects…", "enabled"]);
             for entry in &self.imported {
                 table.row([
                     Text::new(Tone::Strong, &entry.tool_id),

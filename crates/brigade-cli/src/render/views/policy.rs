@@ -6,10 +6,10 @@ use brigade::policy::Diagnosis;
 use brigade::report::{ExplainReport, PolicyReport, PolicyTestReport};
 
 use super::catalog::config_errors;
-use crate::render::View;
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
+use crate::render::{View, words};
 
 impl View for PolicyReport {
     fn show(&self, page: &mut Page) {
@@ -36,14 +36,7 @@ impl View for PolicyTestReport {
         page.data.field("passed", format!("{} of {}", self.passed, self.tests.len()));
         if !self.tests.is_empty() {
             page.data.gap();
-            let mut table = Table::new([
-                ("line", Fit::Whole),
-                ("", Fit::Whole),
-                ("tool", Fit::Cut),
-                ("expect", Fit::Whole),
-                ("got", Fit::Whole),
-                ("codes", Fit::Cut),
-            ]);
+            let mut table = Table::new(["line", "", "tool…", "expect", "got", "codes…"]);
             for test in &self.tests {
                 let because = test.because.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
                 table.row([
@@ -102,7 +95,7 @@ impl View for ExplainReport {
         let policy =
             if self.policy.enabled { Text::new(Tone::Accent, &self.policy_path) } else { "none".into() };
         page.data.field("policy", policy);
-        page.data.field("allowed", allowed(self.allowed));
+        page.data.field("allowed", words::good_or_bad(self.allowed));
         page.data.gap();
         for ruling in &self.rulings {
             let (tone, mark) = if ruling.allowed { (Tone::Good, "yes") } else { (Tone::Bad, "no ") };
@@ -129,8 +122,4 @@ impl View for ExplainReport {
             page.next_step(&NextStep::InitPolicy);
         }
     }
-}
-
-fn allowed(yes: bool) -> Text {
-    if yes { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") }
 }

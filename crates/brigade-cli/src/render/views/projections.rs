@@ -14,7 +14,7 @@ use brigade::report::{
 use super::catalog::config_errors;
 use crate::render::page::{Page, Sheet};
 use crate::render::shell::quote;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, words};
 
@@ -120,14 +120,7 @@ fn which(tool_id: Option<&str>) -> String {
 }
 
 fn table(items: &[&ProjectionReport], target: &str) -> Table {
-    let mut table = Table::new([
-        ("tool", Fit::Whole),
-        ("harness", Fit::Whole),
-        ("status", Fit::Whole),
-        ("action", Fit::Whole),
-        ("read as", Fit::Whole),
-        ("file", Fit::Cut),
-    ]);
+    let mut table = Table::new(["tool", "harness", "status", "action", "read as", "file…"]);
     for item in items {
         table.row([
             Text::new(Tone::Strong, &item.tool_id),
@@ -279,7 +272,7 @@ fn by_harness(items: &[ProjectionReport]) -> Table {
     for item in items {
         *counts.entry(&item.harness).or_default() += 1;
     }
-    let mut table = Table::new([("harness", Fit::Whole), ("files", Fit::Whole)]);
+    let mut table = Table::new(["harness", "files"]);
     for (harness, count) in counts {
         table.row([Text::from(harness), Text::from(count.to_string())]);
     }

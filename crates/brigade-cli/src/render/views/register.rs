@@ -7,19 +7,13 @@ use brigade::tools::ToolSource;
 
 use crate::render::View;
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 
 impl View for RegisterReport {
     fn show(&self, page: &mut Page) {
         if !self.registered.is_empty() {
-            let mut table = Table::new([
-                ("tool", Fit::Whole),
-                ("action", Fit::Whole),
-                ("source", Fit::Whole),
-                ("enabled", Fit::Whole),
-                ("what", Fit::Cut),
-            ]);
+            let mut table = Table::new(["tool", "action", "source", "enabled", "what…"]);
             for row in &self.registered {
                 table.row([
                     Text::new(Tone::Strong, &row.tool_id),
@@ -45,9 +39,7 @@ impl View for RegisterReport {
         if self.errors.iter().any(|error| error.code == ErrorCode::IdTaken) {
             page.note("`--id ID` registers it under another id, and `--replace` replaces the existing entry");
         }
-        for note in &self.notes {
-            page.note(&format!("{} ({}): {}", note.field, note.code, note.message));
-        }
+        page.notes(self.notes.iter().map(|note| format!("{} ({}): {}", note.field, note.code, note.message)));
         if let Some(next) = self.registered.iter().find_map(|row| row.next_command.as_ref()) {
             page.next(&next.to_string());
         }

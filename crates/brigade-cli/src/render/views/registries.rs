@@ -6,7 +6,7 @@ use brigade::report::{RegistriesReport, RegistryInfoReport, RegistrySearchReport
 use crate::render::View;
 use crate::render::happened::first_line;
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 
 impl View for RegistriesReport {
@@ -15,7 +15,7 @@ impl View for RegistriesReport {
             page.data.line("no registry was added");
             return;
         }
-        let mut table = Table::new([("name", Fit::Whole), ("location", Fit::Cut), ("sha256", Fit::Cut)]);
+        let mut table = Table::new(["name", "location…", "sha256…"]);
         for registry in &self.registries {
             table.row([
                 Text::new(Tone::Strong, &registry.name),
@@ -29,17 +29,12 @@ impl View for RegistriesReport {
 
 impl View for RegistrySearchReport {
     fn show(&self, page: &mut Page) {
-        self.notes.iter().for_each(|note| page.note(note));
+        page.notes(&self.notes);
         if self.servers.is_empty() {
             page.data.line("no server fits");
             return;
         }
-        let mut table = Table::new([
-            ("name", Fit::Whole),
-            ("version", Fit::Whole),
-            ("registry", Fit::Whole),
-            ("description", Fit::Cut),
-        ]);
+        let mut table = Table::new(["name", "version", "registry", "description…"]);
         for server in &self.servers {
             table.row([
                 Text::new(Tone::Strong, &server.name),

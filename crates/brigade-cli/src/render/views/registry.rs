@@ -8,7 +8,7 @@ use brigade::report::{DiscoveryReport, RegistrySyncReport};
 use brigade::tools::{DiscoveredEntry, DiscoveryIssue, EntrySource, FileStatus, ServerTransport};
 
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when};
 
@@ -26,12 +26,7 @@ impl View for DiscoveryReport {
         page.data.field("entries", listed().count().to_string());
         page.data.field("issues", self.issue_count.to_string());
         if listed().next().is_some() {
-            let mut table = Table::new([
-                ("entry", Fit::Whole),
-                ("on", Fit::Whole),
-                ("runs", Fit::Cut),
-                ("where", Fit::Cut),
-            ]);
+            let mut table = Table::new(["entry", "on", "runs…", "where…"]);
             for entry in listed() {
                 let on = if entry.enabled { "yes" } else { "no" };
                 table.row([
@@ -141,7 +136,7 @@ impl View for RegistrySyncReport {
         };
         page.data.field("state", state);
         if !(self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()) {
-            let mut table = Table::new([("change", Fit::Whole), ("entry", Fit::Whole), ("fields", Fit::Cut)]);
+            let mut table = Table::new(["change", "entry", "fields…"]);
             for id in &self.added {
                 table.row([Text::new(Tone::Good, "added"), Text::from(id), Text::default()]);
             }

@@ -27,7 +27,7 @@ pub(crate) fn show_run_list(list: &RunListReport, rows: &[HistoryRow], page: &mu
     }
     if rows.is_empty() {
         page.data.line("no runs");
-        list.notes.iter().for_each(|note| page.note(note));
+        page.notes(&list.notes);
         page.next_step(&NextStep::ListCalls);
         return;
     }

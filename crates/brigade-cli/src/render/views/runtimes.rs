@@ -15,20 +15,14 @@ use super::doctor::show_issues;
 use crate::render::happened::first_line;
 use crate::render::next::with_named_option;
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when, words};
 
 impl View for RuntimeListReport {
     fn show(&self, page: &mut Page) {
         if show_counts(&self.summary, page) {
-            let mut table = Table::new([
-                ("id", Fit::Whole),
-                ("state", Fit::Whole),
-                ("port", Fit::Whole),
-                ("pid", Fit::Whole),
-                ("command", Fit::Cut),
-            ]);
+            let mut table = Table::new(["id", "state", "port", "pid", "command…"]);
             for runtime in &self.summary.runtimes {
                 table.row([
                     Text::new(Tone::Accent, &runtime.id),
@@ -48,14 +42,7 @@ impl View for RuntimeListReport {
 impl View for RuntimeStatusReport {
     fn show(&self, page: &mut Page) {
         if show_counts(&self.summary, page) {
-            let mut table = Table::new([
-                ("id", Fit::Whole),
-                ("state", Fit::Whole),
-                ("healthy", Fit::Whole),
-                ("pid", Fit::Whole),
-                ("started", Fit::Cut),
-                ("detail", Fit::Cut),
-            ]);
+            let mut table = Table::new(["id", "state", "healthy", "pid", "started…", "detail…"]);
             for runtime in &self.summary.runtimes {
                 table.row([
                     Text::new(Tone::Accent, &runtime.id),
@@ -118,12 +105,7 @@ impl View for RuntimeReport {
         sheet.field_if("errors", runtime.stderr_log_path.as_deref());
         if !self.tools.is_empty() {
             page.data.gap();
-            let mut table = Table::new([
-                ("tool", Fit::Whole),
-                ("on", Fit::Whole),
-                ("effects", Fit::Whole),
-                ("description", Fit::Cut),
-            ]);
+            let mut table = Table::new(["tool", "on", "effects", "description…"]);
             for tool in &self.tools {
                 table.row([
                     Text::new(Tone::Strong, &tool.tool_id),
@@ -251,9 +233,7 @@ fn note_issues(summary: &RuntimesSummary, page: &mut Page) {
         (issue.severity == Some(Severity::Error)).then(|| format!("{file}{line}: {}", issue.detail))
     });
     let notes: Vec<String> = of_user.collect();
-    for note in &notes {
-        page.note(note);
-    }
+    page.notes(&notes);
     match summary.issue_count - notes.len() {
         0 => {}
         1 => page.note("1 issue"),

@@ -112,9 +112,8 @@ impl View for EnvelopeReport {
         if let Some(problem) = &self.problem {
             page.error(brigade::ErrorCode::EnvelopeInvalid, problem);
         }
-        let valid = if self.valid { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") };
         page.data.field("envelope", Text::new(Tone::Accent, &self.envelope_path));
-        page.data.field("valid", valid);
+        page.data.field("valid", words::good_or_bad(self.valid));
         if let Some(statement) = &self.statement {
             let receipt = &statement.predicate;
             page.data.field_if("run", Some(receipt.id.as_str()));

@@ -9,10 +9,10 @@ use brigade::report::{
 };
 use brigade::team::CheckState;
 
-use crate::render::View;
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
+use crate::render::{View, words};
 
 impl View for TeamInitReport {
     fn show(&self, page: &mut Page) {
@@ -95,12 +95,7 @@ impl View for TeamLeaveReport {
 
 impl View for TeamMemberReport {
     fn show(&self, page: &mut Page) {
-        let mut table = Table::new([
-            ("member", Fit::Whole),
-            ("roles", Fit::Whole),
-            ("workspaces", Fit::Cut),
-            ("key", Fit::Cut),
-        ]);
+        let mut table = Table::new(["member", "roles", "workspaces…", "key…"]);
         for member in &self.members {
             table.row([
                 Text::new(Tone::Strong, &member.name),
@@ -119,7 +114,7 @@ impl View for TeamRuleReport {
             page.data.line("no rules: one approval is enough");
             return;
         }
-        let mut table = Table::new([("rule", Fit::Whole), ("calls", Fit::Cut), ("approvals", Fit::Whole)]);
+        let mut table = Table::new(["rule", "calls…", "approvals"]);
         for rule in &self.rules {
             table.row([
                 Text::from(rule.id.to_string()),
@@ -180,8 +175,7 @@ impl View for TeamVerifyReport {
             checked.receipts, checked.hosts, checked.approvals
         );
         page.data.field("checked", text);
-        let valid = if self.valid { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") };
-        page.data.field("valid", valid);
+        page.data.field("valid", words::good_or_bad(self.valid));
         for finding in &self.findings {
             let host = finding.host.as_ref().map(|host| format!(" on {host}")).unwrap_or_default();
             let text = format!(" {}{host}: {}", finding.run_id, finding.message);
@@ -231,7 +225,7 @@ impl View for TeamPruneReport {
 
 impl View for TeamDoctorReport {
     fn show(&self, page: &mut Page) {
-        let mut table = Table::new([("check", Fit::Whole), ("state", Fit::Whole), ("found", Fit::Cut)]);
+        let mut table = Table::new(["check", "state", "found…"]);
         for check in &self.checks {
             let tone = match check.state {
                 CheckState::Ok => Tone::Good,

@@ -14,7 +14,7 @@ use brigade::store::memory::AgentCore;
 
 use super::doctor::{FOLDED, IssueLine, UNWRITTEN, issue_line};
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when, words};
 
@@ -30,13 +30,7 @@ impl View for InboxReport {
         }
         page.data.field_if("rows", words::counts(&self.counts));
         page.data.gap();
-        let mut table = Table::new([
-            ("row", Fit::Whole),
-            ("status", Fit::Whole),
-            ("source", Fit::Whole),
-            ("created", Fit::Whole),
-            ("text", Fit::Cut),
-        ]);
+        let mut table = Table::new(["row", "status", "source", "created", "text…"]);
         let is_folded = |item: &&InboxItem| {
             let issue = item.metadata.as_ref().and_then(|metadata| metadata.tool_issue_type.as_deref());
             issue == Some(UNWRITTEN) && item.status == Some(InboxStatus::Pending)
@@ -124,14 +118,7 @@ impl View for MemoryListReport {
             page.data.line("no memories");
             return;
         }
-        let mut table = Table::new([
-            ("memory", Fit::Whole),
-            ("scope", Fit::Whole),
-            ("tier", Fit::Whole),
-            ("author", Fit::Whole),
-            ("updated", Fit::Whole),
-            ("content", Fit::Cut),
-        ]);
+        let mut table = Table::new(["memory", "scope", "tier", "author", "updated", "content…"]);
         for memory in &self.memories {
             let owner = if memory.owner.is_empty() { "" } else { " " };
             table.row([
@@ -176,15 +163,7 @@ impl View for PullRequestListReport {
             page.data.line("no pull requests");
             return;
         }
-        let mut table = Table::new([
-            ("number", Fit::Whole),
-            ("author", Fit::Whole),
-            ("made", Fit::Whole),
-            ("state", Fit::Whole),
-            ("threads", Fit::Whole),
-            ("branch", Fit::Whole),
-            ("title", Fit::Cut),
-        ]);
+        let mut table = Table::new(["number", "author", "made", "state", "threads", "branch", "title…"]);
         for request in &self.pull_requests {
             table.row([
                 Text::new(Tone::Accent, &request.number.to_string()),
@@ -308,8 +287,7 @@ impl View for BriefReport {
             ("checkpoints", &self.top_checkpoint_issue),
             ("kitchen", &self.top_kitchen_issue),
         ];
-        let mut table =
-            Table::new([("top issues", Fit::Whole), ("severity", Fit::Whole), ("issue", Fit::Cut)]);
+        let mut table = Table::new(["top issues", "severity", "issue…"]);
         let top = top.into_iter().filter_map(|(area, issue)| Some((area, issue.as_ref()?)));
         for (area, issue) in top.take(MAX_TOP_ISSUES) {
             let [severity, line] = issue_line(&IssueLine::from(issue));

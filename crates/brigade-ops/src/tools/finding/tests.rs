@@ -259,7 +259,7 @@ fn a_tool_is_callable_if_no_call_of_it_is_refused_before_its_arguments() {
         tool("bare", "command = \"cat\""),
         tool("gone", &format!("command = \"no-such-program-here\"\n{ready}")),
     ];
-    let bench = Bench::on_disk(&[]);
+    let bench = Bench::on_disk(&[]).with_user();
     ["cat", "sh"].iter().for_each(|name| bench.program(&format!("bin/{name}"), "#!/bin/sh\n"));
     bench.write("any.json", "{\"type\": \"object\"}");
     bench.write(CATALOG, &tools.concat());

@@ -18,7 +18,7 @@ fn site(install: &str) -> Bench {
         "[[tool]]\nid = \"yq\"\nname = \"yq\"\nfamily = \"script\"\ncommand = \"vendor/yq\"\n\
          source = {{ kind = \"cli\" }}\n[tool.install]\n{install}\n"
     );
-    let bench = Bench::on_disk(&[(CATALOG, &entry), (POLICY, POLICY_TEXT)]);
+    let bench = Bench::on_disk(&[(CATALOG, &entry), (POLICY, POLICY_TEXT)]).with_user();
     ["fetcher", "lazy", "sh", "sudo"]
         .iter()
         .for_each(|name| bench.program(&format!("bin/{name}"), "#!/bin/sh\n"));

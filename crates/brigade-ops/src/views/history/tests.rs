@@ -4,15 +4,7 @@ use super::*;
 use crate::testing::{CallBench, RunEnding};
 
 fn filter() -> HistoryFilter {
-    HistoryFilter {
-        since: None,
-        until: None,
-        agent: None,
-        tool: None,
-        failed: false,
-        limit: 50,
-        statistics: false,
-    }
+    HistoryFilter { limit: 50, ..HistoryFilter::default() }
 }
 
 fn texts(report: &HistoryReport) -> Vec<&str> {

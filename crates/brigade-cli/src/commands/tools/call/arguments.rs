@@ -12,7 +12,7 @@ use crate::output::Output;
 const LIMIT: u64 = 16 << 20;
 
 #[derive(Args, Debug)]
-pub(super) struct CallArguments {
+pub(crate) struct CallArguments {
     /// Arguments of the call, as a JSON object; given twice, the last one counts
     #[arg(long, value_name = "JSON")]
     args: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use brigade::{CallFilter, CallStatus, Error, Exit, Workspace};
+use brigade::{CallFilter, CallStatus, Error, Exit};
 use clap::Args;
 
 use crate::arguments::count;
@@ -40,18 +40,16 @@ const DEFAULT_ROWS: usize = 50;
 const MAX_SHORT_IDS: usize = 1_000;
 
 /// Prints calls as they are read, because there may be many.
-pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &ListArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let limit = arguments.limit.or((!arguments.all && !output.is_json()).then_some(DEFAULT_ROWS));
     let status = arguments.status.as_deref().map(CallStatus::from_word);
     let filter = CallFilter { status, tool: arguments.tool.clone(), limit };
-    let shown = session.workspace().and_then(|workspace| show(&workspace, filter, output));
-    shown.unwrap_or_else(|error| output.fail(&error))
-}
-
-fn show(workspace: &Workspace, filter: CallFilter, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
-    let limit = filter.limit;
     // An unreadable queue fails here, before anything is written.
-    let list = workspace.calls().list(filter)?;
+    let list = session.workspace()?.calls().list(filter)?;
     if output.is_json() {
         let mut failed = None;
         let exit = output.write(Exit::Done, |out| {
@@ -85,7 +83,7 @@ fn show(workspace: &Workspace, filter: CallFilter, output: &mut Output<'_, '_>) 
     }
     let mut page = rows.last(output.new_page(), limit);
     if rows.is_empty() {
-        list.notes()?.iter().for_each(|note| page.note(note));
+        page.notes(list.notes()?);
     }
     Ok(exit.max(output.page(&page, Exit::Done)))
 }

@@ -1,6 +1,5 @@
 //! `brigade tools call queue`
 
-use brigade::report::QueueReport;
 use brigade::{Error, Exit, OnBlocked, Request};
 use clap::Args;
 
@@ -36,24 +35,14 @@ impl QueueArgs {
     }
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &QueueArgs, output: &mut Output<'_, '_>) -> Exit {
-    match &arguments.id {
-        Some(id) => {
-            let result = queue_one(session, id, arguments, output);
-            output.finish(result)
-        }
-        None => many(session, arguments, output).unwrap_or_else(|error| output.fail(&error)),
-    }
-}
-
-fn queue_one(
+pub(crate) fn run(
     session: &Session<'_>,
-    id: &str,
     arguments: &QueueArgs,
     output: &mut Output<'_, '_>,
-) -> Result<QueueReport, Error> {
-    let source = arguments.arguments.source(output)?;
-    session.workspace()?.calls().queue(Request::new(id).args(source).blocked(arguments.blocked()))
+) -> Result<Exit, Error> {
+    let Some(id) = &arguments.id else { return many(session, arguments, output) };
+    let request = Request::new(id).args(arguments.arguments.source(output)?).blocked(arguments.blocked());
+    Ok(output.finish(session.workspace()?.calls().queue(request)?))
 }
 
 /// Prints the answer to each line as soon as its call is stored, because there may be many.

@@ -15,14 +15,11 @@ pub(super) fn decide_each(
     step: Step,
     output: &mut Output<'_, '_>,
     decide: impl Fn(&Calls, &CallId) -> Result<ReviewReport, Error>,
-) -> Exit {
-    let workspace = match session.workspace() {
-        Ok(workspace) => workspace,
-        Err(error) => return output.fail(&error),
-    };
+) -> Result<Exit, Error> {
+    let workspace = session.workspace()?;
     let calls = workspace.calls();
     if let [call] = named {
-        return output.finish(calls.find(call, step).and_then(|id| decide(&calls, &id)));
+        return Ok(output.finish(decide(&calls, &calls.find(call, step)?)?));
     }
     let mut decided = Vec::new();
     // A call that is named again is not decided again, because repeating an approval confirms changes.
@@ -47,9 +44,12 @@ pub(super) fn decide_each(
             if 0 < number && result.is_ok() {
                 output.text("\n");
             }
-            exit = exit.max(output.finish(result));
+            exit = exit.max(match result {
+                Ok(report) => output.finish(report),
+                Err(error) => output.fail(&error),
+            });
         }
-        return exit;
+        return Ok(exit);
     }
     let words = output.words().clone();
     let rows = results.map(|(call, result)| {
@@ -57,5 +57,5 @@ pub(super) fn decide_each(
         ReviewOutcome::from_result(call, result, &words)
     });
     let rows = rows.collect();
-    output.document(&ReviewsReport::new(&workspace, rows), exit)
+    Ok(output.document(&ReviewsReport::new(&workspace, rows), exit))
 }

@@ -1,7 +1,7 @@
 //! `brigade tools import mcp`
 
-use brigade::Exit;
 use brigade::tools::ImportMcpRequest;
+use brigade::{Error, Exit};
 use clap::Args;
 
 use super::super::enable::trimmed;
@@ -38,10 +38,14 @@ pub(crate) struct McpArgs {
     dry_run: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &McpArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &McpArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let needs_yes = arguments.enable.is_some() && !arguments.yes && !arguments.dry_run;
     if needs_yes && !output.may_ask(session.surroundings) {
-        return output.fail(&Output::unasked());
+        return Err(Output::unasked());
     }
     let request = ImportMcpRequest {
         runtime_id: arguments.runtime.clone(),
@@ -51,10 +55,8 @@ pub(crate) fn run(session: &Session<'_>, arguments: &McpArgs, output: &mut Outpu
         effects: arguments.effects.as_deref().map(trimmed),
         dry_run: arguments.dry_run,
     };
-    let done = session.workspace_to_run().and_then(|workspace| {
-        workspace.catalog().import_mcp(&request, &mut |report| {
-            output.confirm_or(session.surroundings, arguments.yes, report, "Enable these tools?")
-        })
-    });
-    output.finish(done)
+    let report = session.workspace_to_run()?.catalog().import_mcp(&request, &mut |report| {
+        output.confirm_or(session.surroundings, arguments.yes, report, "Enable these tools?")
+    })?;
+    Ok(output.finish(report))
 }

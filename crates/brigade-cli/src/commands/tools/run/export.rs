@@ -2,7 +2,7 @@
 
 use brigade::core::IdPrefix;
 use brigade::report::Envelope;
-use brigade::{Exit, Report as _};
+use brigade::{Error, Exit, Report as _};
 use clap::{Args, ValueEnum};
 
 use crate::output::Output;
@@ -28,24 +28,22 @@ enum Format {
     Dsse,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ExportArgs, output: &mut Output<'_, '_>) -> Exit {
-    let exported = session.workspace().and_then(|workspace| match arguments.format {
-        Format::Dsse => workspace.runs().export(&arguments.run),
-    });
-    match exported {
-        Ok(mut envelope) => {
-            // Other programs read the plain envelope; `--json` adds the schema id.
-            if output.is_json() {
-                envelope.schema = Some(Envelope::SCHEMA.to_owned());
-            }
-            let exit = output.document(&envelope, Exit::Done);
-            if envelope.signatures.is_empty() {
-                output.note(
-                    "the envelope is not signed: this host has no key; create one with `brigade tools keys init`",
-                );
-            }
-            exit
-        }
-        Err(error) => output.fail(&error),
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &ExportArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let Format::Dsse = arguments.format;
+    let mut envelope = session.workspace()?.runs().export(&arguments.run)?;
+    // Other programs read the plain envelope; `--json` adds the schema id.
+    if output.is_json() {
+        envelope.schema = Some(Envelope::SCHEMA.to_owned());
     }
+    let exit = output.document(&envelope, Exit::Done);
+    if envelope.signatures.is_empty() {
+        output.note(
+            "the envelope is not signed: this host has no key; create one with `brigade tools keys init`",
+        );
+    }
+    Ok(exit)
 }

@@ -39,11 +39,11 @@ pub(crate) struct ListArgs {
 /// How many runs are shown as text by default.
 const DEFAULT_ROWS: usize = 50;
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
-    list(session, arguments, output).unwrap_or_else(|error| output.fail(&error))
-}
-
-fn list(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &ListArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let limit = arguments.limit.or((!arguments.all && !output.is_json()).then_some(DEFAULT_ROWS));
     let filter = RunFilter {
         status: arguments.status.as_deref().map(RunStatus::from_word),

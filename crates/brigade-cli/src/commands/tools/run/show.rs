@@ -52,26 +52,23 @@ impl From<Log> for LogStream {
     }
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &ShowArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     let stream = match arguments.log {
         Some(log) => LogStream::from(log),
         None if arguments.inputs => {
-            let inputs = |workspace: brigade::Workspace| workspace.runs().inputs(&arguments.run);
-            return output.finish(session.workspace().and_then(inputs));
+            return Ok(output.finish(session.workspace()?.runs().inputs(&arguments.run)?));
         }
         None if arguments.follow => LogStream::Stdout,
-        None => {
-            let show = |workspace: brigade::Workspace| workspace.runs().show(&arguments.run);
-            return output.finish(session.workspace().and_then(show));
-        }
+        None => return Ok(output.finish(session.workspace()?.runs().show(&arguments.run)?)),
     };
-    let shown = if output.is_json() {
-        let log = |workspace: brigade::Workspace| workspace.runs().log(&arguments.run, stream);
-        session.workspace().and_then(log).map(|report| output.document(&report, Exit::Done))
-    } else {
-        show_log(session, arguments, stream, output)
-    };
-    shown.unwrap_or_else(|error| output.fail(&error))
+    if !output.is_json() {
+        return show_log(session, arguments, stream, output);
+    }
+    Ok(output.document(&session.workspace()?.runs().log(&arguments.run, stream)?, Exit::Done))
 }
 
 /// Prints each part of the log as it arrives.

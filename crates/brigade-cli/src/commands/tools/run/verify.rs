@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brigade::Exit;
+use brigade::{Error, Exit};
 use clap::Args;
 
 use crate::output::Output;
@@ -27,13 +27,14 @@ pub(crate) struct VerifyArgs {
     key: Option<PathBuf>,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &VerifyArgs, output: &mut Output<'_, '_>) -> Exit {
-    let workspace = session.workspace();
-    match &arguments.envelope {
-        Some(envelope) => {
-            let key = arguments.key.as_deref();
-            output.finish(workspace.and_then(|workspace| workspace.runs().verify_envelope(envelope, key)))
-        }
-        None => output.finish(workspace.and_then(|workspace| workspace.runs().verify(arguments.from))),
-    }
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &VerifyArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let runs = session.workspace()?.runs();
+    Ok(match &arguments.envelope {
+        Some(envelope) => output.finish(runs.verify_envelope(envelope, arguments.key.as_deref())?),
+        None => output.finish(runs.verify(arguments.from)?),
+    })
 }

@@ -24,25 +24,23 @@ fn adopt(session: &Session<'_>, step: AdoptStep) -> Result<AdoptReport, Error> {
     session.workspace()?.state().adopt(step)
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &AdoptArgs, output: &mut Output<'_, '_>) -> Exit {
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &AdoptArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
     if arguments.yes {
-        return output.finish(adopt(session, AdoptStep::Adopt));
+        return Ok(output.finish(adopt(session, AdoptStep::Adopt)?));
     }
-    let shown = adopt(session, AdoptStep::Show);
-    let may_ask = output.may_ask(session.surroundings);
-    let report = match &shown {
-        Ok(report) if may_ask && !report.records.is_empty() => report,
-        _ => return output.finish(shown),
-    };
-    if !output.confirm(report, "Accept these on this host?") {
+    let report = adopt(session, AdoptStep::Show)?;
+    if !output.may_ask(session.surroundings) || report.records.is_empty() {
+        return Ok(output.finish(report));
+    }
+    if !output.confirm(&report, "Accept these on this host?") {
         output.note("nothing was accepted");
-        return Exit::Refused;
+        return Ok(Exit::Refused);
     }
-    match adopt(session, AdoptStep::Adopt) {
-        Ok(_) => {
-            output.note("accepted");
-            Exit::Done
-        }
-        Err(error) => output.fail(&error),
-    }
+    adopt(session, AdoptStep::Adopt)?;
+    output.note("accepted");
+    Ok(Exit::Done)
 }

@@ -1,6 +1,6 @@
 //! `brigade tools state export`
 
-use brigade::{CallFilter, Error, Exit, Workspace};
+use brigade::{CallFilter, Error, Exit};
 use clap::Args;
 
 use crate::output::Output;
@@ -13,19 +13,15 @@ use crate::session::Session;
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {}
 
-pub(crate) fn run(session: &Session<'_>, _arguments: &ExportArgs, output: &mut Output<'_, '_>) -> Exit {
-    let shown = session.workspace().and_then(|workspace| show(&workspace, output));
-    shown.unwrap_or_else(|error| output.fail(&error))
-}
-
-fn show(workspace: &Workspace, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+pub(crate) fn run(session: &Session<'_>, _: &ExportArgs, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+    let workspace = session.workspace()?;
     // An unreadable queue fails here, before anything is written.
     workspace.calls().list(CallFilter::default())?;
     let is_json = output.is_json();
     let mut failure = None;
     let exit = output.write(Exit::Done, |out| {
         let write = if is_json { export::write_document } else { export::write_lines };
-        failure = write(workspace, out)?;
+        failure = write(&workspace, out)?;
         Ok(())
     });
     match failure {

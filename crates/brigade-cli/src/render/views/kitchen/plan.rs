@@ -11,9 +11,7 @@ use crate::render::text::{Text, Tone};
 
 impl View for KitchenPlanReport {
     fn show(&self, page: &mut Page) {
-        for note in &self.notes {
-            page.note(note);
-        }
+        page.notes(&self.notes);
         if self.interrupted {
             page.note("the executive was interrupted, and nothing was planned");
         }
@@ -43,9 +41,7 @@ impl View for KitchenPlanReport {
 
 impl View for KitchenMapReport {
     fn show(&self, page: &mut Page) {
-        for note in &self.notes {
-            page.note(note);
-        }
+        page.notes(&self.notes);
         if self.interrupted {
             page.note("the executive was interrupted, and added nothing");
         }

@@ -8,7 +8,7 @@ use brigade::kitchen::{
 use super::{command_line, show_prd_origin};
 use crate::render::View;
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::when;
 
@@ -56,14 +56,7 @@ impl View for KitchenReceiptsReport {
 }
 
 fn table(receipts: &[KitchenReceipt], page: &Page) -> Table {
-    let mut table = Table::new([
-        ("run", Fit::Whole),
-        ("kind", Fit::Whole),
-        ("task", Fit::Whole),
-        ("status", Fit::Whole),
-        ("duration", Fit::Whole),
-        ("started", Fit::Cut),
-    ]);
+    let mut table = Table::new(["run", "kind", "task", "status", "duration", "started…"]);
     for receipt in receipts {
         table.row([
             Text::new(Tone::Accent, receipt.id.as_str()),

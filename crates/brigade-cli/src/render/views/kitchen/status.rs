@@ -10,7 +10,7 @@ use super::super::catalog::config_errors;
 use super::{show_prd_origin, yes_or_no};
 use crate::render::View;
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::when;
 
@@ -144,16 +144,16 @@ fn task_state(task: &TaskRow) -> String {
 
 fn tasks(report: &StatusReport) -> Table {
     let mut table = Table::new([
-        ("", Fit::Whole),
-        ("task", Fit::Whole),
-        ("state", Fit::Whole),
-        ("tier", Fit::Whole),
-        ("wave", Fit::Whole),
-        ("attempts", Fit::Whole),
-        ("cost", Fit::Whole),
-        ("time", Fit::Whole),
-        ("title", Fit::Cut),
-        ("last error", Fit::Cut),
+        "",
+        "task",
+        "state",
+        "tier",
+        "wave",
+        "attempts",
+        "cost",
+        "time",
+        "title…",
+        "last error…",
     ]);
     for task in &report.tasks {
         table.row([
@@ -265,12 +265,7 @@ impl View for KitchenCostReport {
         page.data.field_if("most minutes", limits.minutes.map(|limit| format!("{limit:.1}")));
         page.data.field_if("most starts", limits.attempts.map(|limit| limit.to_string()));
         page.data.gap();
-        let mut table = Table::new([
-            ("tier", Fit::Whole),
-            ("starts", Fit::Whole),
-            ("minutes", Fit::Whole),
-            ("cost", Fit::Whole),
-        ]);
+        let mut table = Table::new(["tier", "starts", "minutes", "cost"]);
         for row in &self.tiers {
             table.row([
                 row.tier.as_str().into(),
@@ -282,13 +277,7 @@ impl View for KitchenCostReport {
         page.data.table(table);
         if !self.tasks.is_empty() {
             page.data.gap();
-            let mut table = Table::new([
-                ("task", Fit::Whole),
-                ("tier", Fit::Whole),
-                ("attempts", Fit::Whole),
-                ("minutes", Fit::Whole),
-                ("cost", Fit::Whole),
-            ]);
+            let mut table = Table::new(["task", "tier", "attempts", "minutes", "cost"]);
             for row in &self.tasks {
                 table.row([
                     Text::new(Tone::Strong, row.id.as_str()),

@@ -7,7 +7,7 @@ use super::super::catalog::config_errors;
 use super::super::doctor::show_issues;
 use super::relative;
 use crate::render::page::Page;
-use crate::render::table::{Fit, Table};
+use crate::render::table::Table;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when, words};
 
@@ -94,13 +94,7 @@ fn join_names(names: &[String]) -> String {
 
 impl View for HarnessListReport {
     fn show(&self, page: &mut Page) {
-        let mut table = Table::new([
-            ("harness", Fit::Whole),
-            ("name", Fit::Whole),
-            ("tools", Fit::Whole),
-            ("directories", Fit::Cut),
-            ("note", Fit::Cut),
-        ]);
+        let mut table = Table::new(["harness", "name", "tools", "directories…", "note…"]);
         for harness in &self.harnesses {
             let note = if harness.known { harness.note.as_deref().unwrap_or("") } else { "unknown" };
             table.row([
@@ -122,13 +116,7 @@ impl View for HarnessReport {
         page.data.field("name", &*self.title);
         page.data.field_if("note", self.note.as_deref());
         page.data.gap();
-        let mut places = Table::new([
-            ("path", Fit::Whole),
-            ("format", Fit::Whole),
-            ("families", Fit::Cut),
-            ("front matter", Fit::Cut),
-            ("fidelity", Fit::Whole),
-        ]);
+        let mut places = Table::new(["path", "format", "families…", "front matter…", "fidelity"]);
         for place in &self.places {
             let families: Vec<&str> = place.families.iter().map(|family| family.as_str()).collect();
             let keys = place.front_matter.iter();
@@ -149,8 +137,7 @@ impl View for HarnessReport {
             return;
         }
         page.data.gap();
-        let mut tools =
-            Table::new([("tool", Fit::Whole), ("projects to", Fit::Cut), ("suggested", Fit::Cut)]);
+        let mut tools = Table::new(["tool", "projects to…", "suggested…"]);
         for tool in &self.tools {
             tools.row([
                 Text::new(Tone::Strong, &tool.tool_id),

@@ -16,7 +16,7 @@ fn site() -> Bench {
             ),
         ),
         (".claude/skills/notes/SKILL.md", "---\nname: notes\ndescription: Notes\n---\n"),
-    ])
+    ]).with_user()
 }
 
 fn of_user(sources: Vec<RegisterSource>) -> RegisterRequest {
