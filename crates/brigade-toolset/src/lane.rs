@@ -130,8 +130,8 @@ pub(crate) fn of_session(context: &Context<'_>) -> Result<Repository, Failure> {
         .ok_or_else(|| Failure::new(ErrorCode::Archived, "the lane of the session is archived"))
 }
 
-/// Returns the directory of the lane that an input names as `lane`, otherwise `bound`, the lane of the session. An agent
-/// can only name lanes that it created, and a session in a lane can only name that lane.
+/// Returns the directory of the lane that an input names as `lane`, otherwise `bound`, the lane of the session. An
+/// agent can only name lanes that it created, and a session in a lane can only name that lane.
 ///
 /// # Errors
 /// Fails if the caller cannot work in such a lane.

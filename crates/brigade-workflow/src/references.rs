@@ -22,8 +22,8 @@ const REFERENCES: &[(&str, Reference)] = &[
     ("workflow.signal", add_question),
 ];
 
-/// Returns what finds the things that arguments of a built-in tool refer to: the revision of a manifest, the question to
-/// answer, or what the tools of `brigade-toolset` refer to. `None` if they refer to nothing.
+/// Returns what finds the things that arguments of a built-in tool refer to: the revision of a manifest, the question
+/// to answer, or what the tools of `brigade-toolset` refer to. `None` if they refer to nothing.
 pub fn reference(tool: &str) -> Option<Reference> {
     let found = REFERENCES.iter().find(|(known, _)| *known == tool).map(|(_, reference)| *reference);
     found.or_else(|| brigade_toolset::reference(tool))
