@@ -13,7 +13,14 @@ enum Floor {
 
 /// The floors, from the lowest up.
 const FLOORS: &[Floor] = &[
-    Floor::Ordered(&["brigade-process", "brigade-fs", "brigade-redact", "brigade-cmdline", "brigade-core"]),
+    Floor::Ordered(&[
+        "brigade-process",
+        "brigade-fs",
+        "brigade-redact",
+        "brigade-cmdline",
+        "brigade-core",
+        "brigade-macros",
+    ]),
     Floor::Ordered(&[
         "brigade-doctor",
         "brigade-kitchen",
