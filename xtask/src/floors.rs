@@ -20,6 +20,7 @@ const FLOORS: &[Floor] = &[
         "brigade-sandbox",
         "brigade-cmdline",
         "brigade-core",
+        "brigade-macros",
     ]),
     Floor::Ordered(&[
         "brigade-doctor",

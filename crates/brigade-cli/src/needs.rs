@@ -60,14 +60,14 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         #[cfg(feature = "team")]
         Command::Team(command) => match &command.0 {
             Team::Join { .. }
-            | Team::Leave { .. }
-            | Team::Status { .. }
-            | Team::Verify { .. }
+            | Team::Leave
+            | Team::Status
+            | Team::Verify
             | Team::Import { .. }
             | Team::Export { .. }
             | Team::Roster { .. }
             | Team::Runner { .. }
-            | Team::AcceptFailover { .. } => O::Fails,
+            | Team::AcceptFailover => O::Fails,
             Team::Init { .. }
             | Team::Member { .. }
             | Team::Rule { .. }
@@ -90,7 +90,7 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
         | Command::Summary(_)
         | Command::Cost(_) => O::Works,
         Command::Work(command) => match &command.0 {
-            Work::Brief { .. } => O::UserOrNothing,
+            Work::Brief => O::UserOrNothing,
             Work::Answer { .. } => O::Fails,
             #[cfg(feature = "builtin")]
             Work::Memory { .. } | Work::Pr { .. } | Work::Turn { .. } => O::Fails,
@@ -107,17 +107,17 @@ fn outside_behavior(command: &Command) -> OutsideBehavior {
             Tools::Policy(command) if matches!(command.0, policy::Policy::Init { .. }) => O::Works,
             Tools::Runtime(command) if matches!(command.0, runtime::Runtime::Init { .. }) => O::Works,
             Tools::Pack(command) if matches!(command.0, pack::Pack::Import { .. }) => O::Works,
-            Tools::ImportIssues { .. } => O::WorksEmpty,
+            Tools::ImportIssues => O::WorksEmpty,
             Tools::Search { .. } => O::ShowsNothing,
             Tools::Call(command) if matches!(command.0, Call::List { .. }) => O::ShowsNothing,
             Tools::Run(command) if matches!(command.0, run::Run::List { .. }) => O::ShowsNothing,
-            Tools::Checkpoint(command) if matches!(command.0, Checkpoint::List { .. }) => O::ShowsNothing,
+            Tools::Checkpoint(command) if matches!(command.0, Checkpoint::List) => O::ShowsNothing,
             Tools::Parity(command) => match command.0 {
-                parity::Parity::Status { .. } => O::ShowsNothing,
+                parity::Parity::Status => O::ShowsNothing,
                 _ => O::WorksEmpty,
             },
             Tools::Pack(command) if matches!(command.0, pack::Pack::List { .. }) => O::ShowsNothing,
-            Tools::Pack(command) if matches!(command.0, pack::Pack::Build { .. }) => O::WorksEmpty,
+            Tools::Pack(command) if matches!(command.0, pack::Pack::Build) => O::WorksEmpty,
             Tools::Run(command) if matches!(command.0, run::Run::Verify { .. }) => O::Fails,
             Tools::State { .. }
             | Tools::Pins { .. }

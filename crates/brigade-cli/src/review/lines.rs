@@ -261,8 +261,6 @@ pub(crate) fn context(question: &ReviewQuestion) -> Vec<Text> {
     }
 }
 
-/// Returns the age of something, in few characters: `3m`, `2h`, `5d`.
-
 /// Shows a row of the list.
 pub(crate) fn row(item: &WaitingItem, is_marked: bool, is_approved: bool, now: Now) -> Text {
     let mark = if is_marked { "*" } else { " " };
