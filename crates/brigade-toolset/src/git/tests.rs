@@ -145,7 +145,8 @@ fn commits_take_no_closed_place() {
     git.fails("git.commit", &commit(&[".env"]), ErrorCode::ProtectedPath);
     git.fails("git.commit", &commit(&["../x"]), ErrorCode::PathOutside);
     git.workspace.git(["add", "--force", ".env"]);
-    let staged = git.call("git.diff", r#"{"binding_id": "workspace", "staged": true}"#).unwrap().text.unwrap();
+    let staged =
+        git.call("git.diff", r#"{"binding_id": "workspace", "staged": true}"#).unwrap().text.unwrap();
     assert!(!staged.contains("canary-4711") && staged.contains("protected"), "{staged}");
 }
 
@@ -250,11 +251,14 @@ fn an_approval_of_a_push_binds_commit_and_address() {
         let named = git.references("git.push", HERE);
         (named.things.into_keys().collect::<Vec<_>>(), named.against.map(|failure| failure.code))
     };
-    let expect = vec![format!("refs/heads/main at {}", git.head()), format!("remote origin {}", git.origin())];
+    let expect =
+        vec![format!("refs/heads/main at {}", git.head()), format!("remote origin {}", git.origin())];
     assert_eq!(names(&git), (expect, None));
     git.urls.clear();
     assert_eq!(names(&git).1, Some(ErrorCode::UrlNotAllowed));
-    for args in [r#""ref": "+main""#, r#""ref": "-f""#, r#""ref": "a:b""#, r#""remote": "-x""#, r#""ref": "none""#] {
+    for args in
+        [r#""ref": "+main""#, r#""ref": "-f""#, r#""ref": "a:b""#, r#""remote": "-x""#, r#""ref": "none""#]
+    {
         let args = format!(r#"{{"binding_id": "workspace", {args}}}"#);
         git.fails("git.push", &args, ErrorCode::InvalidArguments);
     }

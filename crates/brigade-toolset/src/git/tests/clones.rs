@@ -44,7 +44,8 @@ fn only_plain_addresses_of_the_policy_are_cloned() {
 fn repositories_are_cloned_and_updated_in_volumes() {
     let git = GitBench::new();
     let (id, volume) = cloned(&git);
-    let in_volume = |path: &str, more: &str| format!(r#"{{"volume_id": "{volume}", "path": "{path}"{more}}}"#);
+    let in_volume =
+        |path: &str, more: &str| format!(r#"{{"volume_id": "{volume}", "path": "{path}"{more}}}"#);
     let read = git.done("file.read", &in_volume("a.txt", ""));
     assert_eq!(text(&read, "content"), "one\n");
     assert_eq!(total(&git, "git.list"), Json::from(2));
@@ -121,7 +122,8 @@ fn ssh_gets_the_key_of_the_policy() {
     }];
     git.urls = ["git@forge.example:*/*", "git@other.example:*"].map(str::to_owned).to_vec();
     let named = |name: &str| format!(r#", "credential_binding_id": "{name}""#);
-    let started = |url: &str, more: &str| git.fails("git.clone", &clone(url, more), ErrorCode::GitFailed).message;
+    let started =
+        |url: &str, more: &str| git.fails("git.clone", &clone(url, more), ErrorCode::GitFailed).message;
     for more in [String::new(), named("deploy")] {
         let options = started("git@forge.example:team/a.git", &more);
         assert!(options.contains(&format!("-o IdentityFile={}", key.display())), "{options}");

@@ -18,7 +18,10 @@ fn a_lane_with_a_foreign_directory_is_not_archived() {
     git.workspace.write(format!("{path}/new.txt"), "work\n");
     git.fails("lane.archive", &id, ErrorCode::UnsafeRepository);
     let seen = git.done("lane.get", &id);
-    assert_eq!((seen.get("dirty"), seen.get("archived")), (Some(&Json::from(true)), Some(&Json::from(false))));
+    assert_eq!(
+        (seen.get("dirty"), seen.get("archived")),
+        (Some(&Json::from(true)), Some(&Json::from(false)))
+    );
     assert_eq!(git.workspace.read_text(format!("{path}/new.txt")), "work\n");
 }
 

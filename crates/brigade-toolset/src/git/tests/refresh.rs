@@ -43,7 +43,9 @@ fn refresh_keeps_state_and_untracked_files() {
         push(path, link);
         git.fails("git.refresh", HERE, code);
         assert_eq!(git.head(), start, "{path}");
-        for (kept, expect) in [(".brigade/tools/policy.toml", "mine\n"), (".env", "mine\n"), ("cache/kept", "mine\n")] {
+        for (kept, expect) in
+            [(".brigade/tools/policy.toml", "mine\n"), (".env", "mine\n"), ("cache/kept", "mine\n")]
+        {
             assert_eq!(git.workspace.read_text(kept), expect, "{path}");
         }
         for made in [".brigade/tools/profiles.toml", ".mcp.json", "lib"] {
