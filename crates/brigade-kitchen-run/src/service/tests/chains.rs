@@ -64,7 +64,7 @@ fn a_chain_needs_all_prds_approved() {
     let path = world.folder.join("work/brigade/tasks/prd-b.json");
     fs::write(&path, fs::read_to_string(&path).unwrap().replace("Write b", "Write more")).unwrap();
     let refused = serve_both(&world).unwrap_err();
-    assert_eq!(refused.code(), brigade_core::ErrorCode::ApprovalNeeded);
+    assert_eq!(refused.code(), ErrorCode::ApprovalNeeded);
     assert_eq!(world.starts("work", "a"), 0);
 }
 

@@ -6,8 +6,11 @@ fn with_tasks(tasks: &str) -> String {
     format!("{{\"featureName\": \"X\", \"tasks\": [\n{tasks}\n]}}")
 }
 
+/// A line and a column.
+type Spot = Option<(usize, usize)>;
+
 /// Returns one PRD for each code, with the line and column of its fault.
-fn one_of_each() -> Vec<(FaultCode, String, Option<(usize, usize)>)> {
+fn one_of_each() -> Vec<(FaultCode, String, Spot)> {
     use FaultCode as F;
     let good = r#""title": "Fix x", "acceptanceCriteria": ["x answers 3"], "complexity": "junior""#;
     let one = |text: &str| with_tasks(&format!("{{\"id\": \"a\", {text}}}"));

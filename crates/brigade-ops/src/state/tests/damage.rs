@@ -121,9 +121,11 @@ fn segment(bench: &CallBench) -> String {
     bench.files_with("calls/segment-").into_iter().find(|path| path.ends_with(".jsonl")).unwrap()
 }
 
+type Damage<'a> = &'a dyn Fn(&CallBench);
+
 #[test]
 fn damaged_files_are_named_and_set_aside_by_a_compaction() {
-    let cases: [(&str, &dyn Fn(&CallBench)); 6] = [
+    let cases: [(&str, Damage<'_>); 6] = [
         ("calls/segment-", &|bench| {
             bench.write(&segment(bench), format!("garbage\n{}", bench.read(&segment(bench))))
         }),
