@@ -300,4 +300,36 @@ mod tests {
         let stored = Json::Object(checkpoint.to_document()).to_compact();
         assert!(!stored.contains("hunter2") && !stored.contains("EXAMPLE12345"), "{stored}");
     }
+
+    #[test]
+    fn a_bound_value_is_in_no_part_of_a_checkpoint() {
+        const VALUE: &str = "cAnary-4711-secret_VALUE-zz";
+        let (call_id, run_id) = ("call-1".parse().unwrap(), "run-1".parse().unwrap());
+        let completed_at = Timestamp::from_unix_micros(0);
+        let owner = Owner { tool_id: "release", call_id: &call_id, run_id: &run_id, completed_at };
+        let redactor = Redactor::new(&[VALUE.into()]).for_output();
+        for (name, text) in [
+            ("VALUE.json", "{"),
+            ("VALUE.json", "{}"),
+            ("a.json", r#"{"id":"VALUE","choices":["a"]}"#),
+            ("a.json", r#"{"id":"x-VALUE-x"}"#),
+            ("a.json", r#"{"id":"ok","context":{"VALUE":1,"b":{"x VALUE":[]}}}"#),
+            ("a.json", r#"{"id":"ok","VALUE":1}"#),
+            ("a.json", r#"{"id":"ok","status":"VALUE"}"#),
+            ("a.json", r#"{"id":"ok","expires_at":"VALUE"}"#),
+            ("a.json", r#"{"id":"ok","reason":"VALUE","prompt":"use VALUE?","choices":["yes","VALUE"]}"#),
+        ] {
+            let bytes = text.replace("VALUE", VALUE).into_bytes();
+            let file = DroppedFile { name: name.replace("VALUE", VALUE), bytes: Ok(bytes) };
+            let (checkpoints, broken) = read_dropped(vec![file], &owner, &redactor);
+            assert_eq!(checkpoints.len() + broken.len(), 1, "{name} {text}");
+            for checkpoint in checkpoints {
+                let stored = Json::Object(checkpoint.to_document()).to_compact();
+                assert!(!stored.contains(VALUE), "{text}: {stored}");
+            }
+            for broken in broken {
+                assert!(!broken.problem.contains(VALUE), "{text}: {}", broken.problem);
+            }
+        }
+    }
 }

@@ -173,6 +173,44 @@ fn a_bound_value_is_masked_in_every_form() {
     }
 }
 
+/// Programs may print a bound value as JSON, quoted once or twice.
+#[test]
+fn a_bound_value_is_masked_in_quoted_json() {
+    let redactor = Redactor::bound_only(&["p\u{e4}/\\ss-QzSecretValue\u{7f}".into()]);
+    for printed in [
+        r"p\u00e4/\\ss-QzSecretValue\u007f",
+        r"p\u00e4\/\\ss-QzSecretValue\u007f",
+        r"p\u00E4\/\\ss-QzSecretValue\u007F",
+        r"p\\u00e4\\/\\\\ss-QzSecretValue\\u007f",
+    ] {
+        let text = format!("{{\"v\": \"{printed}\"}}\n");
+        assert_eq!(redactor.redact_str(&text), "{\"v\": \"[redacted]\"}\n", "{printed}");
+        assert_eq!(byte_by_byte(&redactor, &text), "{\"v\": \"[redacted]\"}\n", "{printed}");
+    }
+}
+
+#[test]
+fn odd_values_neither_leak_nor_hide_the_rest() {
+    for value in [
+        "1",
+        "ab",
+        "   ",
+        "a\nb\nc-line-three",
+        "ünï😀cödé",
+        "[redacted]",
+        "true",
+        "\\x41",
+        "%41%42%43%44%45",
+    ] {
+        let redactor = Redactor::bound_only(&[value.into()]);
+        let log = byte_by_byte(&redactor, &format!("<{value}>\nfin\n"));
+        assert!(log.ends_with("fin\n"), "{value:?}: {log}");
+        if 8 <= value.trim().len() && value != "[redacted]" {
+            assert_eq!(log, "<[redacted]>\nfin\n", "{value:?}");
+        }
+    }
+}
+
 #[test]
 fn lines_of_an_encoded_value_are_masked_separately() {
     let value = "EXAMPLE-".repeat(20);

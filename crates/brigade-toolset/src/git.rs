@@ -3,6 +3,8 @@
 mod login;
 pub(crate) mod repository;
 mod results;
+#[cfg(test)]
+mod tests;
 
 use brigade_access::builtin::{PathProblem, PathUse, allowed_url, is_plain_name};
 use brigade_core::{ErrorCode, Json};

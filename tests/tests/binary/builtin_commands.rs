@@ -6,8 +6,6 @@
     reason = "tests set up files and programs, and one that cannot read an answer fails"
 )]
 
-use std::os::unix::fs::symlink;
-
 use brigade_tests::{Site, processes_with, until};
 use serde_json::{Value, json};
 
@@ -82,73 +80,6 @@ fn commands_without_profile_ask_a_person() {
     assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
 }
 
-#[track_caller]
-fn check(client: &mut Client, command: &str, code: &str) {
-    let answer = client.call("cmd.run", json!({"command": command}));
-    let status = if code.is_empty() { "completed" } else { "refused" };
-    let (is, said) = crate::serve_common::stands(&answer);
-    assert_eq!((is.as_str(), said.as_str()), (status, code), "{command}: {answer:#}");
-}
-
-#[test]
-fn only_commands_of_the_context_run() {
-    let site = site("commands = [\"cat\", \"git --version\", \"./tool.sh\", \"find\", \"python3 ok.py\"]");
-    site.workspace.write("ok.py", "print(1)");
-    site.workspace.write("sub/ok.py", "print(2)");
-    site.write_program("tool.sh", "#!/bin/sh\nread -r x < a.txt; echo got $x\n");
-    site.write_program("env", "#!/bin/sh\nexit 0\n");
-    site.workspace.write("bin/.keep", "");
-    let cat =
-        ["/usr/bin/cat", "/bin/cat"].into_iter().find(|path| std::path::Path::new(path).exists()).unwrap();
-    let link = |target: &str, name: &str| symlink(target, site.workspace.join(name)).unwrap();
-    link(cat, "bin/cat");
-    link(cat, "bin/dog");
-    link("/usr/bin/env", "bin/git");
-    let mut client = Client::connect(&site, "local");
-    for command in [
-        "cat a.txt".to_owned(),
-        format!("{cat} a.txt"),
-        "bin/cat a.txt".to_owned(),
-        "env cat a.txt".to_owned(),
-        "timeout 5 env LC_ALL=C cat a.txt".to_owned(),
-        "git --version".to_owned(),
-        "./tool.sh".to_owned(),
-        "'cat' \"a.txt\"".to_owned(),
-    ] {
-        check(&mut client, &command, "");
-    }
-    for command in [
-        "ls",
-        // A path to the same file does not match, and neither does another file of the same name.
-        "bin/dog a.txt",
-        "bin/git --version",
-        "git status",
-        "git -c a.b=c --version",
-        // Launchers are skipped. A file with the name of a launcher is not one.
-        "env ls",
-        "timeout 5 ls",
-        "nice -n 5 env ls",
-        "./env cat a.txt",
-        // A path relative to another directory does not match the profile.
-        "env -C sub ./tool.sh",
-        "env --chdir=sub ./tool.sh",
-        "timeout 5 env -Csub ./tool.sh",
-        "find . -exec ls {} +",
-        "env",
-        "nosuchprogram",
-    ] {
-        check(&mut client, command, "outside_context");
-    }
-    // A script in the profile does not match another file of the same name.
-    let answer = client.call("cmd.run", json!({"command": "python3 ok.py", "cwd": "sub"}));
-    assert_stands(&answer, "refused", "outside_context");
-    check(&mut client, "python3 ok.py", "");
-    // A text that is not a command line is refused. No word is dropped.
-    check(&mut client, "cat 'x", "invalid_command");
-    let answer = client.call("cmd.run", json!({"command": "cat a.txt", "args": ["b\u{0}c"]}));
-    assert_stands(&answer, "refused", "invalid_command");
-}
-
 #[test]
 fn another_process_can_read_a_command_result() {
     let site = site("");
@@ -195,34 +126,6 @@ fn shell_syntax_is_refused_with_an_alternative() {
     }
 }
 
-/// All command shapes in docs/security.md, and texts for interpreters, which `[commands]` can allow elsewhere.
-const SHAPES: &[&str] = &[
-    "bash -lc ls",
-    "env -S 'sh -c ls'",
-    "script -c ls",
-    "tar --to-command=sh -xf a.tar",
-    "git -c core.sshCommand=ls fetch",
-    "git -c 'alias.x=!ls' x",
-    "make '--eval=x:;ls'",
-    "gdb -ex 'shell ls'",
-    "awk 'BEGIN { system(\"ls\") }'",
-    "xargs -a a.txt python3 -c %",
-    "find . -exec python3 -c {} ';'",
-    "sh -s",
-    "python3 -",
-    "bash",
-    "sudo ls",
-    "su",
-    "rm -rf build",
-    "rm -r --force build",
-    "find . -delete",
-    "git clean -fd",
-    "python3 -c 'print(1)'",
-    "node -e 1",
-    "perl -e 1",
-    "timeout 5 python3 -c 'print(1)'",
-];
-
 #[test]
 fn a_shell_reads_a_text_that_a_person_approves() {
     let site = site("");
@@ -249,20 +152,6 @@ fn a_shell_reads_a_text_that_a_person_approves() {
 }
 
 #[test]
-fn disguised_commands_are_always_refused() {
-    let site = site("");
-    site.workspace.write(POLICY, format!("{RULES}\n[commands]\ninline_code = \"allow\"\n"));
-    let mut client = Client::connect(&site, "local");
-    for command in SHAPES {
-        let answer = client.call("cmd.run", json!({"command": command}));
-        assert_stands(&answer, "refused", "high_risk_command");
-    }
-    // The words of `args` are checked together with the command.
-    let answer = client.call("cmd.run", json!({"command": "python3", "args": ["-c", "print(1)"]}));
-    assert_stands(&answer, "refused", "high_risk_command");
-}
-
-#[test]
 fn read_only_commands_need_no_memory_search() {
     // Issue 17: every command was refused.
     let site = site("");
@@ -278,37 +167,6 @@ fn read_only_commands_need_no_memory_search() {
         let answer = client.call("cmd.run", json!({"command": command}));
         assert_stands(&answer, "refused", "memory_search_first");
     }
-}
-
-#[test]
-fn a_link_of_another_name_hides_no_shape() {
-    // Issue 17: only the typed name was checked.
-    let site = site("");
-    site.workspace.write("sub/.keep", "");
-    let link = |target: &str, name: &str| symlink(target, site.workspace.join(name)).unwrap();
-    link("/usr/bin/python3", "check");
-    link("/bin/sh", "sub/shell");
-    link("sub/shell", "git");
-    link("/usr/bin/env", "around");
-    let mut client = Client::connect(&site, "local");
-    for command in [
-        "./check -c 1",
-        "sub/shell -c id",
-        "./git -c id",
-        "timeout 5 sub/shell -c id",
-        "./around ./check -c 1",
-        "env -C sub ./shell -c id",
-        "watch 'sub/shell -c id'",
-    ] {
-        let answer = client.call("cmd.run", json!({"command": command}));
-        assert_stands(&answer, "refused", "high_risk_command");
-    }
-    let answer = client.call("cmd.run", json!({"command": "./shell -c id", "cwd": "sub"}));
-    assert_stands(&answer, "refused", "high_risk_command");
-    // A script does not count as its interpreter, whatever its name.
-    site.workspace.write("ok.py", "print(1)");
-    let answer = client.call("cmd.run", json!({"command": "./check ok.py"}));
-    assert_stands(&answer, "pending", "approval_pending");
 }
 
 #[test]
@@ -340,6 +198,8 @@ fn the_end_of_a_command_is_its_result() {
     assert!(!bound.to_string().contains("bound-4711"), "{bound:#}");
     let without = client.call("cmd.run", json!({"command": "printenv GREETING"}));
     assert_eq!(without["structuredContent"]["exit_code"], 1);
+    let outside = client.call("cmd.run", json!({"command": "ls"}));
+    assert_stands(&outside, "refused", "outside_context");
 }
 
 /// A program that tries to write to the workspace, and to open a socket.
@@ -468,31 +328,6 @@ fn a_suite_runs_as_a_separate_call() {
     assert!(text(&missing).contains("test suite"), "{missing:#}");
     let listed = agreed(&mut client, "test.list", json!({}));
     assert_eq!(listed["structuredContent"]["suites"], json!([]), "{listed:#}");
-}
-
-#[test]
-fn shell_syntax_is_refused_before_other_checks() {
-    for limits in ["", "commands = [\"ls\"]"] {
-        let site = site(limits);
-        let mut client = Client::connect(&site, "local");
-        for command in [
-            "ls; pwd",
-            "ls;pwd",
-            "ls|cat",
-            "ls>x",
-            "ls&&pwd",
-            "ls&",
-            "(ls)",
-            "{ ls; }",
-            "nosuch | cat",
-            "$(ls)",
-        ] {
-            let refused = client.call("cmd.run", json!({"command": command}));
-            assert_stands(&refused, "refused", "shell_syntax");
-        }
-        let other = client.call("cmd.run", json!({"command": "nosuch 'a;b'"}));
-        assert_ne!(about(&other)["code"], "shell_syntax", "{other:#}");
-    }
 }
 
 /// Issue 17: a result reported a cut after 2048 of 2048 bytes.

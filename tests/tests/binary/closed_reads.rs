@@ -98,60 +98,6 @@ fn arguments_and_data_open_what_they_name_and_no_code() {
     let id = receipt["id"].as_str().unwrap();
     let inputs = site.json(["run", "show", id, "--inputs"]).expect(0);
     assert_eq!(inputs["data"][0]["path"], "fixtures/deep/d.txt", "{inputs:#}");
-    for folder in ["lib", ".", "./lib/..", "bin"] {
-        let args = format!("{{\"file\": \"in/one.txt\", \"folder\": {folder:?}}}");
-        let plan = site.tools(["call", "plan", "tool", "--args", &args, "--json"]).stdout_text();
-        assert!(plan.contains("argument_opens_code"), "{folder}: {plan}");
-    }
-}
-
-#[test]
-fn patterns_that_lead_elsewhere_block_the_call() {
-    for pattern in ["../x/**", "/etc/**", ".git/**", ".brigade/tools/*", "~/x"] {
-        for field in ["code", "data"] {
-            let site = site("sh bin/tool.sh", &format!("{field} = [{pattern:?}]"));
-            let plan = site.tools(["call", "plan", "tool", "--json"]).stdout_text();
-            assert!(
-                plan.contains("code_not_bound") && plan.contains(&format!("{field}[1]")),
-                "{pattern}: {plan}"
-            );
-        }
-    }
-}
-
-#[test]
-fn patterns_with_too_many_matches_block_the_call() {
-    let site = site("sh bin/tool.sh", "");
-    site.workspace.write("bin/tool.sh", "true\n");
-    let plan = |lines: &str| {
-        site.workspace.write(".brigade/tools.toml", Site::entry("tool", "sh bin/tool.sh", lines));
-        let plan = site.tools(["call", "plan", "tool", "--json"]);
-        let details = plan.json()["blocker_details"].as_array().unwrap().clone();
-        let of_pattern = |blocker: &Value| {
-            let field = blocker["field"].as_str().unwrap_or_default().to_owned();
-            (blocker["code"] == "code_not_bound")
-                .then(|| (field, blocker["message"].as_str().unwrap().to_owned()))
-        };
-        let found = details.iter().filter_map(of_pattern).collect::<Vec<_>>();
-        assert_eq!(plan.code(), Some(i32::from(!details.is_empty())), "{plan}");
-        found
-    };
-    site.workspace.write("big/large.bin", "");
-    let file = fs::File::options().write(true).open(site.workspace.join("big/large.bin")).unwrap();
-    file.set_len((256 << 20) + 1).unwrap();
-    fs::create_dir_all(site.workspace.join("lib")).unwrap();
-    (0..=10_000).for_each(|n| fs::write(site.workspace.join(format!("lib/{n}.py")), "").unwrap());
-    for (field, pattern) in [("code", "lib/**"), ("data", "lib/*.py")] {
-        let found = plan(&format!("{field} = [\"nothing/*\", {pattern:?}]"));
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[0].0, format!("{field}[2]"));
-        assert!(found[0].1.contains("10001 files"), "{found:?}");
-    }
-    let found = plan("code = [\"big/*\"]");
-    assert!(found.len() == 1 && found[0].1.contains("256 MiB"), "{found:?}");
-    // The maximum number of files, and a directory as one pattern.
-    assert_eq!(plan("data = [\"lib/**\"]"), []);
-    assert_eq!(plan("code = [\"lib/1*.py\"]"), []);
 }
 
 #[test]
@@ -463,20 +409,8 @@ fn an_argument_names_no_module_that_bound_code_finds() {
     {
         site.workspace.write(file, "");
     }
-    for path in [
-        "bin/__pycache__",
-        "bin/__pycache__/x.pyc",
-        "x=bin/__pycache__",
-        "bin/pkg",
-        "bin/pkg/__init__.py",
-        "app/node_modules",
-        "app/node_modules/a",
-        "app/node_modules/a/index.js",
-    ] {
-        let args = format!("{{\"a\": {path:?}}}");
-        let plan = site.tools(["call", "plan", "tool", "--args", &args, "--json"]).stdout_text();
-        assert!(plan.contains("argument_opens_code"), "{path}: {plan}");
-    }
+    let plan = site.tools(["call", "plan", "tool", "--args", "{\"a\": \"bin/pkg\"}", "--json"]).stdout_text();
+    assert!(plan.contains("argument_opens_code"), "{plan}");
     // If it becomes a module later, the approval ends.
     for (path, module, added) in [
         ("bin/json.py", "bin/json.py", "bin/json.py"),

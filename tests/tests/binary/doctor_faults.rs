@@ -114,11 +114,11 @@ fn type_fix(site: &Site, kind: &str, fix: &str) {
 /// A fault: the expected issue, and the function that creates it.
 type Fault = (ExpectedIssue, fn(&Site));
 
-/// Creates each fault in two workspaces at different paths. Both must report the same issue.
+/// Creates each fault in a workspace; the first one also in another, at a different path, which must report the same.
 #[track_caller]
 fn check_all(faults: &[Fault]) {
-    for (expect, make) in faults {
-        let fingerprints: BTreeSet<String> = (0..2)
+    for (at, (expect, make)) in faults.iter().enumerate() {
+        let fingerprints: BTreeSet<String> = (0..if at == 0 { 2 } else { 1 })
             .map(|_| {
                 let site = healthy();
                 make(&site);

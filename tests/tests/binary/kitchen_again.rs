@@ -72,46 +72,6 @@ fn tasks_that_cannot_start_are_named() {
 }
 
 #[test]
-fn walkaway_refusals_are_errors_before_the_start() {
-    let mut only_pattern = task("a", &[]);
-    only_pattern["verification"] = json!([{"type": "pattern", "cmd": "grep -q x a.txt"}]);
-    let crew = Crew::new(&[only_pattern], "walkaway_mode = true", done());
-    let validation = crew.site.document(["validate", PRD]).expect(1);
-    assert_eq!(validation["errors"][0]["code"], "walkaway_pattern_only", "{validation:#}");
-    crew.configure("");
-    crew.site.document(["validate", PRD]).expect(0);
-}
-
-#[test]
-fn ignored_files_complete_no_task() {
-    let verified = |path: &str| {
-        let mut task = task("a", &[]);
-        task["verification"] = json!([{"type": "unit", "cmd": format!("test -f {path}")}]);
-        task
-    };
-    for claim in ["COMPLETE", "ALREADY_DONE"] {
-        let steps = json!([{"write": "out/a.txt"}, {"tag": claim}]);
-        let crew =
-            Crew::new(&[verified("out/a.txt")], "max_iterations = 1\nescalation_enabled = false", steps);
-        crew.site.workspace.write(".gitignore", ".brigade/kitchen/\nbrigade/tasks/\nout/\n");
-        crew.site.workspace.git(["commit", "-qam", "ignore"]);
-        let report = crew.serve(30);
-        assert_eq!((&report["done"], &report["failed"]), (&json!(0), &json!(["a"])), "{claim}: {report:#}");
-    }
-    // Nor files that the attempt itself makes git ignore.
-    let steps = json!([{"write": "a.txt"}, {"write": ".gitignore", "text": "a.txt\n"}, {"tag": "COMPLETE"}]);
-    let crew = Crew::new(&[verified("a.txt")], "max_iterations = 1\nescalation_enabled = false", steps);
-    assert_eq!(crew.serve(30)["failed"], json!(["a"]));
-    // Files from before the attempt do not belong to it.
-    let config = "max_iterations = 1\n[worktree]\ncopy = [\"out/a.txt\"]\n";
-    let crew = Crew::new(&[verified("out/a.txt")], config, json!([{"tag": "ALREADY_DONE"}]));
-    crew.site.workspace.write(".gitignore", ".brigade/kitchen/\nbrigade/tasks/\nout/\n");
-    crew.site.workspace.git(["commit", "-qam", "ignore"]);
-    crew.site.workspace.write("out/a.txt", "mine");
-    assert_eq!(crew.serve(0)["completed"], json!(["a"]));
-}
-
-#[test]
 fn a_resume_can_be_a_dry_run_or_include_an_approval() {
     let crew = Crew::new(&[task("a", &[])], "", done());
     let rehearsed = crew.site.document(["resume", PRD, "--dry-run"]).expect(0);
@@ -131,30 +91,4 @@ fn a_chain_reports_its_prds_even_if_the_first_fails() {
     assert_eq!(report["prds"], Value::Null);
     let report = crew.site.document(["service", PRD, "--auto-continue"]).expect(30);
     assert_eq!(report["prds"][0]["prd_path"], PRD, "{report:#}");
-}
-
-#[test]
-fn a_state_file_that_cannot_be_taken_over_is_kept() {
-    let state = "brigade/tasks/prd-crew.state.json";
-    for text in ["{broken", "[]", "{\"taskHistory\": 3}"] {
-        let crew = Crew::new(&[task("a", &[])], "", done());
-        crew.site.workspace.write(state, text);
-        let fingerprint = crew.site.document(["validate", PRD]).expect(0)["fingerprint"].clone();
-        let approval =
-            crew.site.document(["kitchen", "approve", PRD, "--fingerprint", fingerprint.as_str().unwrap()]);
-        let kept = format!("{state}.damaged-1");
-        assert!(approval.expect(0)["notes"].to_string().contains(&kept));
-        assert_eq!(crew.site.workspace.read_text(&kept), text);
-        // A state file that appears later is set aside by the service.
-        crew.site.workspace.write(state, text);
-        let report = crew.site.document(["service", PRD]).expect(0);
-        assert!(report["issues"].to_string().contains(&format!("{state}.damaged-2")), "{report:#}");
-        assert_eq!(crew.site.workspace.read_text(format!("{state}.damaged-2")), text);
-    }
-    // Members of other programs in a valid file are kept.
-    let crew = Crew::new(&[task("a", &[])], "", done());
-    crew.site.workspace.write(state, "{\"mine\": {\"x\": 1}, \"reviews\": []}");
-    crew.serve(0);
-    let state: Value = serde_json::from_str(&crew.site.workspace.read_text(state)).unwrap();
-    assert_eq!(state["mine"], json!({"x": 1}), "{state:#}");
 }

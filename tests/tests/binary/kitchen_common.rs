@@ -82,12 +82,6 @@ impl Crew {
         names.filter(|entry| entry.file_name().to_string_lossy().starts_with(&start)).count()
     }
 
-    /// Returns how a worker was started.
-    pub(crate) fn call(&self, role: &str, task: &str, number: u32) -> Value {
-        let text = fs::read_to_string(self.beside("calls").join(format!("{role}-{task}.{number}"))).unwrap();
-        serde_json::from_str(&text).unwrap()
-    }
-
     #[track_caller]
     pub(crate) fn approve(&self) {
         let validation = self.site.document(["validate", PRD]).expect(0);

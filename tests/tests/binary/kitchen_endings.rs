@@ -152,20 +152,6 @@ fn money_and_time_of_workers_end_what_would_begin() {
 }
 
 #[test]
-fn the_ceilings_of_the_policy_are_budgets_too() {
-    let tasks: Vec<Value> = (1..=3).map(|n| task(&format!("US-00{n}"), &[])).collect();
-    let steps = json!([{"do": [{"write": "{task}.txt", "text": "x"}, {"cost": 1.0},
-        {"result": {"signal": "complete"}}]}]);
-    let service = Service::new("max_parallel = 1\nbudget.cost_usd = 50", &tasks, &steps);
-    service.site.workspace.write(
-        ".brigade/tools/policy.toml",
-        "[policy]\nallowed_effects = [\"local-read\", \"local-write\", \"network\"]\n[kitchen]\nmax_cost_usd = 1.0\n",
-    );
-    let report = service.serve(30, &["--max-cost", "50"]);
-    assert_eq!(report["done"], 1, "{report:#}");
-}
-
-#[test]
 fn a_supervisor_answers_by_its_file() {
     let settings = "max_iterations = 1\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
         supervisor_cmd_file = \".brigade/kitchen/command.json\"\nsupervisor_cmd_poll_interval = 1\nsupervisor_cmd_timeout = 0";
@@ -210,23 +196,6 @@ fn a_supervisor_answers_by_its_file() {
 }
 
 #[test]
-fn without_an_answer_in_time_the_task_stays_undecided() {
-    let settings = "max_iterations = 1\nsupervisor_cmd_file = \".brigade/kitchen/command.json\"\nsupervisor_cmd_timeout = 1\n\
-        supervisor_prd_scoped = true";
-    let rules = json!([{"task": "US-001", "do": [{"print": "no"}]}]);
-    let service = Service::new(settings, &[task("US-001", &[]), task("US-002", &[])], &rules);
-    // The command file of another PRD is ignored.
-    service.site.workspace.write(".brigade/kitchen/command.json", "{}");
-    let report = service.serve(30, &[]);
-    assert_eq!(
-        (&report["done"], report["decisions"].as_array().unwrap().len()),
-        (&json!(1), 1),
-        "{report:#}"
-    );
-    assert_eq!(service.site.workspace.read_text(".brigade/kitchen/command.json"), "{}");
-}
-
-#[test]
 fn a_provider_limit_delays_only_its_tier() {
     let settings =
         "supervisor_events_file = \"brigade/events.jsonl\"\nsupervisor_status_file = \"brigade/status.json\"";
@@ -254,19 +223,4 @@ fn a_provider_limit_delays_only_its_tier() {
     };
     let again = found.iter().rposition(|event| event["event"] == "task_start" && event["task"] == "US-001");
     assert!(at("task_complete", "US-002") < again.unwrap(), "{found:#?}");
-}
-
-#[test]
-fn a_limit_that_lasts_too_long_pauses() {
-    let service = Service::new("limit_wait_max = 5", &[task("US-001", &[])], &json!([]));
-    let config = service.site.workspace.read_text(".brigade/kitchen.toml");
-    service.site.workspace.write(".brigade/kitchen.toml", config + LIMITED);
-    // Without a given time, the first wait is one minute.
-    service.scenario(&json!([{"call": 1, "do": [{"print": "limit reached"}, {"exit": 1}]}]));
-    let report = service.serve(30, &[]);
-    assert_eq!((&report["outcome"], &report["attempts"]), (&json!("paused"), &json!(1)), "{report:#}");
-    let reason = report["reason"].as_str().unwrap();
-    assert!(reason.contains("limit") && reason.contains("line"), "{reason}");
-    let status = service.site.document(["status", PRD]).expect(0);
-    assert_eq!(status["tasks"][0]["last_error"], Value::Null, "it is not a failure of the task: {status:#}");
 }

@@ -38,24 +38,6 @@ fn status(service: &Service) -> Value {
 }
 
 #[test]
-fn a_gate_between_two_prds_must_be_opened() {
-    let service = two_prds("phase_gate = \"pause\"", &json!([]));
-    let serve = || service.site.document(["service", PRD, OTHER, "--auto-continue"]);
-    let paused = serve().expect(30);
-    assert_eq!((&paused["outcome"], &paused["done"]), (&json!("paused"), &json!(1)), "{paused:#}");
-    assert_eq!(paused["decisions"][0]["kind"], "gate");
-    assert_eq!(service.starts("work", "US-002"), 0);
-    // The decision stays pending, and is not asked again.
-    assert_eq!(serve().expect(30)["decisions"].as_array().unwrap().len(), 1);
-    let id = paused["decisions"][0]["id"].as_str().unwrap();
-    service.site.document(["kitchen", "answer", id, "continue"]).expect(0);
-    let done = serve().expect(0);
-    let outcomes: Vec<&Value> = done["prds"].as_array().unwrap().iter().map(|prd| &prd["outcome"]).collect();
-    assert_eq!(outcomes, ["complete", "complete"]);
-    assert_eq!((service.starts("work", "US-001"), service.starts("work", "US-002")), (1, 1));
-}
-
-#[test]
 fn the_executive_may_open_the_gate_and_only_clearly() {
     let says = |status: &str| json!([{"role": "gate", "do": [{"gate": status, "content": "as I see it"}]}]);
     let service = two_prds("", &says("stop"));
@@ -70,41 +52,6 @@ fn the_executive_may_open_the_gate_and_only_clearly() {
     // Without a second PRD, there is no gate after the first.
     let service = two_prds("phase_gate = \"pause\"", &json!([]));
     service.site.document(["service", PRD]).expect(0);
-}
-
-#[test]
-fn chain_needs_all_approved_and_stops_at_incomplete() {
-    let service = two_prds("max_iterations = 1", &json!([{"task": "US-001", "do": [{"exit": 3}]}]));
-    let report = service.site.document(["service", PRD, OTHER, "--auto-continue"]).expect(30);
-    assert_eq!(report["prd_path"], PRD);
-    assert_eq!(service.starts("work", "US-002"), 0);
-    let service = Service::new("", &[task("US-001", &[])], &json!([]));
-    service.write_prd(OTHER, "feature/second", &[task("US-002", &[])]);
-    service.approve(PRD);
-    let refused = service.site.document(["service", PRD, OTHER]).expect(1);
-    assert_eq!(refused["code"], "approval_needed");
-    assert!(!kinds(&service).contains(&"service_started".to_owned()));
-}
-
-#[test]
-fn tasks_added_by_a_review_need_an_approval() {
-    let new = json!({"id": "US-009", "title": "Mend it", "acceptanceCriteria": ["mended"], "complexity": "junior",
-        "verification": [{"type": "unit", "cmd": "test -f US-009.txt"}], "passes": true});
-    let rules = json!([{"role": "phase", "call": 1, "do":
-        [{"phase": "minor_concerns", "content": "one more", "remediation": [new], "by": "result"}]},
-        {"role": "phase", "do": [{"phase": "on_track"}]}]);
-    let settings = "phase_review_enabled = true\nphase_review_after = 1\nphase_review_action = \"remediate\"";
-    let service = Service::new(settings, &[task("US-001", &[]), task("US-002", &["US-001"])], &rules);
-    let paused = service.serve(30, &[]);
-    assert!(paused["reason"].as_str().unwrap().contains("added US-009"), "{paused:#}");
-    assert!(paused["next"][0].as_str().unwrap().contains("kitchen approve"), "{paused:#}");
-    let prd: Value = serde_json::from_str(&service.site.workspace.read_text(PRD)).unwrap();
-    assert_eq!((&prd["tasks"][2]["id"], &prd["tasks"][2]["passes"]), (&json!("US-009"), &json!(false)));
-    assert_eq!(service.starts("work", "US-009"), 0);
-    assert_eq!(service.site.document(["service", PRD]).expect(1)["code"], "approval_needed");
-    let report = service.serve(0, &[]);
-    assert_eq!(report["done"], 3);
-    assert_eq!(service.starts("work", "US-009"), 1, "{:#?}", service.journal());
 }
 
 #[test]
@@ -211,38 +158,6 @@ fn waiting_tasks(settings: &str) -> Service {
 }
 
 #[test]
-fn changed_settings_apply_and_bound_ones_pause() {
-    let service = waiting_tasks("max_parallel = 2");
-    serve_and(&service, 0, || {
-        service.site.workspace.replace(".brigade/kitchen.toml", "max_parallel = 2", "max_parallel = 1");
-    });
-    let reloaded: Vec<Value> =
-        service.journal().into_iter().filter(|record| record["kind"] == "config_reloaded").collect();
-    assert_eq!(reloaded[0]["keys"], json!(["max_parallel"]));
-    // Issue 44: files that are announced are written, from the record on.
-    let service = waiting_tasks("max_parallel = 2");
-    serve_and(&service, 0, || {
-        let files = "activity_log = \"log/activity\"\nsupervisor_status_file = \"log/status.json\"\n\
-            supervisor_events_file = \"log/events.jsonl\"";
-        service.site.workspace.replace(".brigade/kitchen.toml", "max_parallel = 2", files);
-    });
-    let read = |file: &str| service.site.workspace.read_text(format!("log/{file}"));
-    assert!(read("activity").contains("/US-002"), "{}", read("activity"));
-    assert!(read("status.json").contains("\"done\":2"), "{}", read("status.json"));
-    assert!(read("events.jsonl").contains("service_start"), "{}", read("events.jsonl"));
-    let service = waiting_tasks("test_timeout = 100");
-    let report = serve_and(&service, 30, || {
-        service.site.workspace.replace(".brigade/kitchen.toml", "test_timeout = 100", "test_timeout = 99");
-    });
-    assert_eq!(
-        (&report["done"], service.starts("work", "US-002")),
-        (&json!(1), 0),
-        "what ran came to its end"
-    );
-    assert!(report["next"][0].as_str().unwrap().contains("kitchen approve"), "{report:#}");
-}
-
-#[test]
 fn another_service_is_refused_with_the_holder() {
     let service = waiting_tasks("");
     serve_and(&service, 0, || {
@@ -250,25 +165,6 @@ fn another_service_is_refused_with_the_holder() {
         assert_eq!(refused["code"], "service_busy", "{refused:#}");
         assert!(refused["error"].to_string().contains("process "), "{refused:#}");
     });
-}
-
-#[test]
-fn a_bound_worker_program_that_changed_does_not_start() {
-    let service =
-        Service::new("bind_workers = true", &[task("US-001", &[]), task("US-002", &["US-001"])], &json!([]));
-    let program = |text: &str| {
-        let script = format!(
-            "#!/bin/sh\n{text}\necho x > \"$BRIGADE_TASK.txt\"\necho '<promise>COMPLETE</promise>'\n"
-        );
-        service.site.write_program("agent", script);
-    };
-    program("# first");
-    own_worker(&service);
-    service.approve(PRD);
-    program("# second");
-    let refused = service.site.document(["service", PRD]).expect(1);
-    assert_eq!(refused["code"], "approval_needed", "{refused:#}");
-    service.serve(0, &[]);
 }
 
 #[test]

@@ -46,84 +46,6 @@ fn approve(site: &Site) {
     assert_eq!(report["approved"], true);
 }
 
-/// Returns the fields that changed since the last approval.
-fn changes(site: &Site) -> Vec<String> {
-    let answer = site.document(["kitchen", "approve", PRD]);
-    let rows = answer.json["changes"].as_array().unwrap_or_else(|| panic!("{:#}", answer.json));
-    assert_eq!(answer.run.code(), Some(i32::from(answer.json["approved"] == false)), "{}", answer.run);
-    rows.iter().map(|row| row["field"].as_str().unwrap().to_owned()).collect()
-}
-
-#[test]
-fn changes_after_an_approval_are_named() {
-    let site = kitchen();
-    // Without an approval nothing is approved, and the commands are shown.
-    let shown = site.document(["kitchen", "approve", PRD]).expect(1);
-    assert_eq!((&shown["approved"], &shown["changes"]), (&json!(false), &json!([])));
-    let commands = shown["commands"].as_array().unwrap();
-    assert_eq!(commands.len(), 4, "{shown:#}");
-    assert_eq!(commands[3]["argv"], json!(["npm", "test"]));
-    approve(&site);
-    assert_eq!(site.document(["validate", PRD]).expect(0)["approved"], true);
-    assert_eq!(changes(&site), [""; 0]);
-    let config = site.workspace.read_text(".brigade/kitchen.toml");
-    // For each bound value: one change, and the name of the changed field.
-    let bound: [(&str, &str, &str, &str); 9] = [
-        (PRD, "\"npm test\"", "\"npm run test\"", "task.US-001.verification"),
-        (PRD, "\"Fix a\"", "\"Fix a well\"", "task.US-001.title"),
-        (PRD, "[\"US-001\"]", "[]", "task.US-002.dependsOn"),
-        (PRD, "feature/auth", "feature/other", "prd.branchName"),
-        (
-            PRD,
-            "\"passes\": false},\n    {\"id\": \"US-002\"",
-            "\"passes\": false, \"x-y\": 1},\n    {\"id\": \"US-002\"",
-            "task.US-001.x-y",
-        ),
-        (".brigade/kitchen.toml", "agent.sh line", "agent.sh fast", "worker.line.argv"),
-        (".brigade/kitchen.toml", "[tier.line]", "test_timeout = 5\n[tier.line]", "config.test_timeout"),
-        (".brigade/kitchen.toml", "[tier.line]", "worktrees = \"off\"\n[tier.line]", "config.worktrees"),
-        (
-            ".brigade/kitchen.toml",
-            "[tier.line]\n",
-            "[tier.line]\nenv_labels = [\"KEY\"]\n",
-            "worker.line.env_labels",
-        ),
-    ];
-    for (file, old, new, field) in bound {
-        site.workspace.replace(file, old, new);
-        let found = changes(&site);
-        assert!(found.iter().any(|own| own == field), "{field}: {found:?}");
-        assert_eq!(site.document(["status", PRD]).expect(0)["approved"], false, "{field}");
-        site.workspace.write(PRD, TASKS);
-        site.workspace.write(".brigade/kitchen.toml", &config);
-        assert_eq!(changes(&site), [""; 0], "{field}");
-    }
-    for (file, text, field) in [
-        ("brigade/chef/line.md", "Cook.", "chef.line.md"),
-        (".brigade/tools/policy.toml", "[kitchen]\nmax_minutes = 5\n", "policy.max_minutes"),
-        (".brigade/tools/policy.toml", "[sandbox]\nmode = \"enforce\"\n", "policy.sandbox"),
-    ] {
-        site.workspace.write(file, text);
-        assert!(changes(&site).iter().any(|own| own == field), "{field}");
-        site.workspace.remove(file);
-    }
-    assert_eq!(changes(&site), [""; 0]);
-    // Values that are not executed are not bound.
-    for (file, old, new) in [
-        (PRD, "Add auth", "Add login"),
-        (PRD, "\"passes\": false}", "\"passes\": true}"),
-        (".brigade/kitchen.toml", "[tier.line]", "quiet_workers = true # a comment\n[tier.line]"),
-    ] {
-        let before = fingerprint(&site);
-        if file == PRD && old.contains("passes") {
-            site.workspace.write(PRD, TASKS.replace(old, new));
-        } else {
-            site.workspace.replace(file, old, new);
-        }
-        assert_eq!(fingerprint(&site), before, "{new}");
-    }
-}
-
 #[test]
 fn an_approval_needs_the_fingerprint_and_is_revocable() {
     let site = kitchen();
@@ -153,19 +75,6 @@ fn an_approval_needs_the_fingerprint_and_is_revocable() {
     let changed = site.document(["kitchen", "approve", "--workers"]).expect(1);
     assert!(changed["changes"].to_string().contains("worker.sous.argv"), "{changed:#}");
     site.document(["kitchen", "approve", "--workers", "--revoke"]).expect(0);
-}
-
-#[test]
-fn invalid_prd_or_configuration_blocks_approval() {
-    let site = kitchen();
-    site.workspace.write(PRD, TASKS.replace("US-001\"]", "US-009\"]"));
-    let refused = site.document(["kitchen", "approve", PRD]).expect(1);
-    assert_eq!(refused["code"], "unknown_dependency", "{refused:#}");
-    site.workspace.write(PRD, TASKS);
-    site.workspace.write(".brigade/tools/policy.toml", "[kitchen]\nworkers = []\n");
-    let refused = site.document(["kitchen", "approve", PRD]).expect(1);
-    assert_eq!(refused["code"], "kitchen_refused");
-    assert!(refused.to_string().contains("policy.toml"), "{refused:#}");
 }
 
 /// The state file of the shell program.
@@ -212,43 +121,6 @@ fn shell_state_is_adopted_with_approval() {
     text.assert_code(0);
     assert!(text.stdout_text().contains("◐⬆  add-auth/US-002"), "{text}");
     assert!(text.stdout_text().contains("add-auth/US-002: line to sous: 3 failures"), "{text}");
-}
-
-#[test]
-fn damaged_files_are_said_and_nothing_is_lost() {
-    let site = kitchen();
-    site.workspace.write("brigade/tasks/prd-add-auth.state.json", "{\"currentTask\": ");
-    let status = site.document(["status", PRD]).expect(0);
-    assert!(status["issues"].to_string().contains("prd-add-auth.state.json"), "{status:#}");
-    approve(&site);
-    let journal = site.workspace.read_text(JOURNAL);
-    site.workspace.write(JOURNAL, format!("not a record\n{journal}{{\"v\": 1, \"seq\": 2, \"ki"));
-    let status = site.document(["status", PRD]).expect(0);
-    assert_eq!((status["approved"].as_bool(), status["issues"].as_array().unwrap().len()), (Some(true), 2));
-    assert!(status["issues"].to_string().contains("line 1"), "{status:#}");
-    // A record of a newer version is kept unchanged.
-    site.workspace.write(JOURNAL, format!("{journal}{{\"v\":9,\"seq\":2,\"kind\":\"blessed\"}}\n"));
-    let before = site.workspace.read(JOURNAL);
-    assert_eq!(site.document(["kitchen", "approve", PRD, "--revoke"]).expect(1)["code"], "newer_version");
-    assert_eq!(site.workspace.read(JOURNAL), before);
-    assert_eq!(site.document(["status", PRD]).expect(0)["approved"], true);
-    // A directory in place of the journal is reported.
-    site.workspace.remove(JOURNAL);
-    site.workspace.write(format!("{JOURNAL}/x"), "");
-    let status = site.document(["status", PRD]);
-    assert!(status.json.to_string().contains("not a file"), "{}", status.run);
-}
-
-#[test]
-fn later_passes_count_after_next_approval() {
-    let site = kitchen();
-    approve(&site);
-    site.workspace.write(PRD, TASKS.replacen("\"passes\": false", "\"passes\": true", 1));
-    let status = site.document(["status", PRD]).expect(0);
-    assert_eq!((&status["completed_tasks"], &status["approved"]), (&json!(0), &json!(true)));
-    assert!(status["issues"].to_string().contains("US-001"), "{status:#}");
-    approve(&site);
-    assert_eq!(site.document(["status", PRD]).expect(0)["completed_tasks"], 1);
 }
 
 /// Appends a record to the journal.
@@ -350,24 +222,6 @@ fn a_decision_is_answered_once_and_then_applied() {
 }
 
 #[test]
-fn dependents_of_a_skipped_task_are_unreachable() {
-    let site = failed();
-    site.document(["kitchen", "answer", DECISION, "skip", "--reason", "later"]).expect(0);
-    let status = site.document(["status", PRD]).expect(0);
-    let states: Vec<&str> =
-        status["tasks"].as_array().unwrap().iter().map(|task| task["status"].as_str().unwrap()).collect();
-    assert_eq!(states, ["skipped", "unreachable", "unreachable"]);
-    assert_eq!(status["outcome"], "incomplete");
-    let summary = site.document(["summary", PRD]).expect(0);
-    let text = summary["text"].as_str().unwrap();
-    assert!(
-        text.contains("skip by a person: later") && text.contains("US\\-002") || text.contains("US-002"),
-        "{text}"
-    );
-    assert!(text.contains(&format!("`brigade kitchen resume {PRD} retry`")), "{text}");
-}
-
-#[test]
 fn costs_and_summaries_count_what_was_recorded() {
     let site = failed();
     let cost = site.document(["kitchen", "cost", PRD]).expect(0);
@@ -390,37 +244,6 @@ fn costs_and_summaries_count_what_was_recorded() {
     assert_eq!(site.document(["summary", PRD, "README.md"]).expect(2)["code"], "file_exists");
     assert_eq!(site.workspace.read_text("README.md"), "# Mine\n");
     assert_eq!(site.document(["summary", PRD, "../out.md"]).expect(1)["code"], "path_outside");
-}
-
-#[test]
-fn a_rehearsal_shows_waves_and_needs_no_approval() {
-    let site = kitchen();
-    let report = site.document(["--dry-run", "service", PRD]).expect(0);
-    assert_eq!(
-        (&report["outcome"], &report["waves"]),
-        (&json!("dry-run"), &json!([["US-001"], ["US-002"], ["US-003"]]))
-    );
-    assert_eq!(report["tasks"][1]["tier"], "sous");
-    let some = |words: &[&str]| site.document([&["kitchen", "service", PRD, "--dry-run"], words].concat());
-    assert_eq!(some(&["--only", "US-002,US-003"]).expect(0)["waves"], json!([["US-002"], ["US-003"]]));
-    assert_eq!(some(&["--skip=US-001", "--until", "US-002"]).expect(0)["waves"], json!([["US-002"]]));
-    assert_eq!(some(&["--from", "US-003"]).expect(0)["total"], 1);
-    let unknown = some(&["--only", "US-02"]).expect(1);
-    assert!(unknown.to_string().contains("did you mean `US-002`"), "{unknown:#}");
-    let walkaway = some(&["--walkaway"]).expect(0);
-    assert_eq!(walkaway["outcome"], "dry-run");
-    // For an unattended service, checks of texts do not count as verification.
-    site.workspace.write(PRD, TASKS.replace("npm test", "grep -q x y"));
-    assert_eq!(some(&["--walkaway"]).expect(1)["code"], "walkaway_pattern_only");
-    some(&[]).expect(0);
-    // Two PRDs, in order.
-    site.workspace.write("brigade/tasks/prd-b.json", TASKS);
-    let both = site.document(["service", "--dry-run", PRD, "brigade/tasks/prd-b.json"]).expect(0);
-    assert_eq!(both["prds"].as_array().unwrap().len(), 2);
-    assert!(!site.workspace.exists(".brigade/kitchen"), "a rehearsal writes nothing");
-    // Without `--dry-run`, an approval is needed.
-    assert_eq!(site.document(["service", PRD]).expect(1)["code"], "approval_needed");
-    assert!(!site.workspace.exists(".brigade/kitchen"));
 }
 
 #[test]

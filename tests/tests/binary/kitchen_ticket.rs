@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use crate::kitchen_common::{Crew, JOURNAL, PRD, done, task};
+use crate::kitchen_common::{Crew, PRD, done, task};
 
 #[test]
 fn a_ticket_ends_with_the_code_of_its_task() {
@@ -51,29 +51,6 @@ fn a_ticket_waits_for_a_person_with_thirty() {
 }
 
 #[test]
-fn unmet_or_unknown_ids_are_refused_with_known_ones() {
-    let tasks = [task("US-001", &[]), task("US-002", &["US-001"]), task("US-003", &["US-002", "US-001"])];
-    let crew = Crew::new(&tasks, "", done());
-    crew.approve();
-    let journal = crew.site.workspace.read(JOURNAL);
-    let unknown = crew.ticket("US-01", &[], 1);
-    assert_eq!(unknown["code"], "task_missing");
-    let text = unknown.to_string();
-    assert!(text.contains("did you mean `US-001`") && text.contains("US-001, US-002, US-003"), "{unknown:#}");
-    let unmet = crew.ticket("US-003", &[], 1);
-    assert_eq!(unmet["code"], "task_unready", "{unmet:#}");
-    let text = unmet["error"].as_str().unwrap();
-    assert!(text.contains("`US-001`") && text.contains("`US-002`"), "{text}");
-    // A dry run gives the same result, and needs no approval.
-    assert_eq!(crew.ticket("US-002", &["--dry-run"], 1)["code"], "task_unready");
-    assert_eq!(crew.ticket("US-001", &["--dry-run"], 0)["waves"], json!([["US-001"]]));
-    assert_eq!((crew.starts("work", "US-003"), crew.site.workspace.read(JOURNAL)), (0, journal));
-    crew.ticket("US-001", &[], 0);
-    crew.ticket("US-002", &[], 0);
-    crew.ticket("US-003", &[], 0);
-}
-
-#[test]
 fn a_task_may_be_named_like_an_option() {
     let crew = Crew::new(&[task("--help", &[]), task("-x", &["--help"])], "", done());
     crew.approve();
@@ -85,18 +62,6 @@ fn a_task_may_be_named_like_an_option() {
     assert_eq!(report["completed"], json!(["-x"]));
     let log = crew.site.brigade.run(["kitchen", "log", "--", PRD, "--help"]);
     assert!(log.assert_code(0).stdout_text().contains("COMPLETE"), "{log}");
-}
-
-#[test]
-fn learnings_stay_until_the_whole_prd_is_done() {
-    let learn = json!([{"learning": "use tabs"}, {"write": "{task}.txt", "text": "x"}, {"tag": "COMPLETE"}]);
-    let crew = Crew::new(&[task("a", &[]), task("b", &[])], "", learn);
-    crew.approve();
-    crew.ticket("a", &[], 0);
-    assert!(crew.site.workspace.read_text("brigade/tasks/brigade-learnings.md").contains("use tabs"));
-    crew.ticket("b", &[], 0);
-    assert!(!crew.site.workspace.exists("brigade/tasks/brigade-learnings.md"));
-    assert!(crew.call("work", "b", 1)["prompt"].as_str().unwrap().contains("use tabs"));
 }
 
 #[test]

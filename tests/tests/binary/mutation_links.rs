@@ -39,19 +39,22 @@ fn link(site: &Site, to: &str, at: &str) {
 
 /// Checks that a call runs only while a link points where it pointed at the approval.
 #[track_caller]
-fn check(command: &str, lines: &str, at: &str, [first, second]: [&str; 2]) {
-    for reads in ["workspace", "closed"] {
-        let site = site(command, lines, reads);
-        link(&site, first, at);
-        let id = site.approved("tool", "{}");
-        link(&site, second, at);
-        let document = site.run_call(&id).refused("changed since it was approved");
-        assert!(document["changed"].to_string().contains(at), "{command}, {reads}: {document:#}");
-        assert_eq!(document["receipt"], Value::Null);
-        link(&site, first, at);
-        let receipt = &site.run_call(&id).expect(0)["receipt"];
-        assert_eq!(receipt["stdout_summary"], "first", "{command}, {reads}: {receipt:#}");
-    }
+fn check(command: &str, lines: &str, at: &str, releases: [&str; 2]) {
+    check_reading("closed", command, lines, at, releases);
+}
+
+#[track_caller]
+fn check_reading(reads: &str, command: &str, lines: &str, at: &str, [first, second]: [&str; 2]) {
+    let site = site(command, lines, reads);
+    link(&site, first, at);
+    let id = site.approved("tool", "{}");
+    link(&site, second, at);
+    let document = site.run_call(&id).refused("changed since it was approved");
+    assert!(document["changed"].to_string().contains(at), "{command}, {reads}: {document:#}");
+    assert_eq!(document["receipt"], Value::Null);
+    link(&site, first, at);
+    let receipt = &site.run_call(&id).expect(0)["receipt"];
+    assert_eq!(receipt["stdout_summary"], "first", "{command}, {reads}: {receipt:#}");
 }
 
 #[test]
@@ -62,6 +65,7 @@ fn a_link_on_the_way_to_code_is_bound() {
     check("/usr/bin/python3 -B ./rel/../current/x.py", all, "current", releases);
     check("node current/x.js", all, "current", releases);
     check("./current/x", all, "current", releases);
+    check_reading("workspace", "./current/x", all, "current", releases);
     check("env ./current/x", all, "current", releases);
     check("/usr/bin/python3 -B ../workspace/current/x.py", all, "current", releases);
     check("/usr/bin/python3 -B -m unittest discover -s current", all, "current", releases);

@@ -10,8 +10,6 @@ use serde_json::{Value, json};
 
 const CATALOG: &str = ".brigade/tools.toml";
 
-const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
-
 fn pack(workspace: &TempWorkspace, words: &[&str]) -> Run {
     Brigade::new(workspace).run(["tools", "pack"].iter().chain(words).chain(&["--json"]))
 }
@@ -107,34 +105,6 @@ fn a_pack_is_built_listed_shown_and_archived() {
 }
 
 #[test]
-fn a_pack_holds_no_secret_and_nothing_from_outside() {
-    let workspace = workspace();
-    let outside = workspace.home().join("outside.md");
-    std::fs::write(&outside, "not of the workspace\n").expect("the file can be written");
-    std::fs::remove_file(workspace.join("tools/simplify.md")).expect("it was there");
-    symlink(&outside, workspace.join("tools/simplify.md")).expect("the link can be made");
-    workspace.write("tools/frontend.md", format!("use {TOKEN}\n"));
-    workspace.replace(CATALOG, "tools/antislop.md", "../antislop.md");
-    let entry = "\n[[tool]]\nid = \"secret\"\nname = \"S\"\nfamily = \"script\"\ncommand = \"x --token hunter2hunter2\"\n";
-    let catalog = workspace.read_text(CATALOG);
-    workspace.write(CATALOG, format!("{catalog}{entry}password = \"{TOKEN}\"\n"));
-    let built = done(&workspace, &["build"]);
-    let sources = built["portable_catalog"]["source_files"].as_array().expect("it is a list");
-    let packed: Vec<_> =
-        sources.iter().filter(|source| source["packed"] == true).map(|s| &s["tool_id"]).collect();
-    assert_eq!(packed, ["superpowers"], "{sources:#?}");
-    assert!(sources.iter().all(|source| source["packed"] == true || source["reason"].is_string()));
-    let errors = built["portable_catalog"]["entry_errors"].to_string();
-    assert!(errors.contains("secret: command: a secret was left out"), "{errors}");
-    for (path, bytes) in workspace.files(".brigade/tools/packs") {
-        let text = String::from_utf8_lossy(&bytes);
-        for canary in [TOKEN, "hunter2hunter2", "not of the workspace"] {
-            assert!(!text.contains(canary), "{path} holds {canary}");
-        }
-    }
-}
-
-#[test]
 fn a_hostile_pack_writes_nothing() {
     let workspace = TempWorkspace::empty();
     let outside = workspace.home().join("outside.md");
@@ -151,16 +121,6 @@ fn a_hostile_pack_writes_nothing() {
         }
         workspace.remove("pack");
     };
-    let nothing = |_: &Path| {};
-    let absolute = outside.display().to_string();
-    for source in
-        ["../x.md", &absolute, "~/x.md", ".brigade/tools/policy.toml", ".git/hooks/post-commit", ".envrc"]
-    {
-        refused(&entry(source), &nothing);
-    }
-    refused(&json!([{"name": "X", "family": "skill"}]), &nothing);
-    refused(&json!([{"id": "x", "name": 3, "family": "skill"}]), &nothing);
-    refused(&json!(["x", null]), &nothing);
     refused(&entry("tools/x.md"), &|folder| {
         let source = folder.join("source-files/tools/x.md");
         std::fs::remove_file(&source).expect("it was there");

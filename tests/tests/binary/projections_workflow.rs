@@ -306,24 +306,3 @@ fn a_closeout_quiets_issues_in_doctor_too() {
     let doctor = json(&workspace, &["doctor"], 0, &["parity"]);
     assert_eq!(doctor["parity"]["quieted_issue_count"], 2, "{:#}", doctor["parity"]);
 }
-
-#[test]
-fn defaults_are_added_beside_what_is_there() {
-    let workspace = sample();
-    let keys =
-        ["created", "added", "updated", "skipped", "conflicts", "sources", "projection_scope", "gitignore"];
-    let report = json(&workspace, &["defaults"], 0, &keys);
-    assert_eq!(report["tool_count"], 5);
-    assert!(workspace.read_text(".brigade/tools.toml").starts_with(CATALOG));
-    assert_eq!(json(&workspace, &["defaults"], 0, &keys)["added"], Value::Array(Vec::new()));
-    assert_eq!(json(&workspace, &["plan"], 0, PLAN)["counts"]["missing"], 2 + 4 * 21);
-}
-
-#[test]
-fn harnesses_are_listed_and_shown() {
-    let workspace = sample();
-    assert_eq!(json(&workspace, &["harness", "show", "claude"], 0, &["places"])["tool_count"], 1);
-    let list = json(&workspace, &["harness", "list"], 0, &["harnesses"]);
-    assert!(list["harnesses"].as_array().unwrap().iter().any(|line| line["name"] == "cursor"));
-    tools(&workspace, &["harness", "show", "claud"]).assert_code(1);
-}

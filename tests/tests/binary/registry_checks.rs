@@ -138,23 +138,6 @@ fn failed_check_expires_when_program_appears() {
 }
 
 #[test]
-fn an_unreadable_catalog_is_not_an_empty_one() {
-    let site = site(&[], "");
-    site.workspace.write(".brigade/tools.toml", "[[tool]\nid = \"a\"\n");
-    for words in [["check", "--all"], ["install", "--all-missing"]] {
-        let refused = site.json(words).expect(1);
-        assert_eq!(refused["code"], "config_invalid", "{refused:#}");
-        let run = site.tools(words);
-        run.assert_code(1);
-        assert_eq!(
-            (run.stdout_text().as_str(), run.stderr_text().contains("tools.toml:1")),
-            ("", true),
-            "{run}"
-        );
-    }
-}
-
-#[test]
 fn a_check_reads_and_has_path_and_home_alone() {
     let body = "{ echo x > left; } 2>/dev/null; { echo x > \"$HOME/left\"; } 2>/dev/null; echo x > \"$TMPDIR/mine\" \
         && test -z \"$SECRET_OF_HOST$LANG$USER\" && test -n \"$HOME\" && echo 1.5";
@@ -166,16 +149,6 @@ fn a_check_reads_and_has_path_and_home_alone() {
     assert_eq!(row["version"]["observed"], "1.5");
     let homes = [site.workspace.join("left"), site.workspace.home().join("left")];
     assert!(!homes.iter().any(|left| left.exists()), "a check writes nothing");
-}
-
-#[test]
-fn only_enabled_and_named_entries_are_started() {
-    let site = site(&[("myq", "echo 4.40")], &format!("enabled = false\n{VERSION}"));
-    let all = site.json(["check", "--all", "--run-checks"]).expect(0);
-    let row = &all["tools"][0];
-    assert_eq!((&row["enabled"], &row["version"]["observed"]), (&json!(false), &Value::Null), "{all:#}");
-    assert!(!site.workspace.join(CHECKS).exists());
-    assert_eq!(check(&site, &["--run-checks"], 0)["version"]["observed"], "4.40");
 }
 
 #[test]

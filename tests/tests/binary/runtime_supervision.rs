@@ -379,28 +379,6 @@ fn one_broken_entry_leaves_the_others_alone() {
 }
 
 #[test]
-fn health_commands_run_concurrently() {
-    let ids: Vec<String> = (0..10).map(|number| format!("r{number}")).collect();
-    let entry = |id: &String| {
-        format!(
-            "[[runtime]]\nid = '{id}'\nname = 'R'\ncommand = 'sleep 600'\nhealth_command = 'sh meet.sh {id}'\ntimeout = 60\n"
-        )
-    };
-    let runtimes = Runtimes::new(&ids.iter().map(entry).collect::<String>());
-    // Each runtime becomes healthy once all of them are checked.
-    let meet =
-        "test -d met || exit 0\ntouch met/$1\nwhile test $(ls met | wc -l) -lt 10; do sleep 0.05; done\n";
-    runtimes.site.workspace.write("meet.sh", meet);
-    for id in &ids {
-        runtimes.json(&["start", id], 0);
-    }
-    runtimes.site.workspace.write("met/r0", "");
-    let status = runtimes.json(&["status"], 0);
-    let items = status["runtimes"].as_array().unwrap();
-    assert!(items.iter().all(|item| item["health_ok"] == true), "{status:#}");
-}
-
-#[test]
 fn a_missing_file_and_a_wrong_name_say_what_to_do() {
     let runtimes = Runtimes { site: Site::empty() };
     runtimes.site.workspace.write(".brigade/tools.toml", "");
@@ -424,28 +402,6 @@ fn a_missing_file_and_a_wrong_name_say_what_to_do() {
         (&json!(false), &json!(["runtime not found: helpr"]), &json!([]))
     );
     assert_eq!(runtimes.json(&["logs", "helpr"], 1)["kind"], "not-found");
-}
-
-#[test]
-fn one_runtime_is_shown_alone() {
-    let runtimes = Runtimes::serving();
-    let file = ".brigade/tools/runtimes.toml";
-    let two = runtimes.site.workspace.read_text(file);
-    runtimes.site.workspace.write(
-        file,
-        format!("{two}\n[[runtime]]\nid = 'other'\nname = 'Other'\ncommand = 'sleep 600'\nport = 'x'\n"),
-    );
-    let shown = runtimes.json(&["show", "helper"], 0);
-    assert_eq!((&shown["runtime_count"], &shown["counts"]), (&json!(1), &json!({"stopped": 1})));
-    assert_eq!(
-        (&shown["runtimes"], &shown["issue_count"]),
-        (&json!([shown["runtime"]]), &json!(0)),
-        "{shown:#}"
-    );
-    assert_eq!(shown["runtime"]["health_detail"], "not configured");
-    runtimes.start();
-    assert_eq!(runtimes.json(&["show", "helper"], 0)["runtime"]["health_ok"], true);
-    assert_eq!(runtimes.json(&["list"], 1)["runtime_count"], 2);
 }
 
 #[test]

@@ -8,9 +8,12 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use brigade_tests::Site;
+use serde_json::json;
 
-/// A script that tries its argument and prints whether it worked.
-const TRY: &str = "if (eval \"$1\") 2>/dev/null; then echo worked; else echo failed; fi\n";
+/// A script that tries each line of `tries.txt`, and prints whether it worked.
+const TRY: &str = "while IFS= read -r line; do\n\
+    if (eval \"$line\") </dev/null >/dev/null 2>&1; then echo worked; else echo failed; fi\n\
+    done < tries.txt\n";
 
 /// Returns a site whose tool may write the workspace, after `set_up` ran in it.
 fn confined(set_up: impl Fn(&Path)) -> Site {
@@ -20,8 +23,27 @@ fn confined(set_up: impl Fn(&Path)) -> Site {
     site.add_to_policy("[sandbox]\nmode = \"enforce\"\n");
     site.workspace.write("data.txt", "data\n");
     site.workspace.write("sub/data.txt", "data\n");
+    site.workspace.write("tries.txt", "");
     set_up(&site.workspace.join("."));
     site
+}
+
+/// Runs the tool once, and checks which of these lines work in the sandbox of that run.
+#[track_caller]
+fn tries(site: &Site, lines: &[(&str, &str)]) {
+    let text: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
+    site.workspace.write("tries.txt", &text);
+    let receipt = site.receipt_of("tool", &json!({"a": text.len()}).to_string());
+    assert_eq!(receipt["status"], "completed", "{receipt:#}");
+    let log = site.log_text(&receipt, "stdout");
+    let is: Vec<(&str, &str)> = lines.iter().map(|(line, _)| *line).zip(log.lines()).collect();
+    assert_eq!(is, lines, "{receipt:#}");
+}
+
+/// Returns these lines, all of which fail, and those that work after them.
+fn all_fail<'l>(lines: &[&'l str], then: &[&'l str]) -> Vec<(&'l str, &'l str)> {
+    let failing = lines.iter().map(|line| (*line, "failed"));
+    failing.chain(then.iter().map(|line| (*line, "worked"))).collect()
 }
 
 /// Creates a minimal git directory.
@@ -30,11 +52,11 @@ fn repository(folder: &Path) {
     fs::write(folder.join("config"), "[core]\n").unwrap();
 }
 
-/// Tries to change the directory that `.git` leads to, and the path to it.
+/// Tries these lines, then to change the directory that `.git` leads to, and the path to it.
 #[track_caller]
-fn check_closed(site: &Site, folder: &str) {
+fn check_closed(site: &Site, folder: &str, first: &[(&str, &str)]) {
     let top = folder.split('/').next().unwrap_or(folder);
-    for what in [
+    let closed = [
         "echo x > .git".to_owned(),
         "rm .git".to_owned(),
         "mv .git moved".to_owned(),
@@ -45,9 +67,9 @@ fn check_closed(site: &Site, folder: &str) {
         format!("mv {top} moved"),
         format!("ln {folder}/config copy && echo x > copy"),
         format!("ln -s {folder} sub/link && echo x > sub/link/config"),
-    ] {
-        site.tries(&what, "failed");
-    }
+    ];
+    let closed = closed.iter().map(|line| (line.as_str(), "failed"));
+    tries(site, &first.iter().copied().chain(closed).collect::<Vec<_>>());
     let config = site.workspace.join(".").join(folder).join("config");
     assert_eq!(fs::read_to_string(config).unwrap(), "[core]\n");
 }
@@ -58,8 +80,7 @@ fn a_git_file_closes_the_directory_it_names() {
         repository(&workspace.join("real.git"));
         fs::write(workspace.join(".git"), "gitdir: ./real.git\n").unwrap();
     });
-    site.tries("echo x > new.txt && echo y > sub/data.txt", "worked");
-    check_closed(&site, "real.git");
+    check_closed(&site, "real.git", &[("echo x > new.txt && echo y > sub/data.txt", "worked")]);
     assert_eq!(site.workspace.read_text(".git"), "gitdir: ./real.git\n");
 }
 
@@ -69,9 +90,8 @@ fn a_nested_git_directory_closes_its_parents() {
         repository(&workspace.join("deep/er/real.git"));
         fs::write(workspace.join(".git"), "gitdir: deep/er/real.git").unwrap();
     });
-    site.tries("echo x > new.txt", "worked");
-    site.tries("mv deep/er deep/other", "failed");
-    check_closed(&site, "deep/er/real.git");
+    let first = [("echo x > new.txt", "worked"), ("mv deep/er deep/other", "failed")];
+    check_closed(&site, "deep/er/real.git", &first);
 }
 
 #[test]
@@ -80,11 +100,13 @@ fn a_link_closes_the_directory_and_stays_where_it_is() {
         repository(&workspace.join("real.git"));
         symlink("real.git", workspace.join(".git")).unwrap();
     });
-    site.tries("echo x > data.txt && echo y > sub/new.txt", "worked");
-    site.tries("echo x > new.txt", "failed");
-    site.tries("rm .git && mkdir .git", "failed");
-    site.tries("ln -sfn sub .git", "failed");
-    check_closed(&site, "real.git");
+    let first = [
+        ("echo x > data.txt && echo y > sub/new.txt", "worked"),
+        ("echo x > new.txt", "failed"),
+        ("rm .git && mkdir .git", "failed"),
+        ("ln -sfn sub .git", "failed"),
+    ];
+    check_closed(&site, "real.git", &first);
     assert_eq!(fs::read_link(site.workspace.join(".git")).unwrap(), Path::new("real.git"));
 }
 
@@ -96,17 +118,14 @@ fn directories_shared_by_worktrees_are_closed() {
         fs::write(workspace.join("trees/one/commondir"), "../../.bare\n").unwrap();
         fs::write(workspace.join(".git"), "gitdir: trees/one\n").unwrap();
     });
-    site.tries("echo x > trees/one/commondir", "failed");
-    check_closed(&site, ".bare");
+    check_closed(&site, ".bare", &[("echo x > trees/one/commondir", "failed")]);
 }
 
 #[test]
 fn a_workspace_that_is_the_directory_is_closed() {
     let site = confined(|workspace| fs::write(workspace.join(".git"), "gitdir: .\n").unwrap());
-    for what in ["echo x > config", "echo x > data.txt", "echo x > sub/data.txt"] {
-        site.tries(what, "failed");
-    }
-    site.tries("cat data.txt && echo x > \"$TMPDIR/x\"", "worked");
+    let failing = ["echo x > config", "echo x > data.txt", "echo x > sub/data.txt"];
+    tries(&site, &all_fail(&failing, &["cat data.txt && echo x > \"$TMPDIR/x\""]));
 }
 
 #[test]
@@ -118,8 +137,7 @@ fn paths_of_the_policy_open_none_of_it() {
         fs::create_dir(workspace.join("out")).unwrap();
     });
     site.add_to_policy("write_paths = [\"real.git\", \"alias\", \"sub/../real.git\", \"..\", \"out\"]\n");
-    site.tries("echo x > out/new", "worked");
-    check_closed(&site, "real.git");
+    check_closed(&site, "real.git", &[("echo x > out/new", "worked")]);
 }
 
 #[test]
@@ -150,7 +168,7 @@ fn targets_of_links_in_git_and_state_are_closed() {
             symlink(target, workspace.join(link)).unwrap();
         }
     });
-    for what in [
+    let failing = [
         "echo x > githooks/post-commit",
         "mv githooks moved",
         "echo x > scripts/attributes",
@@ -163,17 +181,18 @@ fn targets_of_links_in_git_and_state_are_closed() {
         "echo x > pins/new",
         "echo x > kitchen/new",
         "echo x > holder/exclude",
-    ] {
-        site.tries(what, "failed");
-    }
-    site.tries("echo x > scripts/other && echo x > scripts/new && echo x > new.txt", "worked");
+    ];
+    tries(
+        &site,
+        &all_fail(&failing, &["echo x > scripts/other && echo x > scripts/new && echo x > new.txt"]),
+    );
 }
 
 /// Tries to change a repository below the workspace, and the path to it. Its work tree stays writable.
 #[track_caller]
 fn check_nested(site: &Site, folder: &str, git: &str) {
     let top = folder.split('/').next().unwrap_or(folder);
-    for what in [
+    let failing = [
         format!("echo x > {git}/config"),
         format!("mkdir -p {git}/hooks && echo x > {git}/hooks/pre-commit"),
         format!("rm -r {folder}/.git"),
@@ -183,11 +202,12 @@ fn check_nested(site: &Site, folder: &str, git: &str) {
         format!("mv {top} moved"),
         format!("ln -s {git} link && echo x > link/config"),
         format!("echo x >> {folder}/.git"),
-    ] {
-        site.tries(&what, "failed");
-    }
-    site.tries(&format!("echo x > {folder}/new.txt && mv {folder}/new.txt {folder}/newer.txt"), "worked");
-    site.tries(&format!("echo x > new.txt && mv new.txt {folder}/there.txt"), "worked");
+    ];
+    let then = [
+        format!("echo x > {folder}/new.txt && mv {folder}/new.txt {folder}/newer.txt"),
+        format!("echo x > new.txt && mv new.txt {folder}/there.txt"),
+    ];
+    tries(site, &all_fail(&failing.each_ref().map(String::as_str), &then.each_ref().map(String::as_str)));
 }
 
 #[test]
@@ -233,9 +253,12 @@ fn the_configured_hooks_directory_is_closed() {
             fs::write(workspace.join(".git/config"), format!("[core]\n\thooksPath = {setting}\n")).unwrap();
             fs::create_dir_all(workspace.join(there)).unwrap();
         });
-        site.tries(&format!("mkdir -p \"$(dirname {closed})\" && echo x > {closed}"), "failed");
-        site.tries(&format!("mv {there} moved && mkdir -p {there} && echo x > {closed}"), "failed");
-        site.tries("echo x > new.txt && echo y > sub/new.txt", "worked");
+        let failing = [
+            format!("mkdir -p \"$(dirname {closed})\" && echo x > {closed}"),
+            format!("mv {there} moved && mkdir -p {there} && echo x > {closed}"),
+        ];
+        let then = ["echo x > new.txt && echo y > sub/new.txt"];
+        tries(&site, &all_fail(&failing.each_ref().map(String::as_str), &then));
         assert!(!site.workspace.exists(closed));
     }
 }
@@ -244,8 +267,7 @@ fn the_configured_hooks_directory_is_closed() {
 fn paths_of_the_policy_open_no_repository_either() {
     let site = confined(|workspace| repository(&workspace.join("deep/er/.git")));
     site.add_to_policy("write_paths = [\"deep/er/.git\", \"deep/er\"]\n");
-    site.tries("echo x > deep/er/new", "worked");
-    site.tries("echo x > deep/er/.git/config", "failed");
+    tries(&site, &[("echo x > deep/er/new", "worked"), ("echo x > deep/er/.git/config", "failed")]);
 }
 
 #[test]
@@ -254,17 +276,18 @@ fn a_workspace_below_the_workspace_keeps_its_state() {
         fs::create_dir_all(workspace.join("deep/er/.brigade/tools")).unwrap();
         fs::write(workspace.join("deep/er/.brigade/tools/policy.toml"), "allowed_effects = []\n").unwrap();
     });
-    for what in [
+    let failing = [
         "echo x > deep/er/.brigade/tools.toml",
         "echo x >> deep/er/.brigade/tools/policy.toml",
         "mkdir deep/er/.brigade/queue",
         "mv deep/er/.brigade deep/er/moved",
         "mv deep/er deep/other",
         "mv deep moved",
-    ] {
-        site.tries(what, "failed");
-    }
-    site.tries("cat deep/er/.brigade/tools/policy.toml && echo x > deep/er/new.txt", "worked");
+    ];
+    tries(
+        &site,
+        &all_fail(&failing, &["cat deep/er/.brigade/tools/policy.toml && echo x > deep/er/new.txt"]),
+    );
     assert_eq!(site.workspace.read_text("deep/er/.brigade/tools/policy.toml"), "allowed_effects = []\n");
 }
 
@@ -277,15 +300,13 @@ fn a_repository_without_files_is_closed() {
         repository(&workspace.join("deep/bare.git"));
         fs::write(workspace.join("deep/bare.git/HEAD"), "ref: refs/heads/main\n").unwrap();
     });
-    for what in [
+    let failing = [
         "echo x >> deep/bare.git/config",
         "echo x > deep/bare.git/hooks/post-receive",
         "mv deep/bare.git deep/moved",
         "mv deep moved",
-    ] {
-        site.tries(what, "failed");
-    }
-    site.tries("echo x > deep/new.txt", "worked");
+    ];
+    tries(&site, &all_fail(&failing, &["echo x > deep/new.txt"]));
     assert_eq!(site.workspace.read_text("deep/bare.git/config"), "[core]\n");
 }
 
@@ -299,7 +320,7 @@ fn files_that_start_programs_stay_closed() {
         fs::create_dir(workspace.join("sub/.claude")).unwrap();
         symlink("../../conf/hook", workspace.join("sub/.claude/hook")).unwrap();
     });
-    for what in [
+    let failing = [
         "echo x > .mcp.json",
         "rm .mcp.json",
         "echo x > new && mv new .mcp.json",
@@ -310,22 +331,20 @@ fn files_that_start_programs_stay_closed() {
         "echo x > sub/.vscode/tasks.json",
         "mv sub moved",
         "echo x > conf/hook",
-    ] {
-        site.tries(what, "failed");
-    }
-    site.tries("echo x > sub/new.txt && echo x > .dotted && mkdir out", "worked");
+    ];
+    tries(&site, &all_fail(&failing, &["echo x > sub/new.txt && echo x > .dotted && mkdir out"]));
     for path in [".codex", ".cursor", ".envrc", ".vscode"] {
         assert!(!site.workspace.exists(path), "{path}");
     }
     site.add_to_policy("[paths]\nagent_files = \"open\"\n");
-    site.tries("echo x > .mcp.json && mkdir .codex && echo x > sub/.vscode/tasks.json", "worked");
+    tries(&site, &[("echo x > .mcp.json && mkdir .codex && echo x > sub/.vscode/tasks.json", "worked")]);
 }
 
 #[test]
 fn a_directory_that_cannot_be_searched_is_closed() {
     let site = confined(|workspace| repository(&workspace.join("deep/er/.git")));
-    site.tries("chmod 0 deep/er", "worked");
-    site.tries("chmod 755 deep/er && echo x >> deep/er/.git/config", "failed");
+    tries(&site, &[("chmod 0 deep/er", "worked")]);
+    tries(&site, &[("chmod 755 deep/er && echo x >> deep/er/.git/config", "failed")]);
     fs::set_permissions(site.workspace.join("deep/er"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .unwrap();
     assert_eq!(site.workspace.read_text("deep/er/.git/config"), "[core]\n");

@@ -61,26 +61,25 @@ impl Schemas {
     }
 }
 
-/// Returns every command without subcommands, from the help output.
-fn commands(site: &Site, words: &[String]) -> Vec<Vec<String>> {
-    let help = site.brigade.run(words.iter().cloned().chain(["--help".to_owned()]));
-    help.assert_code(0);
-    let text = help.stdout_text();
-    let listed = text.split("\nCommands:\n").nth(1).unwrap_or_default();
-    let listed = listed.split("\n\n").next().unwrap_or_default();
-    let names = listed.lines().filter_map(|line| {
-        let name = line.strip_prefix("  ")?;
-        // A more indented line continues the line above.
-        (!name.starts_with(' ')).then(|| name.split(' ').next().unwrap_or_default().to_owned())
-    });
-    let below: Vec<Vec<String>> = names.flat_map(|name| commands(site, &[words, &[name]].concat())).collect();
-    if below.is_empty() { vec![words.to_vec()] } else { below }
+/// Returns every command without subcommands.
+fn commands() -> Vec<Vec<String>> {
+    let mut whole = brigade_cli::command();
+    whole.build();
+    let (mut found, mut open) = (Vec::new(), vec![(Vec::<String>::new(), whole)]);
+    while let Some((words, command)) = open.pop() {
+        let shown =
+            command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help");
+        let below = shown.map(|below| ([&words[..], &[below.get_name().to_owned()]].concat(), below.clone()));
+        let below: Vec<_> = below.collect();
+        if below.is_empty() { found.push(words) } else { open.extend(below) }
+    }
+    found
 }
 
 #[test]
 fn misuse_and_strange_words_are_documents_too() {
     let (schemas, site) = (Schemas::read(), Site::fixture("repo-tools"));
-    let commands = commands(&site, &[]);
+    let commands = commands();
     assert!(30 < commands.len(), "{commands:?}");
     for command in commands {
         if command[0] == "demo" {

@@ -52,36 +52,31 @@ fn issue<'r>(report: &'r Value, kind: &str) -> Vec<&'r Value> {
 
 #[test]
 fn secret_in_contract_is_refused_and_never_shown() {
-    for (field, lines, command) in [
-        ("command", "", "sh bin/tool.sh --password hunter2-4711"),
-        ("command", "", "sh bin/tool.sh https://bob:hunter2-4711@localhost:1/x"),
-        ("command", "", "curl -ubob:hunter2-4711 https://example.com"),
-        ("permissions[1]", "permissions = [\"token=hunter2-4711\"]\n", "sh bin/tool.sh"),
-        ("mcp_server_id", "mcp_server_id = \"https://u:hunter2-4711@h\"\n", "sh bin/tool.sh"),
-        (
-            "argument_template.a",
-            "argument_template = { a = \"--password=hunter2-4711\" }\n",
-            "sh bin/tool.sh",
-        ),
-    ] {
-        let site = Site::script_with("echo ran > ran\n", lines);
-        site.workspace.replace(TOOLS, "sh bin/tool.sh", command);
-        let plan = site.json(["call", "plan", "tool"]).expect(1);
-        let details = plan["blocker_details"].as_array().expect("a plan has details").iter();
-        let details: Vec<&Value> = details.filter(|detail| detail["code"] != "path_outside").collect();
-        assert_eq!(details.len(), 1, "{field}: {plan:#}");
-        assert_eq!(details[0]["code"], "secret_in_catalog", "{field}");
-        assert_eq!((&details[0]["file"], details[0]["field"].as_str()), (&TOOLS.into(), Some(field)));
-        assert!(details[0]["line"].is_u64() && details[0]["hint"].as_str().is_some(), "{plan:#}");
-
-        let report = site.json(["doctor"]).json;
-        let [found] = issue(&report, "secret_in_catalog")[..] else { panic!("{field}: {report:#}") };
+    let lines = "permissions = [\"read\", \"token=hunter2-4711\"]\nargument_template = { a = \"--password=hunter2-4711\" }\n";
+    let site = Site::script_with("echo ran > ran\n", lines);
+    site.workspace.replace(TOOLS, "sh bin/tool.sh", "sh bin/tool.sh --password hunter2-4711");
+    let plan = site.json(["call", "plan", "tool"]).expect(1);
+    let details = plan["blocker_details"].as_array().expect("a plan has details").iter();
+    let details: Vec<&Value> = details.filter(|detail| detail["code"] != "path_outside").collect();
+    let report = site.json(["doctor"]).json;
+    let issues = issue(&report, "secret_in_catalog");
+    for field in ["command", "permissions[2]", "argument_template.a"] {
+        let detail = details.iter().find(|detail| detail["field"] == field).copied().unwrap_or(&Value::Null);
+        assert_eq!(
+            (&detail["code"], &detail["file"]),
+            (&"secret_in_catalog".into(), &TOOLS.into()),
+            "{field}: {plan:#}"
+        );
+        assert!(detail["line"].is_u64() && detail["hint"].is_string(), "{plan:#}");
+        let shown = format!("{field} holds what looks like a secret; it is not shown");
+        let found = issues.iter().find(|issue| issue["detail"] == shown && issue["line"] == detail["line"]);
+        let found = found.unwrap_or_else(|| panic!("{field}: {report:#}"));
         assert_eq!((&found["severity"], &found["file"]), (&"error".into(), &TOOLS.into()));
-        assert_eq!(found["line"], details[0]["line"]);
         assert!(found["column"].is_u64());
-        nowhere(&site, COMMANDS, TOOLS);
-        assert!(site.json(["call", "list"]).json["calls"].as_array().is_some_and(Vec::is_empty));
     }
+    assert_eq!((details.len(), issues.len()), (3, 3));
+    nowhere(&site, COMMANDS, TOOLS);
+    assert!(site.json(["call", "list"]).json["calls"].as_array().is_some_and(Vec::is_empty));
 }
 
 #[test]
@@ -141,22 +136,4 @@ fn a_runtime_with_a_literal_secret_is_not_started() {
         &["doctor"],
     ];
     nowhere(&site, commands, RUNTIMES);
-}
-
-/// Programs may print a bound value as JSON, quoted once or twice.
-#[test]
-fn a_bound_value_is_masked_in_json() {
-    let value = "p\u{e4}/\\ss-QzSecretValue\u{7f}";
-    for printed in [
-        r"p\u00e4/\\ss-QzSecretValue\u007f",
-        r"p\u00e4\/\\ss-QzSecretValue\u007f",
-        r"p\u00E4\/\\ss-QzSecretValue\u007F",
-        r"p\\u00e4\\/\\\\ss-QzSecretValue\\u007f",
-    ] {
-        let body = format!("cat <<'END'\n{{\"v\": \"{printed}\"}}\nEND\n");
-        let site = Site::script_with(&body, "env_labels = [\"GITHUB_TOKEN\"]\n").env("CANARY", value);
-        let receipt = site.receipt_of("tool", "{}");
-        assert_eq!(site.log_text(&receipt, "stdout"), "{\"v\": \"[redacted]\"}\n", "{printed}");
-        site.assert_nowhere(b"QzSecretValue", &["bin/tool.sh"]);
-    }
 }

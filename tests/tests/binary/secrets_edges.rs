@@ -25,21 +25,15 @@ fn nowhere(site: &Site, secret: &str, run: &brigade_testkit::Run) {
 fn names_and_ids_of_checkpoints() {
     for body in [
         r#"echo '{' > "$BRIGADE_TOOL_CHECKPOINT_DIR/$GITHUB_TOKEN.json""#,
-        r#"mkdir "$BRIGADE_TOOL_CHECKPOINT_DIR/$GITHUB_TOKEN.json""#,
-        r#"echo "{\"id\":\"$GITHUB_TOKEN\",\"choices\":[\"a\"]}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#,
-        r#"echo "{\"id\":\"x-$GITHUB_TOKEN-x\"}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#,
         r#"echo "{\"id\":\"ok\",\"context\":{\"$GITHUB_TOKEN\":1,\"b\":{\"x $GITHUB_TOKEN\":[]}}}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#,
-        r#"echo "{\"id\":\"ok\",\"$GITHUB_TOKEN\":1}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#,
-        r#"echo "{\"id\":\"ok\",\"status\":\"$GITHUB_TOKEN\"}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#,
-        r#"echo "{\"id\":\"ok\",\"expires_at\":\"$GITHUB_TOKEN\"}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#,
     ] {
-        for json in [&[][..], &["--json"]] {
-            let site = Site::script_with(body, LABEL).env("CANARY", CANARY);
-            let id = site.approved("tool", "{}");
-            let run = site.tools(["call", "run", &id].iter().chain(json));
-            assert!(matches!(run.code(), Some(0 | 1)), "{run}");
-            nowhere(&site, CANARY, &run);
-            for words in [&["run", "latest"][..], &["checkpoint", "list"], &["checkpoint", "show", "ok"]] {
+        let site = Site::script_with(body, LABEL).env("CANARY", CANARY);
+        let id = site.approved("tool", "{}");
+        let run = site.tools(["call", "run", &id, "--json"]);
+        assert!(matches!(run.code(), Some(0 | 1)), "{run}");
+        nowhere(&site, CANARY, &run);
+        for words in [&["run", "latest"][..], &["checkpoint", "list"], &["checkpoint", "show", "ok"]] {
+            for json in [&[][..], &["--json"]] {
                 nowhere(&site, CANARY, &site.tools(words.iter().chain(json)));
             }
         }
@@ -48,17 +42,7 @@ fn names_and_ids_of_checkpoints() {
 
 #[test]
 fn odd_values_neither_leak_nor_break_the_run() {
-    for value in [
-        "1",
-        "ab",
-        "   ",
-        "a\nb\nc-line-three",
-        "ünï😀cödé",
-        "[redacted]",
-        "true",
-        "\\x41",
-        "%41%42%43%44%45",
-    ] {
+    for value in ["1", "a\nb\nc-line-three"] {
         let site =
             Site::script_with("printf '<%s>\\n' \"$GITHUB_TOKEN\"; echo fin\n", LABEL).env("CANARY", value);
         let receipt = site.receipt_of("tool", "{}");
@@ -85,15 +69,6 @@ fn a_value_that_is_not_text_is_masked() {
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!(site.log(&receipt, "stdout"), b"<[redacted]>\n");
     site.assert_nowhere(b"canary\x80value", &[]);
-}
-
-#[test]
-fn the_run_of_a_failed_script_tells_nothing() {
-    let site = Site::script_with("echo \"$GITHUB_TOKEN\" >&2; exit 3\n", LABEL).env("CANARY", CANARY);
-    let id = site.approved("tool", "{}");
-    let run = site.tools(["call", "run", &id]);
-    run.assert_code(1);
-    nowhere(&site, CANARY, &run);
 }
 
 #[test]

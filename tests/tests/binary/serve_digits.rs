@@ -8,7 +8,7 @@ use crate::serve_upstream::KeptServerSite;
 #[test]
 fn arguments_keep_their_digits_on_every_way() {
     const DIGITS: &str = r#"{"n":12345678901234567890123,"text":"a"}"#;
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["echo"]);
     let mut client = Client::connect(&kept.site, "local");
     let direct = format!(r#"{{"name":"read-echo","arguments":{DIGITS}}}"#);
     let inner = format!(r#"{{"name":"tools.call","arguments":{direct}}}"#);
@@ -46,7 +46,7 @@ fn numbers_of_a_result_come_back_as_they_came() {
     };
     let params = json!({"name": "read-digits", "arguments": {}});
     for features in ["", "stateless"] {
-        let kept = KeptServerSite::new(features);
+        let kept = KeptServerSite::new(features, &["digits"]);
         let mut client = Client::connect(&kept.site, "local");
         client.send("tools/call", params.clone());
         check(&client.raw());

@@ -17,28 +17,6 @@ use crate::serve_common::{
     BOUND, Client, GATEWAY, about, agents, assert_stands, id_of, late, signal, site, text, trust_reads,
 };
 
-/// The tools of the fixture server in the catalog.
-const TOOLS: [&str; 18] = [
-    "pid",
-    "count",
-    "sleep",
-    "die",
-    "relist",
-    "change",
-    "elicit",
-    "sample",
-    "log",
-    "capabilities",
-    "elicit-twice",
-    "several",
-    "lacks",
-    "tells",
-    "echo",
-    "digits",
-    "after",
-    "hears",
-];
-
 /// Returns an entry for a tool of the fixture server.
 pub fn entry(tool: &str, features: &str, lines: &str) -> String {
     let effects = if lines.contains("effects") { "" } else { "effects = [\"local-read\"]\n" };
@@ -62,9 +40,10 @@ impl Drop for KeptServerSite {
 }
 
 impl KeptServerSite {
-    /// Returns a workspace whose server has all tools of the fixture and these features.
-    pub fn new(features: &str) -> KeptServerSite {
-        KeptServerSite::serving(site(), &TOOLS.map(|tool| entry(tool, features, "")))
+    /// Returns a workspace with these tools of the fixture server, which has these features.
+    pub fn new(features: &str, tools: &[&str]) -> KeptServerSite {
+        let entries: Vec<String> = tools.iter().map(|tool| entry(tool, features, "")).collect();
+        KeptServerSite::serving(site(), &entries)
     }
 
     /// Returns a workspace with these entries and a running runtime.
@@ -143,7 +122,7 @@ fn pid(client: &mut Client) -> u32 {
 
 #[test]
 fn calls_use_one_process_and_each_has_its_receipt() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["count", "pid"]);
     let mut client = Client::connect(&kept.site, "local");
     let first = client.call("read-pid", json!({}));
     assert_stands(&first, "completed", "");
@@ -178,7 +157,7 @@ fn calls_use_one_process_and_each_has_its_receipt() {
 
 #[test]
 fn agents_have_separate_processes_by_default() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["pid"]);
     let tokens = ["ann", "ben"].map(|agent| crate::serve_common::token(&kept.site, agent));
     let server = crate::serve_common::Server::start(&kept.site, &["--http", "127.0.0.1:0"]);
     let pids = |tokens: &[String; 2]| {
@@ -202,7 +181,7 @@ fn agents_have_separate_processes_by_default() {
 /// Issue 14: a log message after the answer to one agent was sent to another agent with a running call.
 #[test]
 fn late_log_messages_reach_no_other_agent() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["after", "hears"]);
     let tokens = ["ann", "ben"].map(|agent| crate::serve_common::token(&kept.site, agent));
     let file = kept.site.workspace.read_text(GATEWAY);
     let shared = format!("{file}\n[[upstream]]\nid = \"files\"\nshare = \"workspace\"\n");
@@ -232,7 +211,7 @@ fn late_log_messages_reach_no_other_agent() {
 
 #[test]
 fn a_server_is_kept_as_long_as_it_says() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["pid"]);
     kept.upstream("keep = 0");
     let mut client = Client::connect(&kept.site, "local");
     let first = pid(&mut client);
@@ -245,7 +224,7 @@ fn a_server_is_kept_as_long_as_it_says() {
 
 #[test]
 fn a_killed_server_fails_its_call_and_no_other() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["die", "pid", "sleep"]);
     let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     let waits = client.send_call("read-sleep", json!({}));
@@ -268,7 +247,7 @@ fn a_killed_server_fails_its_call_and_no_other() {
 
 #[test]
 fn a_changed_server_file_ends_the_server() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["pid"]);
     let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     // Only touched: the bytes are the same.
@@ -295,7 +274,7 @@ fn a_changed_server_file_ends_the_server() {
 
 #[test]
 fn changed_listing_is_reread_and_changed_pin_refused() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["change", "pid", "relist"]);
     let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     client.call("read-relist", json!({}));
@@ -328,7 +307,7 @@ fn changed_listing_is_reread_and_changed_pin_refused() {
 
 #[test]
 fn the_server_survives_a_cancelled_call() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["pid", "sleep"]);
     let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     let id = client.send_call("read-sleep", json!({}));
@@ -344,7 +323,7 @@ fn the_server_survives_a_cancelled_call() {
 
 #[test]
 fn a_call_that_takes_too_long_fails_alone() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["pid", "sleep"]);
     kept.site.workspace.write(
         ".brigade/tools.toml",
         kept.site.workspace.read_text(".brigade/tools.toml").replace("timeout = 30", "timeout = 2"),
@@ -359,7 +338,7 @@ fn a_call_that_takes_too_long_fails_alone() {
 
 #[test]
 fn no_server_survives_a_killed_gateway() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["pid", "sleep"]);
     let mut client = Client::connect(&kept.site, "local");
     let process = pid(&mut client);
     client.send_call("read-sleep", json!({}));
@@ -380,7 +359,7 @@ fn no_server_survives_a_killed_gateway() {
 
 #[test]
 fn an_approval_binds_the_sandbox_of_all_entries() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["pid"]);
     kept.site.add_to_catalog(
         &entry("roots", "", "effects = [\"local-read\"]\nlimits = 1\n").replace("limits = 1\n", ""),
     );
@@ -426,7 +405,7 @@ fn ada() -> Value {
 #[test]
 fn a_server_asks_the_client_of_its_call() {
     for features in ["", "stateless"] {
-        let kept = KeptServerSite::new(features);
+        let kept = KeptServerSite::new(features, &["elicit", "elicit-twice", "sample"]);
         let mut client = Client::start(&kept.site, &["--as", "local"]);
         client.hello("2025-11-25", json!({"elicitation": {}, "sampling": {}}));
         let id = client.send_call("read-elicit", json!({}));
@@ -452,7 +431,7 @@ fn a_server_asks_the_client_of_its_call() {
 
 #[test]
 fn allowed_server_may_sample_the_client() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["capabilities", "sample"]);
     kept.upstream("sampling = true");
     let mut client = Client::start(&kept.site, &["--as", "local"]);
     client.hello("2025-11-25", json!({"sampling": {}}));
@@ -467,7 +446,7 @@ fn allowed_server_may_sample_the_client() {
 #[test]
 fn a_question_is_a_result_without_a_handshake() {
     for features in ["", "stateless"] {
-        let kept = KeptServerSite::new(features);
+        let kept = KeptServerSite::new(features, &["elicit"]);
         let mut client = Client::start(&kept.site, &["--as", "local"]);
         let capabilities = || json!({"elicitation": {}});
         let call = |extra: Value| {
@@ -511,7 +490,7 @@ fn a_question_is_a_result_without_a_handshake() {
 
 #[test]
 fn the_client_sets_the_level_of_log_messages() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["log"]);
     let mut client = Client::connect(&kept.site, "local");
     client.call("read-log", json!({}));
     let mut levels = Vec::new();
@@ -547,7 +526,7 @@ fn model() -> Value {
 
 #[test]
 fn questions_of_one_result_are_passed_on_together() {
-    let kept = KeptServerSite::new("stateless");
+    let kept = KeptServerSite::new("stateless", &["several"]);
     kept.upstream("sampling = true");
     let capabilities = || json!({"elicitation": {}, "sampling": {}});
     let mut client = Client::start(&kept.site, &["--as", "local"]);
@@ -587,7 +566,7 @@ fn questions_of_one_result_are_passed_on_together() {
 
 #[test]
 fn a_call_that_ended_before_its_reply_is_reported() {
-    let kept = KeptServerSite::new("stateless");
+    let kept = KeptServerSite::new("stateless", &["elicit"]);
     let catalog = kept.site.workspace.read_text(".brigade/tools.toml");
     kept.site.workspace.write(".brigade/tools.toml", catalog.replace("timeout = 30", "timeout = 1"));
     trust_reads(&kept.site);
@@ -609,7 +588,7 @@ fn a_call_that_ended_before_its_reply_is_reported() {
 #[test]
 fn client_capabilities_of_the_server_are_required() {
     for features in ["", "stateless"] {
-        let kept = KeptServerSite::new(features);
+        let kept = KeptServerSite::new(features, &["lacks"]);
         kept.upstream("sampling = true");
         let mut client = Client::start(&kept.site, &["--as", "local"]);
         let mut call = |capabilities| {
@@ -638,7 +617,7 @@ fn posted(server: &crate::serve_common::Server, name: &str, params: &Value) -> V
 #[test]
 fn log_and_progress_come_on_the_stream_of_the_request() {
     for features in ["", "stateless"] {
-        let kept = KeptServerSite::new(features);
+        let kept = KeptServerSite::new(features, &["tells"]);
         let words = ["--http", "127.0.0.1:0", "--no-token", "--as", "local"];
         let server = crate::serve_common::Server::start(&kept.site, &words);
         let asked = |text: &str, level: Option<&str>, back: Value| {
@@ -678,7 +657,7 @@ fn log_and_progress_come_on_the_stream_of_the_request() {
 /// Issue 12: a kept server can read the same files as a server of one call.
 #[test]
 fn closed_kept_server_reads_bound_files_and_data() {
-    let kept = KeptServerSite::new("");
+    let kept = KeptServerSite::new("", &["echo"]);
     close(&kept.site);
     kept.site.workspace.write("kept.py", READS);
     let catalog = kept.site.workspace.read_text(".brigade/tools.toml");

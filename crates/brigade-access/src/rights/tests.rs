@@ -7,6 +7,9 @@ use brigade_policy::{Blocker, Standing};
 use proptest::prelude::*;
 
 use super::*;
+use crate::AccessLevel;
+use crate::Mode;
+use crate::builtin::{Definition, definitions};
 use crate::names::NameClashes;
 use crate::visible::{Facts, visible};
 
@@ -73,6 +76,41 @@ fn an_agent_has_one_profile_in_each_slot() {
         names,
         ["access.user", "role.any", "mode.any", "permission.plan", "context.workspace", "guard.rate"]
     );
+}
+
+/// Returns whether the columns of a row let an agent with these profiles see the tool.
+fn is_for(row: &Definition, mode: Mode, access: AccessLevel, permission: &str) -> bool {
+    let only_reads = |effect: &&str| ["local-read", "remote-read", "session"].contains(effect);
+    let is_of_permission = match (permission, row.id) {
+        (_, "session.exit_plan") => permission == "permission.plan",
+        ("permission.plan", _) => row.effects.iter().all(only_reads),
+        _ => true,
+    };
+    (mode == Mode::Operator || row.modes.contains(&mode)) && row.access <= access && is_of_permission
+}
+
+#[test]
+fn the_columns_of_a_row_decide_who_sees_the_tool() {
+    let profiles = profiles();
+    for mode in Mode::ALL {
+        for access in AccessLevel::ALL {
+            for permission in ["permission.plan", "permission.edit", "permission.full-auto"] {
+                let agent = agent(&["access.operator", permission]);
+                let narrowed = [format!("mode.{}", mode.as_str()), format!("access.{}", access.as_str())];
+                let rights = Rights::new(&profiles, &agent, &narrowed).unwrap();
+                for row in definitions().iter().filter(|row| row.is_built && !row.is_control) {
+                    let entry = crate::builtin::entry(row.id).unwrap();
+                    let is_shown = rights.shows(&ToolTraits::from_tool(entry));
+                    assert_eq!(
+                        is_shown,
+                        is_for(row, *mode, *access, permission),
+                        "{} {narrowed:?} {permission}",
+                        row.id
+                    );
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -446,6 +446,14 @@ fn secrets_in_the_catalog_are_refused() {
         secret,
         &[("secret_in_catalog", "command")],
     );
+    for (key, value, field) in [
+        ("command", "'sh bin/greet.sh https://bob:hunter2-EXAMPLE@localhost:1/x'", "command"),
+        ("command", "'sh bin/greet.sh -ubob:hunter2-EXAMPLE https://example.com'", "command"),
+        ("permissions", "['read', 'token=hunter2-EXAMPLE']", "permissions[2]"),
+        ("mcp_server_id", "'https://u:hunter2-EXAMPLE@h'", "mcp_server_id"),
+    ] {
+        check_secret(|case| case.set(key, value), secret, &[("secret_in_catalog", field)]);
+    }
     // A secret in the catalog is not refused a second time as an argument.
     check_secret(
         |case| case.set("argument_template", "{ token = '--token=hunter2-EXAMPLE' }"),

@@ -5,21 +5,29 @@
     reason = "tests make workspaces and start themselves"
 )]
 
+mod approvals;
 mod attacks;
 mod branch;
 mod budgets;
+mod chains;
 mod commands;
 mod cut;
 mod disk;
+mod faults;
 mod flags;
+mod kept;
+mod keys;
 mod killed;
 mod lists;
+mod lost;
 mod phase;
 mod secrets;
 mod setup;
 mod standing;
 mod taken;
+mod tickets;
 mod told;
+mod validated;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -684,15 +692,4 @@ fn merge_and_push_need_the_policy() {
     let options = ServiceOptions { flags, ..ServiceOptions::default() };
     let refused = world.try_serve(&options, &NoFollower).unwrap_err();
     assert!(refused.to_string().contains("`--push`"), "{refused}");
-}
-
-#[test]
-fn a_stuck_task_is_stopped_early() {
-    let script = "echo same > a.txt\ndone_";
-    let world = World::new(&tasks(&[("a", "false", &[])]), "escalation_after = 50", script);
-    world.approve();
-    let report = world.serve();
-    assert_eq!((report.outcome, world.starts("work", "a")), (Outcome::Paused, 3));
-    assert!(world.life().task(&"a".parse().unwrap()).stuck);
-    assert_eq!(world.receipts(RunKind::Attempt), 3);
 }

@@ -1,3 +1,5 @@
+mod codes;
+
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;

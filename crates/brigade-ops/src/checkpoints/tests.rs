@@ -264,6 +264,14 @@ fn an_edited_file_prevents_answer_and_resume() {
 }
 
 #[test]
+fn a_file_of_another_call_is_not_answered() {
+    let (bench, call) = waiting();
+    edit(&bench, &format!("\"call_id\": \"{call}\""), "\"call_id\": \"call-0000000000000000\"");
+    let error = bench.checkpoints().approve(&id("gate"), "yes").unwrap_err();
+    assert!(error.to_string().contains("call_id"), "{error}");
+}
+
+#[test]
 fn a_lost_file_is_known_from_the_record() {
     for damaged in [None, Some("{"), Some("notes\n")] {
         let (bench, _) = waiting();

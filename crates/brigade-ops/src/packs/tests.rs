@@ -192,6 +192,24 @@ fn a_pack_holds_no_secret_and_nothing_from_outside() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a link is made on a real disk")]
+fn a_link_out_of_the_workspace_is_not_packed() {
+    let outside = tempfile::tempdir().unwrap();
+    let file = outside.path().join("outside.md");
+    std::fs::write(&file, "not of the workspace\n").unwrap();
+    let entry = "[[tool]]\nid = \"x\"\nname = \"X\"\nfamily = \"skill\"\nsource_path = \"tools/x.md\"\n";
+    let bench = Bench::on_disk(&[(CATALOG, entry), ("tools/y.md", "y\n")]);
+    std::os::unix::fs::symlink(&file, bench.context.fs.root().join("tools/x.md")).unwrap();
+    let report = built(&bench);
+    assert!(report.portable_catalog.source_files.iter().all(|source| !source.packed), "{report:?}");
+    let packs: Vec<String> = bench.paths().into_iter().filter(|path| path.contains("/packs/")).collect();
+    assert!(!packs.is_empty());
+    for path in packs {
+        assert!(!bench.read(&path).unwrap().contains("not of the workspace"), "{path}");
+    }
+}
+
+#[test]
 fn a_source_outside_of_what_a_pack_may_write_is_refused() {
     for source in [
         "../x.md",

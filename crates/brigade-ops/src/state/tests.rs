@@ -1,3 +1,5 @@
+mod damage;
+
 use brigade_call::CALLS;
 use brigade_core::Exit;
 use brigade_workspace::{CATALOG, GATEWAY, POLICY};

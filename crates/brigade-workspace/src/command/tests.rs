@@ -1,5 +1,7 @@
 #![allow(clippy::disallowed_methods, reason = "a link is made on a real disk")]
 
+mod plans;
+
 use super::*;
 use crate::testing::{Bench, json};
 

@@ -1,5 +1,8 @@
 #![allow(clippy::disallowed_methods, reason = "links and files beside the workspace are made on a real disk")]
 
+mod closed;
+mod links;
+
 use brigade_policy::Standing;
 
 use super::*;

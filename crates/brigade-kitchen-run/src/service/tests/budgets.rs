@@ -76,3 +76,68 @@ fn the_executive_never_starts_beyond_a_budget() {
     assert_eq!((report.attempts, report.completed.len(), report.outcome), (1, 1, Outcome::Paused));
     assert_eq!(report.decisions.len(), 1);
 }
+
+const THREE: [(&str, &str, &[&str]); 3] = [("a", "true", &[]), ("b", "true", &[]), ("c", "true", &[])];
+
+#[test]
+fn money_of_workers_ends_what_would_begin() {
+    let script = r#"echo x > "$BRIGADE_TASK.txt"; result '"signal":"complete","cost_usd":0.25'"#;
+    let world = World::new(&tasks(&THREE), "max_parallel = 1", script);
+    world.approve();
+    let serve = |dollars: f64| {
+        let flags = Flags { max_cost_usd: Some(dollars), ..Flags::default() };
+        world.try_serve(&ServiceOptions { flags, ..ServiceOptions::default() }, &NoFollower).unwrap()
+    };
+    let report = serve(0.5);
+    assert_eq!((report.outcome, report.done), (Outcome::Paused, 2));
+    assert_eq!(report.reason.as_deref(), Some("the budget `cost_usd` is used up"));
+    // Spent money counts, so continuing needs a larger budget.
+    assert_eq!(serve(0.5).attempts, 0);
+    assert_eq!(serve(100.0).outcome, Outcome::Complete);
+}
+
+#[test]
+fn the_ceilings_of_the_policy_are_budgets_too() {
+    let script = r#"echo x > "$BRIGADE_TASK.txt"; result '"signal":"complete","cost_usd":1'"#;
+    let world = World::new(&tasks(&THREE), "max_parallel = 1\nbudget.cost_usd = 50", script);
+    fs::create_dir_all(world.folder.join("work/.brigade/tools")).unwrap();
+    fs::write(world.folder.join("work/.brigade/tools/policy.toml"), "[kitchen]\nmax_cost_usd = 1.0\n")
+        .unwrap();
+    world.approve();
+    let flags = Flags { max_cost_usd: Some(50.0), ..Flags::default() };
+    let report =
+        world.try_serve(&ServiceOptions { flags, ..ServiceOptions::default() }, &NoFollower).unwrap();
+    assert_eq!((report.outcome, report.done), (Outcome::Paused, 1));
+}
+
+#[test]
+fn a_limit_that_lasts_too_long_pauses() {
+    let adapter = "[[adapter]]\nid = \"worker\"\nprogram = \"worker.sh\"\nprompt = \"stdin\"\nanswer = \"text\"\n\
+        limit = ['limit reached( until (?P<reset>[0-9]+))?']\n";
+    let world = World::new(&tasks(&[("a", "true", &[])]), "limit_wait_max = 5", "echo limit reached; exit 1");
+    let path = world.folder.join("work/.brigade/kitchen.toml");
+    fs::write(&path, fs::read_to_string(&path).unwrap() + adapter).unwrap();
+    world.approve();
+    // Without a given time, the first wait is one minute.
+    let report = world.serve();
+    assert_eq!((report.outcome, report.attempts), (Outcome::Paused, 1));
+    let reason = report.reason.unwrap();
+    assert!(reason.contains("limit") && reason.contains("line"), "{reason}");
+    assert_eq!(world.life().task(&"a".parse().unwrap()).failures, 0, "it is not a failure of the task");
+}
+
+#[test]
+fn without_an_answer_in_time_the_task_stays_undecided() {
+    let config = "max_iterations = 1\nescalation_enabled = false\nsupervisor_cmd_timeout = 1\n\
+        supervisor_cmd_file = \".brigade/kitchen/command.json\"\nsupervisor_prd_scoped = true";
+    let script = format!("[ $BRIGADE_TASK = a ] && exit 0\n{WRITES}");
+    let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &[])]), config, &script);
+    // The command file of another PRD is ignored.
+    let command = world.folder.join("work/.brigade/kitchen/command.json");
+    fs::create_dir_all(command.parent().unwrap()).unwrap();
+    fs::write(&command, "{}").unwrap();
+    world.approve();
+    let report = world.serve();
+    assert_eq!((report.outcome, report.done, report.decisions.len()), (Outcome::Paused, 1, 1), "{report:?}");
+    assert_eq!(fs::read_to_string(&command).unwrap(), "{}");
+}

@@ -39,10 +39,14 @@ fn a_last_question_takes_precedence_over_a_budget() {
 
 #[test]
 fn tasks_that_are_added_after_the_last_one_pause() {
-    let task =
-        r#","remediation":[{"id":"b","title":"Fix b","verification":["test -f b.txt"],"dependsOn":["a"]}]"#;
+    let task = r#","remediation":[{"id":"b","title":"Fix b","verification":["test -f b.txt"],"dependsOn":["a"],"passes":true}]"#;
     let world = reviewed("remediate", task);
     let report = world.serve();
+    // What the review says is not done.
+    let prd = fs::read_to_string(world.folder.join("work/brigade/tasks/prd-a.json")).unwrap();
+    let prd = brigade_core::Json::parse(&prd).unwrap();
+    let added = &prd.get("tasks").unwrap().as_array().unwrap()[1];
+    assert_eq!(added.get("passes"), Some(&brigade_core::Json::from(false)));
     assert_eq!((report.outcome, report.done), (Outcome::Paused, 1));
     assert!(report.reason.unwrap().contains("added b, which needs approval"));
     world.approve();
