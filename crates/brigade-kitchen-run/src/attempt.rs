@@ -15,17 +15,16 @@ use brigade_core::{Fingerprint, RunId};
 use brigade_exec::WorkFolder;
 use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsErrorKind, RelPath};
 use brigade_kitchen::adapter::{
-    self, Adapter, Answer, Limit, Output, PermissionMode, Permissions, PromptWay, Tokens,
+    Adapter, Answer, Limit, Output, PermissionMode, Permissions, PromptWay, Tokens,
 };
-use brigade_kitchen::config::Settings;
 use brigade_kitchen::signal::{Evidence, Exit, Fences, ResultFile, Role};
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_policy::{CrewWork, CrewWorker, KitchenGrants, PolicyState};
-use brigade_process::{Input, PrivateFolder, current_program, random_bytes};
+use brigade_process::{Input, PrivateFolder, current_program};
 
 use crate::named_files::BoundFiles;
 use crate::receipts::{RunEnd, RunKind};
-use crate::run::{Host, RunOutcome, StartError, StartOrder, Watch, run_order, task_objects};
+use crate::run::{Host, RunOutcome, StartError, StartOrder, Watch, random_hex, run_order, task_objects};
 
 /// How much of each end of an output is searched for the answer. A log never has more than its cap.
 const ANSWER_HALF: u64 = 1 << 20;
@@ -67,35 +66,6 @@ pub struct TierWorker {
     pub bytes: Option<Fingerprint>,
     /// The approved bytes of files of the workspace that its command names.
     pub files: BoundFiles,
-}
-
-impl TierWorker {
-    /// Returns the configured worker of a tier.
-    ///
-    /// # Errors
-    /// Returns the configured adapter name if no adapter has it.
-    pub fn for_tier(
-        tier: Tier,
-        settings: &Settings,
-        adapters: &[Adapter],
-        grants: Option<&KitchenGrants>,
-    ) -> Result<TierWorker, String> {
-        let command = settings.command(tier).argv().clone();
-        let adapter = adapter::choose(adapters, settings.adapter_name(tier), &command)?.clone();
-        let labels = settings.env_labels(tier).unwrap_or(&adapter.env_labels).to_vec();
-        Ok(TierWorker {
-            tier,
-            command,
-            env_labels: labels,
-            adapter,
-            wanted: if settings.skip_permissions { PermissionMode::Skip } else { PermissionMode::Narrow },
-            may_skip: grants.is_some_and(|grants| grants.skip_permissions),
-            server: Some(settings.opencode_server.clone()).filter(|server| !server.is_empty()),
-            program: None,
-            bytes: None,
-            files: BoundFiles::new(),
-        })
-    }
 }
 
 /// Returns the time limit of a worker: the configured one, capped by the policy.
@@ -218,7 +188,7 @@ fn role_kind(role: Role) -> RunKind {
 /// Fails if nothing was started, or a log could not be written.
 pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result<AttemptOutcome, StartError> {
     let (host, cook) = (attempt.host, attempt.cook);
-    let nonce: String = random_bytes::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+    let nonce = random_hex::<16>()?;
     let temporary = PrivateFolder::create()?;
     let private = DiskFs::open(temporary.path())?;
     let inside = |name: &str| temporary.path().join(name);

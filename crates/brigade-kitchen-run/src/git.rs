@@ -37,8 +37,8 @@ use brigade_redact::Redactor;
 pub use repository::InPlaceReason;
 
 use crate::workplace::{
-    AbandonedRef, Changes, CleanedFolder, CommitId, DoneWork, FolderOrigin, Guard, Integration, Isolation,
-    Place, PlaceError, RestoreOutcome, TaskCommit, TaskName, Workplace,
+    Changes, CommitId, DoneWork, FolderOrigin, Guard, Integration, Isolation, Place, PlaceError,
+    RestoreOutcome, TaskCommit, TaskName, Workplace,
 };
 use brigade_kitchen::is_branch_name;
 use repository::{Repository, unsafe_name};
@@ -336,14 +336,6 @@ impl Workplace for GitPlace {
             self.folders.remove(&self.folders.task_dir(prd, task)?)?;
         }
         self.drop_spares(prd)
-    }
-
-    fn clean(&self, prd: &PrdName) -> Result<Vec<CleanedFolder>, PlaceError> {
-        self.clean_prd(prd)
-    }
-
-    fn abandon(&self, prd: &PrdName, task: &TaskId) -> Result<AbandonedRef, PlaceError> {
-        self.abandon_task(prd, task)
     }
 
     fn merge(&self, into: Option<&str>) -> Result<(String, CommitId), PlaceError> {

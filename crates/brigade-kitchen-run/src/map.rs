@@ -17,6 +17,7 @@ use brigade_policy::Failure;
 use brigade_process::CancelToken;
 
 use crate::chef::ExecutiveRequest;
+use crate::gather::leads_out;
 use crate::git::repository::Repository;
 use crate::in_place::ignore::Rules;
 use crate::init::TASKS;
@@ -173,10 +174,7 @@ impl Kitchen<'_> {
     pub(crate) fn inside(&self, file: &RelPath) -> Result<RelPath, Failure> {
         match self.fs.resolve(file.as_str(), None)? {
             Location::Inside(file) => Ok(file),
-            Location::Outside(_) => {
-                let message = format!("`{file}` leads out of the workspace");
-                Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside))
-            }
+            Location::Outside(_) => Err(leads_out(file)),
         }
     }
 

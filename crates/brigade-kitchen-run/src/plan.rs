@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Dialect, ErrorCode, ErrorKind, Json, NextStep, Object};
-use brigade_fs::{FileKind, FileMode, FsErrorKind, RelPath};
+use brigade_fs::{FileKind, FileMode, FsErrorKind, OrAbsent, RelPath};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::map::MAP_FILE;
 use brigade_kitchen::plan::{Conversation, KitchenPlanReport, PlanQuestion, document, slug};
@@ -12,13 +12,14 @@ use brigade_kitchen::prd::{Fault, Lints, PrdReading, read};
 use brigade_kitchen::prompt;
 use brigade_kitchen::signal::{Exit, PlanningResult, Role, missing_verdict_reason, read_plan};
 use brigade_policy::{Blocker, Failure};
-use brigade_process::{CancelToken, random_bytes};
+use brigade_process::CancelToken;
 
 use crate::chef::{Executive, ExecutiveReply, ExecutiveRequest};
-use crate::gather::LATEST;
+use crate::gather::{LATEST, leads_out};
 use crate::init::TASKS;
 use crate::kitchen::Kitchen;
 use crate::paths::{KITCHEN, PrdFiles};
+use crate::run::random_hex;
 
 /// The directory of open questions, in the directory of the kitchen.
 const PLANS: &str = "plans";
@@ -173,9 +174,8 @@ impl Kitchen<'_> {
             let message = format!("expected a text of 1 to {MAX_WISH} bytes that says what to plan");
             return Err(Failure::new(ErrorKind::Usage, message));
         }
-        let random =
-            random_bytes::<4>().map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
-        let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id =
+            random_hex::<4>().map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
         Ok(Conversation {
             version: VERSION,
             id: format!("plan-{id}"),
@@ -195,11 +195,7 @@ impl Kitchen<'_> {
 
     /// Finds the stored questions with an id or a unique prefix of one.
     fn conversation(&self, typed: &str) -> Result<Conversation, Failure> {
-        let entries = match self.fs.list_dir(&self.plans()) {
-            Ok(entries) => entries,
-            Err(error) if error.is_not_found() => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let entries = self.fs.list_dir(&self.plans()).or_absent()?.unwrap_or_default();
         let ids: Vec<&str> = entries.iter().filter_map(|entry| entry.name.strip_suffix(".json")).collect();
         let fits = |id: &&&str| {
             !typed.is_empty() && (id.starts_with(typed) || id.starts_with(&format!("plan-{typed}")))
@@ -274,10 +270,8 @@ impl Kitchen<'_> {
 
     /// Removes the stored questions of a finished plan.
     fn forget(&self, conversation: &Conversation) -> Result<(), Failure> {
-        match self.fs.remove(&self.plan_file(&conversation.id)) {
-            Err(error) if !error.is_not_found() => Err(error.into()),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        self.fs.remove(&self.plan_file(&conversation.id)).or_absent()?;
+        Ok(())
     }
 
     /// Lists the PRD files, which workers must not write.
@@ -356,10 +350,7 @@ impl Kitchen<'_> {
 
     /// Returns a path that is not in use.
     fn free_file(&self, out: &str) -> Result<RelPath, Failure> {
-        let path: RelPath = out.parse().map_err(|_| {
-            let message = format!("`{out}` leads out of the workspace");
-            Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside)
-        })?;
+        let path: RelPath = out.parse().map_err(|_| leads_out(out))?;
         let path = self.inside(&path)?;
         let is_json = path.name().ends_with(".json") && !path.name().ends_with(".state.json");
         if !is_json || PrdName::of_path(path.as_str()).is_err() {
@@ -448,13 +439,8 @@ impl Kitchen<'_> {
     fn link_latest(&self, prd: &RelPath) -> Result<Option<String>, Failure> {
         let tasks = RelPath::from_static(TASKS);
         let link = tasks.join(LATEST).expect("a file name in a directory is a path");
-        match self.fs.link_metadata(&link) {
-            Ok(found) if found.kind != FileKind::Link => {
-                return Ok(Some(format!("{link} stays what it is: it is not a link")));
-            }
-            Ok(_) => {}
-            Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(error.into()),
+        if self.fs.link_metadata(&link).or_absent()?.is_some_and(|found| found.kind != FileKind::Link) {
+            return Ok(Some(format!("{link} stays what it is: it is not a link")));
         }
         let target = match prd.as_str().strip_prefix(&format!("{TASKS}/")) {
             Some(name) => name.to_owned(),
@@ -462,8 +448,7 @@ impl Kitchen<'_> {
         };
         self.create_shared_dir(TASKS)?;
         let random =
-            random_bytes::<4>().map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
-        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+            random_hex::<4>().map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
         let fresh = tasks.join(&format!(".{LATEST}.{random}")).expect("a file name in a directory is a path");
         let made = rustix::fs::symlink(&target, self.fs.root().join(fresh.as_path()));
         if let Err(error) = made {

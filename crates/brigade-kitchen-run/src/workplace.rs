@@ -209,13 +209,6 @@ pub enum Integration {
     Conflict(Vec<String>),
 }
 
-/// Where abandoned work was saved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AbandonedRef {
-    /// The ref that has the work; `None` if there was no work.
-    pub reference: Option<String>,
-}
-
 /// The result of cleaning the folder of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanedFolder {
@@ -354,7 +347,9 @@ pub trait Workplace: Send + Sync {
     fn room(&self) -> Isolation;
 
     /// Returns the branch that the work goes to; `None` in place.
-    fn branch(&self) -> Option<&str>;
+    fn branch(&self) -> Option<&str> {
+        None
+    }
 
     /// Returns whether the workspace itself has the branch checked out, so that each task updates it.
     fn is_checked_out(&self) -> bool {
@@ -490,7 +485,9 @@ pub trait Workplace: Send + Sync {
     ///
     /// # Errors
     /// Fails if git fails.
-    fn find_integrated(&self, name: &TaskName, run: &RunId) -> Result<Option<CommitId>, PlaceError>;
+    fn find_integrated(&self, _: &TaskName, _: &RunId) -> Result<Option<CommitId>, PlaceError> {
+        Ok(None)
+    }
 
     /// Removes the folder of a finished task. Does nothing if it does not exist. A later task may get the folder as if
     /// it were new.
@@ -507,27 +504,19 @@ pub trait Workplace: Send + Sync {
         Ok(())
     }
 
-    /// Removes the folders of a PRD whose work is in the branch.
-    ///
-    /// # Errors
-    /// Fails if git fails, or on a disk error.
-    fn clean(&self, prd: &PrdName) -> Result<Vec<CleanedFolder>, PlaceError>;
-
-    /// Removes the folder of a task, after saving its work under `refs/brigade/abandoned/`.
-    ///
-    /// # Errors
-    /// Fails if git fails, or on a disk error. Then the folder still exists.
-    fn abandon(&self, prd: &PrdName, task: &TaskId) -> Result<AbandonedRef, PlaceError>;
-
     /// Merges the branch into `into` or the default branch, without force. Returns the name and new tip of that branch.
     ///
     /// # Errors
     /// Fails if the branches conflict, or the other branch is checked out with changes.
-    fn merge(&self, into: Option<&str>) -> Result<(String, CommitId), PlaceError>;
+    fn merge(&self, _: Option<&str>) -> Result<(String, CommitId), PlaceError> {
+        Err(PlaceError::InPlace)
+    }
 
     /// Pushes the branch to its remote, without force. Returns the name of the remote.
     ///
     /// # Errors
     /// Fails if there is no remote, or the remote refuses.
-    fn push(&self) -> Result<String, PlaceError>;
+    fn push(&self) -> Result<String, PlaceError> {
+        Err(PlaceError::InPlace)
+    }
 }

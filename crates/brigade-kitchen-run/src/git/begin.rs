@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use brigade_fs::{FileKind, Fs, FsError, RelPath};
+use brigade_fs::{FileKind, Fs, FsError, OrAbsent, RelPath};
 
 use super::GitPlace;
 use super::settings::Seal;
@@ -75,11 +75,13 @@ impl GitPlace {
 
     /// Lists what was copied and linked into a worktree.
     pub(super) fn given(&self, dir: &TaskDir) -> Result<Vec<String>, FsError> {
-        match self.folders.kitchen.read(&child_path(&dir.ours, GIVEN)?, MAX_COPY_BYTES) {
-            Ok(list) => Ok(String::from_utf8_lossy(&list).lines().map(str::to_owned).collect()),
-            Err(error) if error.is_not_found() => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let list = self
+            .folders
+            .kitchen
+            .read(&child_path(&dir.ours, GIVEN)?, MAX_COPY_BYTES)
+            .or_absent()?
+            .unwrap_or_default();
+        Ok(String::from_utf8_lossy(&list).lines().map(str::to_owned).collect())
     }
 
     /// Lists the same paths relative to the root of the repository. Brigade's git does not count them as work.
@@ -128,11 +130,7 @@ impl GitPlace {
     /// Lists the ignored files of the workspace to copy or link.
     fn files_to_give(&self) -> Result<IgnoredFiles, PlaceError> {
         let include: RelPath = INCLUDE.parse().map_err(|_| super::unsafe_name(INCLUDE))?;
-        let mut patterns = match self.workspace.read(&include, 1 << 20) {
-            Ok(text) => text,
-            Err(error) if error.is_not_found() => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let mut patterns = self.workspace.read(&include, 1 << 20).or_absent()?.unwrap_or_default();
         for pattern in &self.options.copy {
             patterns.push(b'\n');
             patterns.extend_from_slice(pattern.as_bytes());

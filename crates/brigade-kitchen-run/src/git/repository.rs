@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use brigade_exec::HostEnvironment;
-use brigade_fs::{DiskFs, Fs, FsError, FsErrorKind, RelPath};
+use brigade_fs::{DiskFs, Fs, FsError, FsErrorKind, OrAbsent, RelPath};
 
 use super::settings::Seal;
 use crate::workplace::{CommitId, PlaceError};
@@ -294,11 +294,8 @@ impl Repository {
     pub(crate) fn checkouts_of(&self, branch: &str) -> Result<Vec<Checkout>, PlaceError> {
         let wanted = format!("ref: refs/heads/{branch}");
         let is_checked_out = |git_dir: &Path| -> Result<bool, PlaceError> {
-            match self.common.read_outside(&git_dir.join("HEAD"), 4_096) {
-                Ok(head) => Ok(head.strip_suffix(b"\n").unwrap_or(&head) == wanted.as_bytes()),
-                Err(error) if error.is_not_found() => Ok(false),
-                Err(error) => Err(error.into()),
-            }
+            let head = self.common.read_outside(&git_dir.join("HEAD"), 4_096).or_absent()?;
+            Ok(head.is_some_and(|head| head.strip_suffix(b"\n").unwrap_or(&head) == wanted.as_bytes()))
         };
         if self.settings.text("extensions.refstorage").is_some_and(|storage| storage != "files") {
             return self.listed_checkouts(branch);
@@ -318,11 +315,7 @@ impl Repository {
             found.push(Checkout { top, git_dir: main.to_owned() });
         }
         let others: RelPath = "worktrees".parse().map_err(|_| unsafe_name("worktrees"))?;
-        let entries = match self.common.list_dir(&others) {
-            Ok(entries) => entries,
-            Err(error) if error.is_not_found() => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let entries = self.common.list_dir(&others).or_absent()?.unwrap_or_default();
         for entry in entries {
             let git_dir = main.join("worktrees").join(&entry.name);
             if git_dir == self.git_dir || !is_checked_out(&git_dir)? {

@@ -19,7 +19,7 @@ use brigade_kitchen::life::{
 use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::{Event, EventLine, View, worker_log};
 use brigade_kitchen::{TaskId, Tier};
-use brigade_process::{CancelToken, PrivateFolder, random_bytes};
+use brigade_process::{CancelToken, PrivateFolder};
 
 use super::job::{CheckStep, ExecutiveRun, JobContext, JobEvent, TaskWork, Work};
 use super::menu::{FileStamps, ServedPrd};
@@ -32,7 +32,7 @@ use crate::lock::ServiceLock;
 use crate::map::PromptContext;
 use crate::projections::{ForeignStateFile, Projections, configured_path, foreign_state};
 use crate::receipts::Receipts;
-use crate::run::{Host, Watch};
+use crate::run::{Host, Watch, random_hex};
 use crate::workplace::{Isolation, Workplace};
 
 /// The maximum time between checks of things that send no message.
@@ -179,7 +179,7 @@ impl<'e> ServiceLoop<'e> {
             offset,
             settings.learnings_max,
         );
-        let random: String = random_bytes::<4>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let random = random_hex::<4>()?;
         let (sender, receiver) = channel();
         Ok(ServiceLoop {
             service: format!("service-{}-{random}", journal.now().compact()),

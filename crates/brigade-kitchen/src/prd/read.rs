@@ -468,9 +468,9 @@ impl Reader<'_> {
             None => {}
             Some(value) => match value.as_str() {
                 Some(word) => {
-                    kind = VerificationKind::ALL.into_iter().find(|kind| kind.as_str() == word.trim());
+                    kind = VerificationKind::ALL.iter().copied().find(|kind| kind.as_str() == word.trim());
                     if kind.is_none() {
-                        let near = closest(word, VerificationKind::ALL.map(VerificationKind::as_str));
+                        let near = closest(word, VerificationKind::ALL.iter().map(|kind| kind.as_str()));
                         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                         let message = format!("expected one of pattern, unit, integration, smoke{near}");
                         self.fault(FaultCode::UnknownType, &format!("{field}.type"), value.at.start, message);

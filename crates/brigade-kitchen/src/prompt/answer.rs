@@ -79,9 +79,7 @@ pub(super) fn write(writer: &mut Writer, role: Role, nonce: &str) {
     }
     if role == Role::Work {
         writer.line("");
-        writer.line("The words of \"signal\", and the tag of each for workers that cannot write the file. Write a tag alone on its");
-        writer.line("line, outside of code and quotations:");
-        writer.line("");
+        writer.text.push_str(include_str!("signals.md"));
         for spelling in TABLE {
             let tag = match spelling.promise {
                 "" => String::new(),
@@ -90,11 +88,7 @@ pub(super) fn write(writer: &mut Writer, role: Role, nonce: &str) {
             };
             writer.line(&format!("- \"{}\"{tag}: {}", spelling.word, spelling.meaning));
         }
-        writer.line("- also `<learning>…</learning>`, `<backlog>…</backlog>`, `<approach>…</approach>` and, for question,");
-        writer.line("  `<scope-question>…</scope-question>`");
-        writer.line("");
-        writer.line("Say that it is complete only when you have seen the verification pass. It is run again, and the change is");
-        writer.line("looked at.");
+        writer.text.push_str(include_str!("complete.md"));
     } else if !tags(role).is_empty() {
         writer.line("");
         writer.line(match role {

@@ -225,7 +225,7 @@ fn quoted_text_cannot_end_its_quotation() {
 
 #[test]
 fn role_texts_are_short() {
-    for tier in Tier::ALL {
+    for tier in Tier::ALL.iter().copied() {
         let text = role_text(tier);
         assert!(
             (5..=20).contains(&text.lines().count()) && text.lines().all(|line| line.chars().count() <= 126)
