@@ -13,11 +13,11 @@ use brigade_call::StartPurpose;
 use brigade_cmdline::Argv;
 use brigade_core::{Fingerprint, RunId};
 use brigade_exec::WorkFolder;
-use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsErrorKind, RelPath};
+use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsErrorKind, OrAbsent, RelPath};
 use brigade_kitchen::adapter::{
     Adapter, Answer, Limit, Output, PermissionMode, Permissions, PromptWay, Tokens,
 };
-use brigade_kitchen::signal::{Evidence, Exit, Fences, ResultFile, Role};
+use brigade_kitchen::signal::{Evidence, Exit, Fences, ResultFault, Role};
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_policy::{CrewWork, CrewWorker, KitchenGrants, PolicyState};
 use brigade_process::{Input, PrivateFolder, current_program};
@@ -119,15 +119,6 @@ pub struct Attempt<'a> {
     pub watch: &'a Watch,
 }
 
-/// What was at the path of the result file.
-#[derive(Clone, Debug)]
-enum ResultFileState {
-    Absent,
-    Bytes(Vec<u8>),
-    NotRegular,
-    Unreadable,
-}
-
 /// The evidence of an attempt.
 #[derive(Clone, Debug)]
 pub struct AttemptOutcome {
@@ -147,18 +138,13 @@ pub struct AttemptOutcome {
     pub problem: Option<String>,
     limit: Option<Limit>,
     nonce: String,
-    result: ResultFileState,
+    result: Result<Option<Vec<u8>>, ResultFault>,
 }
 
 impl AttemptOutcome {
     /// Returns the evidence that decides how it ended.
     pub fn evidence(&self) -> Evidence<'_> {
-        let result = match &self.result {
-            ResultFileState::Absent => ResultFile::Absent,
-            ResultFileState::Bytes(bytes) => ResultFile::Bytes(bytes),
-            ResultFileState::NotRegular => ResultFile::NotRegular,
-            ResultFileState::Unreadable => ResultFile::Unreadable,
-        };
+        let result = self.result.as_ref().map(Option::as_deref).map_err(|fault| *fault);
         Evidence {
             exit: self.exit,
             result,
@@ -267,7 +253,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
     };
     let answer = read_answer(attempt, &private, exit == Exit::Code(0));
     let result = read_regular(&private, &RelPath::from_static(RESULT), RESULT_LIMIT);
-    if let (Some(flag), ResultFileState::Absent, Exit::Code(_)) = (&answer.unknown_flag, &result, exit)
+    if let (Some(flag), Ok(None), Exit::Code(_)) = (&answer.unknown_flag, &result, exit)
         && seconds < AT_ONCE
     {
         return Err(StartError::UnknownFlag { program: program.to_owned(), flag: flag.clone() });
@@ -335,21 +321,16 @@ fn variables(
 }
 
 /// Reads a file that a worker may have written. Only a regular file counts.
-fn read_regular(private: &dyn Fs, path: &RelPath, limit: u64) -> ResultFileState {
-    match private.link_metadata(path) {
-        Err(error) if error.is_not_found() => return ResultFileState::Absent,
-        Err(_) => return ResultFileState::Unreadable,
-        Ok(found) if found.kind != FileKind::File => return ResultFileState::NotRegular,
-        Ok(_) => {}
+fn read_regular(private: &dyn Fs, path: &RelPath, limit: u64) -> Result<Option<Vec<u8>>, ResultFault> {
+    let found = private.link_metadata(path).or_absent().map_err(|_| ResultFault::Unreadable)?;
+    let Some(found) = found else { return Ok(None) };
+    if found.kind != FileKind::File {
+        return Err(ResultFault::NotRegular);
     }
-    match private.read(path, limit) {
-        Ok(bytes) => ResultFileState::Bytes(bytes),
-        // The file is too large to count, so its bytes do not matter.
-        Err(error) if matches!(error.kind, FsErrorKind::TooLarge { .. }) => {
-            ResultFileState::Bytes(vec![b' '; usize::try_from(RESULT_LIMIT).unwrap_or(usize::MAX)])
-        }
-        Err(_) => ResultFileState::Unreadable,
-    }
+    private.read(path, limit).map(Some).map_err(|error| match error.kind {
+        FsErrorKind::TooLarge { .. } => ResultFault::TooLarge,
+        _ => ResultFault::Unreadable,
+    })
 }
 
 /// Reads the start and the end of a file, in whole lines. If a code fence is open at the cut, it is closed before the

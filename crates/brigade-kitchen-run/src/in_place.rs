@@ -9,7 +9,6 @@ pub(crate) mod ignore;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,9 +18,10 @@ use brigade_fs::{DiskFs, FileKind, Fs, FsError, FsErrorKind, OrAbsent, RelPath};
 use crate::git::settings::Seal;
 use crate::git::task_dir::{make_dirs, remove_any};
 use crate::workplace::{
-    ChangeKind, ChangedFile, Changes, FolderOrigin, Guard, Integration, Isolation, Marker, Place, PlaceError,
+    ChangeKind, ChangedFile, Changes, FolderOrigin, Guard, Integration, Marker, Place, PlaceError,
     RestoreOutcome, TaskCommit, TaskName, Workplace, shown_path,
 };
+use brigade_kitchen::life::Workplace as Mode;
 use files::{Snapshot, added_markers, text_of, walk};
 
 /// The workspace itself as the workplace of tasks. See the [module](self).
@@ -84,7 +84,7 @@ impl InPlaceWorkplace {
     /// Records the git settings and hooks, if the workspace is a repository.
     fn seal(&self) -> Result<Seal, FsError> {
         let mut seal = Seal::default();
-        let git: RelPath = ".git".parse().map_err(|_| FsError::new("name", ".git", FsErrorKind::Outside))?;
+        let git = RelPath::from_static(".git");
         match self.workspace.link_metadata(&git).or_absent()? {
             Some(found) if found.kind == FileKind::Directory => {
                 seal.git_dir(&DiskFs::open(&self.workspace.root().join(".git"))?, ".git")?;
@@ -97,8 +97,8 @@ impl InPlaceWorkplace {
 }
 
 impl Workplace for InPlaceWorkplace {
-    fn room(&self) -> Isolation {
-        Isolation::One
+    fn mode(&self) -> Mode {
+        Mode::InPlace
     }
 
     fn own(&self, files: Vec<String>) {
@@ -123,12 +123,11 @@ impl Workplace for InPlaceWorkplace {
     }
 
     fn guard(&self, _: &Place) -> Result<Guard, PlaceError> {
-        Ok(Guard(self.seal()?.0.into_iter().collect()))
+        Ok(Guard(self.seal()?))
     }
 
     fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError> {
-        let then = Seal(guard.0.iter().cloned().collect::<BTreeMap<_, _>>());
-        let what = then.differences(&self.seal()?);
+        let what = guard.0.differences(&self.seal()?);
         if !what.is_empty() {
             return Err(PlaceError::Tampered { what });
         }

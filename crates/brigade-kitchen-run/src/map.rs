@@ -324,10 +324,8 @@ impl Walk<'_> {
             && let Ok(path) = folder.join(".gitignore")
             && let Ok(text) = self.fs.read(&path, MANIFEST_LIMIT)
         {
-            let mut more = rules.clone();
             let prefix = if folder.is_root() { String::new() } else { format!("{folder}/") };
-            more.add(prefix.as_bytes(), &text);
-            inner = Some(more);
+            inner = Some(rules.with(prefix.as_bytes(), &text));
         }
         let rules = inner.as_ref().unwrap_or(rules);
         let beside: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();

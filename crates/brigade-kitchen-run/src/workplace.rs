@@ -24,10 +24,12 @@ use brigade_core::RunId;
 use brigade_core::text::escape_blanks;
 use brigade_fs::FsError;
 use brigade_git::{CommitRefusal, GitError};
+use brigade_kitchen::life::Workplace as Mode;
 use brigade_kitchen::{PrdName, TaskId};
 use thiserror::Error;
 
 use crate::git::InPlaceReason;
+use crate::git::settings::Seal;
 
 /// The identity of a task, and its title for the commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +108,7 @@ pub enum FolderOrigin {
 /// The settings and hooks that git would use, as they were before an attempt. Only the workplace that made it can
 /// compare it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Guard(pub(crate) Vec<(String, String)>);
+pub struct Guard(pub(crate) Seal);
 
 /// The kind of change to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -231,15 +233,6 @@ pub enum RestoreOutcome {
     Stays(Vec<String>),
 }
 
-/// Whether several tasks can be worked on concurrently.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    /// Each task has a separate folder.
-    Many,
-    /// All tasks share one folder.
-    One,
-}
-
 /// Why an operation on the work of a task failed. The work is not lost.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -314,8 +307,8 @@ pub enum PlaceError {
     #[error("the branches conflict in {}", .0.join(", "))]
     Conflict(Vec<String>),
     /// Git, a repository or a commit is missing.
-    #[error("{0}")]
-    WithoutGit(InPlaceReason),
+    #[error(transparent)]
+    WithoutGit(#[from] InPlaceReason),
     /// The operation needs git, but tasks are worked on in place.
     #[error("the tasks are worked on in place, without a branch")]
     InPlace,
@@ -344,7 +337,7 @@ pub(crate) fn shown_path(path: &[u8]) -> String {
 /// The workplace of tasks. See the [module](self).
 pub trait Workplace: Send + Sync {
     /// Returns whether several tasks can be worked on concurrently.
-    fn room(&self) -> Isolation;
+    fn mode(&self) -> Mode;
 
     /// Returns the branch that the work goes to; `None` in place.
     fn branch(&self) -> Option<&str> {

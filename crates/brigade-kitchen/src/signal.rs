@@ -13,7 +13,7 @@ use brigade_core::words;
 use serde::{Deserialize, Serialize};
 
 pub use ending::{AttemptNotes, Ending, Evidence, Exit, Iteration, SignalSource, classify_ending};
-pub use result_file::{ResultFault, ResultFile, WorkResult};
+pub use result_file::{ResultFault, WorkResult};
 pub use tags::{Fences, Tags, break_tags};
 pub use verdict::{
     Choice, FailureDecision, GateStatus, PhaseStatus, PhaseVerdict, PlanningResult, ReviewVerdict,

@@ -5,7 +5,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use brigade_fs::{FileKind, Fs, FsError, OrAbsent, RelPath};
 
 use super::GitPlace;
-use super::settings::Seal;
 use super::task_dir::{TaskDir, boot, child_path, make_dirs, missing_folder, remove_any};
 use crate::workplace::{CommitId, FolderOrigin, Guard, Place, PlaceError, TaskName};
 use brigade_git::GitDirectories;
@@ -116,20 +115,19 @@ impl GitPlace {
             }
         }
         self.note_ignored(&dir)?;
-        Ok(Guard(self.folders.seal(&dir)?.0.into_iter().collect()))
+        Ok(Guard(self.folders.seal(&dir)?))
     }
 
     /// Fails if settings or hooks changed. Does not run git.
     pub(super) fn check_guard(&self, dir: &TaskDir, guard: &Guard) -> Result<(), PlaceError> {
         let mut what = self.repository.tampered()?;
-        let then = Seal(guard.0.iter().cloned().collect());
-        what.extend(then.differences(&self.folders.seal(dir)?));
+        what.extend(guard.0.differences(&self.folders.seal(dir)?));
         if what.is_empty() { Ok(()) } else { Err(PlaceError::Tampered { what }) }
     }
 
     /// Lists the ignored files of the workspace to copy or link.
     fn files_to_give(&self) -> Result<IgnoredFiles, PlaceError> {
-        let include: RelPath = INCLUDE.parse().map_err(|_| super::unsafe_name(INCLUDE))?;
+        let include = RelPath::from_static(INCLUDE);
         let mut patterns = self.workspace.read(&include, 1 << 20).or_absent()?.unwrap_or_default();
         for pattern in &self.options.copy {
             patterns.push(b'\n');

@@ -129,7 +129,7 @@ impl GitPlace {
         }
         self.folders.worktrees.set_mode(spare, Mode::RWXU.as_raw_mode())?;
         let tree = DiskFs::open(&root)?;
-        let own: RelPath = ".git".parse().map_err(|_| unsafe_name(".git"))?;
+        let own = RelPath::from_static(".git");
         remove_any(&tree, &own)?;
         let sight = GitDirectories { work_tree: Some(root), ..self.folders.sight(&self.repository, dir)? };
         let git = &self.repository.git;

@@ -350,7 +350,7 @@ impl Folders {
 
 /// Returns the list of untracked files that do not count: those excluded by the repository, and the copied ones.
 fn exclude(repository: &Repository, excluded: &[String]) -> Result<Vec<u8>, FsError> {
-    let path = "info/exclude".parse().map_err(|_| unsafe_name("info/exclude"))?;
+    let path = RelPath::from_static("info/exclude");
     let mut text = repository.common.read(&path, MAX_REFS_BYTES).or_absent()?.unwrap_or_default();
     // The user's global list is configured in settings that Brigade's git does not read.
     if let Some(own) = &repository.user_excludes {

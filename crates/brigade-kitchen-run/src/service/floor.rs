@@ -33,7 +33,7 @@ use crate::map::PromptContext;
 use crate::projections::{ForeignStateFile, Projections, configured_path, foreign_state};
 use crate::receipts::Receipts;
 use crate::run::{Host, Watch, random_hex};
-use crate::workplace::{Isolation, Workplace};
+use crate::workplace::Workplace;
 
 /// The maximum time between checks of things that send no message.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
@@ -163,10 +163,6 @@ impl<'e> ServiceLoop<'e> {
     pub(super) fn new(start: Start<'e>) -> Result<ServiceLoop<'e>, ServeError> {
         let Start { kitchen, menu, settings, set, journal, lock, targets, workplace, options, follower } =
             start;
-        let mode = match workplace.room() {
-            Isolation::Many => Mode::Worktrees,
-            Isolation::One => Mode::InPlace,
-        };
         let secrets = menu.secrets.clone();
         let host = Host::new(kitchen.fs.clone(), kitchen.clock.clone(), kitchen.environment.clone(), secrets);
         let host = Arc::new(host.holding(lock.held()));
@@ -219,7 +215,7 @@ impl<'e> ServiceLoop<'e> {
             lock,
             projections,
             workplace,
-            mode,
+            mode: workplace.mode(),
             options,
             follower,
         })

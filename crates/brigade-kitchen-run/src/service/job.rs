@@ -10,7 +10,7 @@ use std::time::Duration;
 use brigade_core::{Fingerprint, RunId};
 use brigade_kitchen::adapter::Tokens;
 use brigade_kitchen::config::Settings;
-use brigade_kitchen::life::{CommandResult, Miss, TaskLife};
+use brigade_kitchen::life::{CommandResult, Miss, TaskLife, Workplace as Mode};
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::prompt::{self, Context};
 use brigade_kitchen::signal::{
@@ -20,6 +20,7 @@ use brigade_kitchen::signal::{
 };
 use brigade_kitchen::{Command, Tier};
 
+use thiserror::Error;
 use wording::{changed_by_reviewer, result_text, setup_failed};
 
 use crate::attempt::{Attempt, AttemptOutcome, attempt, within};
@@ -30,7 +31,7 @@ use crate::receipts::RunKind;
 use crate::run::{Host, StartError, Watch};
 use crate::service::menu::ServedPrd;
 use crate::workplace::{
-    ChangedFile, Changes, CommitId, FolderOrigin, Guard, Integration, Isolation, Marker, Place, PlaceError,
+    ChangedFile, Changes, CommitId, FolderOrigin, Guard, Integration, Marker, Place, PlaceError,
     RestoreOutcome, TaskCommit, TaskName, Workplace,
 };
 
@@ -141,32 +142,14 @@ pub(crate) enum JobEvent {
 }
 
 /// Why a job could not do its step. Only the reason is recorded.
+#[derive(Debug, Error)]
 pub(crate) enum Fault {
-    Place(PlaceError),
-    NotStarted(StartError),
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error(transparent)]
+    NotStarted(#[from] StartError),
+    #[error("the program of the {0} tier is missing")]
     Missing(Tier),
-}
-
-impl From<PlaceError> for Fault {
-    fn from(error: PlaceError) -> Fault {
-        Fault::Place(error)
-    }
-}
-
-impl From<StartError> for Fault {
-    fn from(error: StartError) -> Fault {
-        Fault::NotStarted(error)
-    }
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Fault::Place(error) => error.fmt(f),
-            Fault::NotStarted(error) => error.fmt(f),
-            Fault::Missing(tier) => write!(f, "the program of the {tier} tier is missing"),
-        }
-    }
 }
 
 impl<'e> JobContext<'e> {
@@ -419,7 +402,7 @@ impl<'e> JobContext<'e> {
             Some(changes) => changes,
             // In place, verification may have left files. A claim without changes loses nothing, even if the folder was
             // moved to the tip of the branch.
-            None if seen.is_checked && seen.is_changed && self.workplace.room() == Isolation::Many => {
+            None if seen.is_checked && seen.is_changed && self.workplace.mode() == Mode::Worktrees => {
                 return Err(PlaceError::Lost(task.id.clone()).into());
             }
             None => self.workplace.look(&place, &guard)?,

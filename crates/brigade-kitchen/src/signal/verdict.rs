@@ -119,7 +119,7 @@ enum View {
 }
 
 fn view(evidence: &Evidence<'_>) -> Option<View> {
-    match evidence.result.read(evidence.nonce) {
+    match evidence.read_result() {
         None => Some(View::Tags(Tags::find(evidence.answer.unwrap_or_default()))),
         Some(Err(_)) => None,
         Some(Ok(json)) => from_json(&json).ok().map(|members| View::File(Box::new(members))),
@@ -128,7 +128,7 @@ fn view(evidence: &Evidence<'_>) -> Option<View> {
 
 /// Returns the cost that the result file of any role reports.
 pub fn reported_cost(evidence: &Evidence<'_>) -> Option<f64> {
-    let json = evidence.result.read(evidence.nonce)?.ok()?;
+    let json = evidence.read_result()?.ok()?;
     common(&json).cost_usd
 }
 
@@ -296,7 +296,7 @@ fn text_of(output: Json) -> Option<String> {
 
 /// Explains why planning or a map gave no result.
 pub fn missing_verdict_reason(evidence: &Evidence<'_>) -> String {
-    if let Some(Err(fault)) = evidence.result.read(evidence.nonce) {
+    if let Some(Err(fault)) = evidence.read_result() {
         return fault.to_string();
     }
     match (evidence.exit, evidence.limit.filter(|limit| limit.is_known)) {
