@@ -70,14 +70,6 @@ pub struct PlanRequest {
     pub cancel: Option<CancelToken>,
 }
 
-/// The result of the executive's planning.
-enum DraftOutcome {
-    /// A valid PRD.
-    Valid(Box<Draft>),
-    /// A result with faults.
-    Invalid(Vec<DraftFault>),
-}
-
 /// A valid PRD of the executive.
 struct Draft {
     text: String,
@@ -144,12 +136,12 @@ impl Kitchen<'_> {
                     return Ok(report);
                 }
                 Some(given) => match self.draft(&chef, &asked, given, &closed)? {
-                    DraftOutcome::Valid(draft) => {
-                        self.write_prd(*draft, out.as_ref(), &mut report)?;
+                    Ok(draft) => {
+                        self.write_prd(draft, out.as_ref(), &mut report)?;
                         self.forget(&conversation)?;
                         return Ok(report);
                     }
-                    DraftOutcome::Invalid(faults) => faults,
+                    Err(faults) => faults,
                 },
                 None if evidence.exit == Exit::Interrupted => {
                     report.interrupted = true;
@@ -159,7 +151,7 @@ impl Kitchen<'_> {
                     let why = missing_verdict_reason(&evidence);
                     return Err(chef.failed(&asked.run, format!("the executive planned nothing: {why}")));
                 }
-                None => vec![DraftFault::plain(missing_verdict_reason(&evidence))],
+                None => DraftFault::plain(missing_verdict_reason(&evidence)),
             };
             if MAX_ATTEMPTS <= report.attempts {
                 return Err(not_valid(&chef, &asked, &report, &invalid));
@@ -280,47 +272,17 @@ impl Kitchen<'_> {
         Ok(candidates.into_iter().map(|candidate| self.fs.root().join(candidate.path.as_path())).collect())
     }
 
-    /// Reads the PRD of the executive.
+    /// Reads the PRD of the executive. Its faults are a result too.
     fn draft(
         &self,
         chef: &Executive,
         asked: &ExecutiveReply,
         given: PlanningResult,
         before: &[PathBuf],
-    ) -> Result<DraftOutcome, Failure> {
-        let mut own_file = None;
-        let json = match given {
-            PlanningResult::Prd(json) => *json,
-            PlanningResult::Questions(_) => {
-                return Ok(DraftOutcome::Invalid(vec![DraftFault::plain("a PRD is missing")]));
-            }
-            PlanningResult::Path(path) => {
-                let (file, bytes) = match self.named_file(&path) {
-                    Ok(found) => found,
-                    Err(why) => {
-                        return Ok(DraftOutcome::Invalid(vec![DraftFault::plain(format!(
-                            "`{path}`: {why}"
-                        ))]));
-                    }
-                };
-                let reading = read(file.as_str(), &bytes, Lints::NONE);
-                if !reading.errors.is_empty() {
-                    return Ok(DraftOutcome::Invalid(
-                        reading.errors.iter().map(DraftFault::from_fault).collect(),
-                    ));
-                }
-                let is_new = !before.contains(&self.fs.root().join(file.as_path()));
-                own_file = Some(file).filter(|_| is_new);
-                match Json::parse_bytes(&bytes, Dialect::Strict) {
-                    Ok(json) => json,
-                    Err(error) => {
-                        return Ok(DraftOutcome::Invalid(vec![DraftFault::plain(format!(
-                            "not JSON: {}",
-                            error.kind
-                        ))]));
-                    }
-                }
-            }
+    ) -> Result<Result<Draft, Vec<DraftFault>>, Failure> {
+        let (json, own_file) = match self.planned(given, before) {
+            Ok(planned) => planned,
+            Err(faults) => return Ok(Err(faults)),
         };
         let json = chef.host.redactor().redact_json(&json);
         let text = document(&json, self.now());
@@ -328,9 +290,32 @@ impl Kitchen<'_> {
         if !reading.errors.is_empty() {
             // The result file is removed with its run. This copy is for people.
             self.fs.write_atomic(&asked.draft_file(), text.as_bytes(), FileMode::Private)?;
-            return Ok(DraftOutcome::Invalid(reading.errors.iter().map(DraftFault::from_fault).collect()));
+            return Ok(Err(DraftFault::all(&reading)));
         }
-        Ok(DraftOutcome::Valid(Box::new(Draft { text, reading, own_file })))
+        Ok(Ok(Draft { text, reading, own_file }))
+    }
+
+    /// Returns the object of the executive's PRD, and the new file that it is in.
+    fn planned(
+        &self,
+        given: PlanningResult,
+        before: &[PathBuf],
+    ) -> Result<(Json, Option<RelPath>), Vec<DraftFault>> {
+        let path = match given {
+            PlanningResult::Prd(json) => return Ok((*json, None)),
+            PlanningResult::Questions(_) => return Err(DraftFault::plain("a PRD is missing")),
+            PlanningResult::Path(path) => path,
+        };
+        let found = self.named_file(&path);
+        let (file, bytes) = found.map_err(|why| DraftFault::plain(format!("`{path}`: {why}")))?;
+        let reading = read(file.as_str(), &bytes, Lints::NONE);
+        if !reading.errors.is_empty() {
+            return Err(DraftFault::all(&reading));
+        }
+        let json = Json::parse_bytes(&bytes, Dialect::Strict);
+        let json = json.map_err(|error| DraftFault::plain(format!("not JSON: {}", error.kind)))?;
+        let is_new = !before.contains(&self.fs.root().join(file.as_path()));
+        Ok((json, Some(file).filter(|_| is_new)))
     }
 
     /// Reads a file that the executive named.
@@ -467,9 +452,13 @@ struct DraftFault {
 }
 
 impl DraftFault {
-    fn plain(text: impl Into<String>) -> DraftFault {
+    fn plain(text: impl Into<String>) -> Vec<DraftFault> {
         let text = text.into();
-        DraftFault { blocker: Blocker::new(ErrorCode::ChefFailed, text.clone()), text }
+        vec![DraftFault { blocker: Blocker::new(ErrorCode::ChefFailed, text.clone()), text }]
+    }
+
+    fn all(reading: &PrdReading) -> Vec<DraftFault> {
+        reading.errors.iter().map(DraftFault::from_fault).collect()
     }
 
     fn from_fault(fault: &Fault) -> DraftFault {

@@ -1,10 +1,9 @@
 //! The documents of `validate`, `approve` and `workers`.
 
-use std::fmt;
-
 use brigade_core::{Exit, Fingerprint, Report, SchemaId, explained_words};
 use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::{Change, Execution, Tiers};
 use crate::adapter::Permissions;
@@ -332,24 +331,17 @@ impl WorkersReport {
 }
 
 /// Why the program of a worker cannot be started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemas", schemars(rename = "WhyMissing"))]
 pub enum MissingProgramReason {
     /// The program was not found.
+    #[error("not found")]
     NotFound,
     /// Its file is not executable.
+    #[error("not executable")]
     NotExecutable,
-}
-
-impl fmt::Display for MissingProgramReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            MissingProgramReason::NotFound => "not found",
-            MissingProgramReason::NotExecutable => "not executable",
-        })
-    }
 }
 
 /// A tier and its worker.
