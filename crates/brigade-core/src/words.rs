@@ -109,6 +109,52 @@ macro_rules! words {
     };
 }
 
+/// Defines an enum of keywords as [`words!`](crate::words!) does, whose JSON Schema explains each keyword, and whose
+/// binary form is the number of the keyword. The crate must have a feature `schemas`.
+///
+/// ```
+/// # #![allow(unexpected_cfgs, reason = "an example has no features")]
+/// brigade_core::explained_words! {
+///     /// Who answered.
+///     Answerer {
+///         /// A person.
+///         Person = "person",
+///     }
+/// }
+///
+/// assert_eq!(Answerer::Person.to_string(), "person");
+/// ```
+#[macro_export]
+macro_rules! explained_words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive($crate::words::serde::Serialize, $crate::words::serde::Deserialize)]
+        #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+        pub enum $name {
+            $($(#[$variant_doc])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// All of them, in the documented order.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            /// Returns the keyword in files and reports.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)+
+                }
+            }
+        }
+
+        impl ::core::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
 /// Defines an enum of the keywords that records on disk have, with `ALL`, `as_str`, `from_word` and the serde form. A
 /// word that this version does not know is kept, in the variant `Other`.
 ///

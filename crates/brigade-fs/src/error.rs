@@ -201,6 +201,24 @@ impl<T> Explain<T> for rustix::io::Result<T> {
     }
 }
 
+/// The result of an operation on a file that may be missing.
+pub trait OrAbsent<T> {
+    /// Returns `None` if the file is missing.
+    ///
+    /// # Errors
+    /// Returns every other error.
+    fn or_absent(self) -> Result<Option<T>, FsError>;
+}
+
+impl<T> OrAbsent<T> for Result<T, FsError> {
+    fn or_absent(self) -> Result<Option<T>, FsError> {
+        match self {
+            Err(error) if error.is_not_found() => Ok(None),
+            found => found.map(Some),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

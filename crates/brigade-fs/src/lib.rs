@@ -54,7 +54,7 @@ mod workspace_key;
 
 pub use beneath::{EntryMetadata, Folder, OpenFile};
 pub use disk::{DiskFs, by_words};
-pub use error::{FsError, FsErrorKind};
+pub use error::{FsError, FsErrorKind, OrAbsent};
 pub use faulty::{Crash, Fault, FaultyFs};
 pub use fingerprint::{BoundFileLimit, CancelReading, ReadTimer, bound_fingerprint, fingerprint};
 pub use fs::{DirEntry, FileId, FileKind, FileMode, Fs, Location, Metadata, Owner, ReadFile, WriteFile};

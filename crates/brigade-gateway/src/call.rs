@@ -11,7 +11,8 @@ use brigade::gateway::{AgentCall, Listener, McpProgress, RequestOutcome as FromA
 use brigade::profile::{LiveSession, SyncTime};
 use brigade::records::ApprovedBy;
 use brigade::{
-    Call, CallStatus, CancelToken, Env, Error, ErrorCode, ErrorKind, Family, LogStream, Workspace,
+    Call, CallStatus, CancelToken, Env, Error, ErrorCode, ErrorKind, Family, FileVersion, LogStream,
+    Workspace,
 };
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
@@ -131,6 +132,7 @@ impl Gateway {
     ) -> AskOutcome {
         let answer = |answer: Answer| AskOutcome::Answer(Box::new(answer));
         let (view, id) = (view.clone(), tool.id.clone());
+        let running = format!("{id} has been running");
         let shown = move || view.shown.clone().ok_or_else(nothing_shown_error);
         // If a turn is free, a call that a rule approves is stored as running at once.
         let turn = self.turns.try_take(&asker.whose(), tool.writes(), self.concurrent(&asker.agent));
@@ -149,7 +151,7 @@ impl Gateway {
                 let workspace = run.workspace.clone();
                 let asked =
                     blocking(move || workspace.agent_calls().ask_and_run(&*shown()?, &id, args, &note));
-                let asked = self.driven(asker, tool, (&mut run, turn), asked).await;
+                let asked = self.driven(asker, &running, (&mut run, Some(turn)), asked).await;
                 (asked, begun.lock().unwrap_or_else(PoisonError::into_inner).take())
             }
             None => {
@@ -211,39 +213,18 @@ impl Gateway {
             Ok(token) => token,
             Err(error) => return busy_answer(&tool.id, error.to_string()),
         };
-        let (client, mut said) = ClientOfCall::new(&asker.client);
+        let (client, said) = ClientOfCall::new(&asker.client);
         let workspace = asker.workspace(&self.workspace, Some(token.clone()));
         let workspace = workspace.with_env(|env: Env| env.requester(Arc::new(client)));
         let view = self.view(&asker.who()).await;
-        let id = tool.id.clone();
+        let (id, calls) = (tool.id.clone(), workspace.agent_calls());
         let done = blocking(move || {
             let shown = view.shown.as_ref().ok_or_else(nothing_shown_error)?;
-            workspace.agent_calls().at_once(shown, &id, &args)
+            calls.at_once(shown, &id, &args)
         });
-        tokio::pin!(done);
-        let started = Instant::now();
-        let mut ticks = tokio::time::interval_at((started + PROGRESS_INTERVAL).into(), PROGRESS_INTERVAL);
-        let mut asking: Option<upstream::Asking> = None;
-        let done = loop {
-            tokio::select! {
-                done = &mut done => break done,
-                () = asker.cancelled.cancelled(), if !token.is_cancelled() => token.cancel(),
-                () = self.stop.cancelled(), if !token.is_cancelled() => token.cancel(),
-                Some(said) = said.recv() => match (said, &asker.client.questions) {
-                    (ServerMessage::Log(_), _) => {}
-                    (ServerMessage::Asks(questions), Some(later)) => drop(later.send((questions, None))),
-                    (ServerMessage::Asks(questions), None) => {
-                        asking = Some(upstream::ask(asker.line.peer(), questions, None));
-                    }
-                },
-                () = wait_for_question(&mut asking), if asking.is_some() => asking = None,
-                _ = ticks.tick() => {
-                    let seconds = started.elapsed().as_secs_f64();
-                    asker.tell(running_for(seconds, format!("{} has been waiting for {seconds:.0} s", tool.id))).await;
-                }
-            }
-        };
-        match done {
+        let (_, told) = tokio::sync::mpsc::channel(1);
+        let mut run = Run { token, workspace, told, said };
+        match self.driven(asker, &format!("{} has been waiting", tool.id), (&mut run, None), done).await {
             Ok(FromAgent::Answered(done)) => own_answer(&tool.id, done),
             Ok(FromAgent::Over(over)) => Answer::over(&tool.id, over),
             Ok(FromAgent::Stored { .. }) => unreachable!("its calls are not stored"),
@@ -267,6 +248,14 @@ impl Gateway {
         }
     }
 
+    /// Waits until the queue changes or the waiting is over, and not long, because a change may be missed.
+    async fn next_change(&self, stamp: Option<FileVersion>, is_over: impl Fn() -> bool) {
+        let looked = Instant::now();
+        while self.queue_stamp() == stamp && looked.elapsed() < STALE_POLL_INTERVAL && !is_over() {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+
     /// Waits until the call is decided at the command line or in another client.
     pub(crate) async fn decided_elsewhere(&self, asker: &Asker, id: &CallId) {
         loop {
@@ -274,10 +263,7 @@ impl Gateway {
             if self.status_of(asker, id).await.as_ref().is_some_and(is_decided) {
                 return;
             }
-            let looked = Instant::now();
-            while self.queue_stamp() == stamp && looked.elapsed() < STALE_POLL_INTERVAL {
-                tokio::time::sleep(POLL_INTERVAL).await;
-            }
+            self.next_change(stamp, || false).await;
         }
     }
 
@@ -337,9 +323,10 @@ impl Gateway {
             Ok(run) => run,
             Err(error) => return busy_answer(&tool.id, error.to_string()),
         };
+        let what = format!("{} has been running", tool.id);
         let running = self.started(id, &run.token);
         let going_on = self.go_on(asker, run.workspace.clone(), id, run.token.clone());
-        let ended = self.driven(asker, tool, (&mut run, &turn), going_on).await;
+        let ended = self.driven(asker, &what, (&mut run, Some(&turn)), going_on).await;
         drop((running, turn));
         match ended {
             // Another request of the agent already runs the call.
@@ -355,7 +342,7 @@ impl Gateway {
         if tool.id.starts_with("session.") {
             self.session_changed().await;
         }
-        self.result(asker, call, tool).await
+        self.result(asker, call, Some(tool)).await
     }
 
     /// Returns the result of a call that did not run for this request.
@@ -400,15 +387,15 @@ impl Gateway {
     async fn driven<T>(
         self: &Arc<Self>,
         asker: &Asker,
-        tool: &AgentTool,
-        (run, turn): (&mut Run, &Turn),
+        what: &str,
+        (run, turn): (&mut Run, Option<&Turn>),
         ends: impl Future<Output = T>,
     ) -> T {
         let started = Instant::now();
         let Run { token, told, said, .. } = run;
         let mut asking: Option<upstream::Asking> = None;
         let mut asks = std::collections::VecDeque::new();
-        let ask = |next| upstream::ask(asker.line.peer(), next, Some(turn.pause()));
+        let ask = |next| upstream::ask(asker.line.peer(), next, turn.map(Turn::pause));
         tokio::pin!(ends);
         let mut ticks =
             tokio::time::interval_at((Instant::now() + PROGRESS_INTERVAL).into(), PROGRESS_INTERVAL);
@@ -455,7 +442,7 @@ impl Gateway {
                         () = asker.cancelled.cancelled() => {}
                     },
                     (ServerMessage::Log(_), _) => {}
-                    (ServerMessage::Asks(asked), Some(later)) => drop(later.send((asked, Some(turn.pause())))),
+                    (ServerMessage::Asks(asked), Some(later)) => drop(later.send((asked, turn.map(Turn::pause)))),
                     (ServerMessage::Asks(questions), None) => {
                         asks.push_back(questions);
                         if asking.is_none() {
@@ -469,7 +456,7 @@ impl Gateway {
                 _ = ticks.tick(), if !is_told => {
                     let seconds = started.elapsed().as_secs_f64();
                     last = seconds;
-                    asker.tell(running_for(seconds, format!("{} has been running for {seconds:.0} s", tool.id))).await;
+                    asker.tell(running_for(seconds, format!("{what} for {seconds:.0} s"))).await;
                 }
             }
         };
@@ -517,13 +504,7 @@ impl Gateway {
                 Err(error) if error.code() == ErrorCode::NotItsTurn && !token.is_cancelled() => {}
                 ended => return ended,
             }
-            let looked = Instant::now();
-            while self.queue_stamp() == stamp
-                && looked.elapsed() < STALE_POLL_INTERVAL
-                && !token.is_cancelled()
-            {
-                tokio::time::sleep(POLL_INTERVAL).await;
-            }
+            self.next_change(stamp, || token.is_cancelled()).await;
         }
     }
 
@@ -535,9 +516,7 @@ impl Gateway {
 
     /// Waits for the result if another request of the agent runs the call. `None` if no other request does.
     async fn ran_for_another(self: &Arc<Self>, asker: &Asker, id: &CallId) -> Option<Answer> {
-        let workspace = asker.workspace(&self.workspace, None);
-        let wanted = id.clone();
-        let call = blocking(move || workspace.agent_calls().show(&wanted)).await.ok()?.call;
+        let call = self.call(asker, id).await.ok()?.call;
         match call.status {
             CallStatus::Approved | CallStatus::ResumePending => None,
             CallStatus::Waiting => Some(self.as_it_stands(asker, &call, &RequestNotes::default())),
@@ -546,7 +525,12 @@ impl Gateway {
     }
 
     /// Returns the result of a call, or its status if it has not run.
-    pub(crate) async fn result(self: &Arc<Self>, asker: &Asker, call: AgentCall, tool: &AgentTool) -> Answer {
+    pub(crate) async fn result(
+        self: &Arc<Self>,
+        asker: &Asker,
+        call: AgentCall,
+        tool: Option<&AgentTool>,
+    ) -> Answer {
         let Some(receipt) = call.receipt.as_ref() else {
             return self.as_it_stands(asker, &call.call, &RequestNotes::default());
         };
@@ -557,8 +541,14 @@ impl Gateway {
                 self.streams(asker, receipt.id.clone(), answers || receipt.executor.is_some()).await
             }
         };
-        let has_schema = tool.has_output_schema();
-        of_run(&call, receipt, streams, &|value| tool.output_faults(value), has_schema)
+        let has_schema = tool.is_some_and(AgentTool::has_output_schema);
+        of_run(
+            &call,
+            receipt,
+            streams,
+            &|value| tool.map_or_else(Vec::new, |tool| tool.output_faults(value)),
+            has_schema,
+        )
     }
 
     async fn streams(&self, asker: &Asker, run: RunId, has_answer: bool) -> Streams {
@@ -589,9 +579,7 @@ impl Gateway {
         let mut told = Instant::now();
         loop {
             let stamp = self.queue_stamp();
-            let workspace = asker.workspace(&self.workspace, None);
-            let wanted = id.clone();
-            let call = match blocking(move || workspace.agent_calls().show(&wanted)).await {
+            let call = match self.call(asker, id).await {
                 Ok(call) => call,
                 Err(error) if error.kind() == ErrorKind::NotFound => return None,
                 Err(error) => return Some(error_answer("call.wait", &error)),
@@ -632,8 +620,7 @@ impl Gateway {
                     return Some(self.as_it_stands(asker, &call.call, &RequestNotes::default()));
                 }
                 _ => {
-                    let tool = tool.unwrap_or_else(|| AgentTool::gone(&call.call.tool_id));
-                    return Some(self.result(asker, call, &tool).await);
+                    return Some(self.result(asker, call, tool.as_ref()).await);
                 }
             }
             if let Some(answer) = self.rejected_checkpoint(asker, &call.call).await {
@@ -654,16 +641,10 @@ impl Gateway {
                 let seconds = started.elapsed().as_secs_f64();
                 asker.tell(running_for(seconds, format!("call {id} is {}", call.call.status.as_str()))).await;
             }
-            let looked = Instant::now();
-            while self.queue_stamp() == stamp
-                && looked.elapsed() < STALE_POLL_INTERVAL
-                && Instant::now() < until
-            {
-                tokio::select! {
-                    () = tokio::time::sleep(POLL_INTERVAL) => {}
-                    () = asker.cancelled.cancelled() => return Some(self.as_it_stands(asker, &call.call, &RequestNotes::default())),
-                    () = self.stop.cancelled() => return Some(self.as_it_stands(asker, &call.call, &RequestNotes::default())),
-                }
+            tokio::select! {
+                () = self.next_change(stamp, || until <= Instant::now()) => {}
+                () = asker.cancelled.cancelled() => return Some(self.as_it_stands(asker, &call.call, &RequestNotes::default())),
+                () = self.stop.cancelled() => return Some(self.as_it_stands(asker, &call.call, &RequestNotes::default())),
             }
         }
     }

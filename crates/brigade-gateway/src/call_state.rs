@@ -1,7 +1,8 @@
 //! Answers about calls that do not run now, by their status.
 
 use brigade::core::{CallId, IdPrefix, short_repeats};
-use brigade::{Call, CallStatus, CheckpointStatus, ErrorCode};
+use brigade::gateway::AgentCall;
+use brigade::{Call, CallStatus, CheckpointStatus, Error, ErrorCode};
 
 use crate::answer::{Answer, CallSummary};
 use crate::blocking::blocking;
@@ -88,16 +89,20 @@ impl Gateway {
         }
     }
 
+    /// Reads a call of an agent.
+    pub(crate) async fn call(&self, asker: &Asker, id: &CallId) -> Result<AgentCall, Error> {
+        let (workspace, id) = (asker.workspace(&self.workspace, None), id.clone());
+        blocking(move || workspace.agent_calls().show(&id)).await
+    }
+
     /// Returns the current status of a call of the agent.
     pub(crate) async fn status_of(&self, asker: &Asker, id: &CallId) -> Option<CallStatus> {
-        let (workspace, id) = (asker.workspace(&self.workspace, None), id.clone());
-        blocking(move || workspace.agent_calls().show(&id)).await.ok().map(|call| call.call.status)
+        self.call(asker, id).await.ok().map(|call| call.call.status)
     }
 
     /// Returns the answer for the current status of a call. Runs nothing.
     pub(crate) async fn current_answer(&self, asker: &Asker, call: &Call, before: &RequestNotes) -> Answer {
-        let (workspace, id) = (asker.workspace(&self.workspace, None), call.id.clone());
-        let now = blocking(move || workspace.agent_calls().show(&id)).await;
+        let now = self.call(asker, &call.id).await;
         self.as_it_stands(asker, now.as_ref().map_or(call, |now| &now.call), before)
     }
 

@@ -134,10 +134,7 @@ impl Question {
     ) -> Result<Answer, ErrorData> {
         let state: State = gateway.states.open_json(state).map_err(|_| invalid_state_error())?;
         let id: brigade::core::CallId = state.call.parse().map_err(|_| invalid_state_error())?;
-        let call = {
-            let workspace = asker.workspace(&gateway.workspace, None);
-            blocking(move || workspace.agent_calls().show(&id)).await.map_err(|_| invalid_state_error())?.call
-        };
+        let call = gateway.call(asker, &id).await.map_err(|_| invalid_state_error())?.call;
         let is_its = state.agent == *asker.agent
             && call.tool_id == tool.id
             && call.args == *arguments

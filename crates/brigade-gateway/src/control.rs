@@ -275,9 +275,7 @@ impl Control {
         Ok(match self {
             Control::List => {
                 let ListArgs { offset, limit, source, category } = self.read(arguments)?;
-                if !(1..=MAX_ROWS).contains(&limit) {
-                    return Err(Box::new(self.wrong(Some("limit"), "must be 1 to 200")));
-                }
+                self.check_rows(limit)?;
                 let fits = |tool: &&AgentTool| tool.is_of(source.as_deref(), category.as_deref());
                 let found: Vec<&AgentTool> = view.tools.iter().filter(fits).collect();
                 let rows = found.iter().skip(size(offset)).take(size(limit)).map(|tool| tool.row());
@@ -286,9 +284,7 @@ impl Control {
             }
             Control::Search => {
                 let args: SearchArgs = self.read(arguments)?;
-                if !(1..=MAX_ROWS).contains(&args.limit) {
-                    return Err(Box::new(self.wrong(Some("limit"), "must be 1 to 200")));
-                }
+                self.check_rows(args.limit)?;
                 // All words of both must occur.
                 let words = [args.query, args.keyword];
                 let query = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -344,16 +340,13 @@ impl Control {
             }
             Control::Status => {
                 let IdArgs { call_id } = self.read(arguments)?;
-                let (id, workspace) = (self.id(&call_id)?, workspace());
-                let call = blocking(move || workspace.agent_calls().show(&id)).await;
+                let call = gateway.call(asker, &self.id(&call_id)?).await;
                 let call = call.map_err(|_| self.no_call())?.call;
                 self.done(&CallRow::from_call(&call))
             }
             Control::Calls => {
                 let PageArgs { offset, limit } = self.read(arguments)?;
-                if !(1..=MAX_ROWS).contains(&limit) {
-                    return Err(Box::new(self.wrong(Some("limit"), "must be 1 to 200")));
-                }
+                self.check_rows(limit)?;
                 let workspace = workspace();
                 let listed = blocking(move || workspace.agent_calls().list(size(offset), size(limit))).await;
                 let calls = listed.map_err(|error| error_answer(self.name(), &error))?;
@@ -366,10 +359,7 @@ impl Control {
             Control::Cancel => {
                 let IdArgs { call_id } = self.read(arguments)?;
                 let (id, workspace) = (self.id(&call_id)?, workspace());
-                let shown = workspace.clone();
-                let wanted = id.clone();
-                let call = blocking(move || shown.agent_calls().show(&wanted)).await;
-                let call = call.map_err(|_| self.no_call())?.call;
+                let call = gateway.call(asker, &id).await.map_err(|_| self.no_call())?.call;
                 let who = format!("agent:{}", asker.agent);
                 let reason = match call.status {
                     _ if gateway.end(&id, &who) => None,
@@ -424,6 +414,12 @@ impl Control {
                 self.done(&members.await.map_err(|error| error_answer(self.name(), &error))?)
             }
         })
+    }
+    fn check_rows(self, limit: u64) -> Result<(), Box<Answer>> {
+        match (1..=MAX_ROWS).contains(&limit) {
+            true => Ok(()),
+            false => Err(Box::new(self.wrong(Some("limit"), "must be 1 to 200"))),
+        }
     }
 
     fn id(self, text: &str) -> Result<CallId, Box<Answer>> {

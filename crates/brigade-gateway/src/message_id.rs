@@ -1,68 +1,49 @@
 //! Finds the id in a message that is not read to its end, so that its client gets an answer.
 
+use std::cell::RefCell;
+use std::fmt;
+
 use brigade::core::{Dialect, Json};
+use serde::Deserializer as _;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use crate::message::key_of;
 
 /// Returns the id of a message as JSON, if it occurs before the unreadable part. It must be at the top level, unique,
 /// and a text or an integer. The bytes may be the beginning of a message.
 pub(crate) fn id_in(bytes: &[u8]) -> Option<String> {
-    let mut rest = blank(bytes).strip_prefix(b"{")?;
-    let mut found = None;
-    while let Some((key, after)) = value(blank(rest)).filter(|(key, _)| key.starts_with(b"\"")) {
-        let Some(after) = blank(after).strip_prefix(b":") else { break };
-        let Some((member, after)) = value(blank(after)) else { break };
-        if Json::parse_bytes(key, Dialect::Strict).ok()?.as_str() == Some("id") {
-            if found.is_some() {
-                return None;
-            }
-            found = Some(key_of(&Json::parse_bytes(member, Dialect::Strict).ok()?)?);
-        }
-        let Some(after) = blank(after).strip_prefix(b",") else { break };
-        rest = after;
+    let found = RefCell::new(Vec::new());
+    // The message ends too early, so reading it fails after the members that are there.
+    let _ = serde_json::Deserializer::from_slice(bytes).deserialize_map(Members(&found));
+    match found.into_inner().as_slice() {
+        // A number at the end may be cut off.
+        [id] if id.get().as_bytes().as_ptr_range().end == bytes.as_ptr_range().end => None,
+        [id] => key_of(&Json::parse_bytes(id.get().as_bytes(), Dialect::Strict).ok()?),
+        _ => None,
     }
-    found
 }
 
-fn blank(bytes: &[u8]) -> &[u8] {
-    bytes.trim_ascii_start()
-}
+/// Collects the ids among the members of a message.
+struct Members<'c, 'm>(&'c RefCell<Vec<&'m RawValue>>);
 
-/// Splits off a value by its brackets and quotes. `None` if the bytes end in it.
-fn value(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
-    for (at, byte) in bytes.iter().enumerate() {
-        let ends = match byte {
-            _ if is_escaped => {
-                is_escaped = false;
-                false
-            }
-            b'\\' if in_text => {
-                is_escaped = true;
-                false
-            }
-            b'"' => {
-                in_text = !in_text;
-                !in_text && depth == 0
-            }
-            _ if in_text => false,
-            b'{' | b'[' => {
-                depth += 1;
-                false
-            }
-            b'}' | b']' if depth == 0 => return Some(bytes.split_at(at)),
-            b'}' | b']' => {
-                depth -= 1;
-                depth == 0
-            }
-            b',' | b':' if depth == 0 => return Some(bytes.split_at(at)),
-            _ => false,
-        };
-        if ends {
-            return Some(bytes.split_at(at + 1));
-        }
+impl<'m> Visitor<'m> for Members<'_, 'm> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message")
     }
-    None
+
+    fn visit_map<A: MapAccess<'m>>(self, mut members: A) -> Result<(), A::Error> {
+        while let Some(name) = members.next_key::<String>()? {
+            if name == "id" {
+                self.0.borrow_mut().push(members.next_value()?);
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

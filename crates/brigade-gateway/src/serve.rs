@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use brigade::core::ErrorCode;
 use brigade::gateway::Upstreams;
-use brigade::process::{OwnSocket, PeerAddress, ProcessIdentity};
+use brigade::process::{OwnSocket, PeerAddress, ProcessIdentity, random_bytes};
 use brigade::profile::{Listing, NameStyle, SessionProfiles};
 use brigade::report::ServeReport;
 use brigade::{CancelToken, Env, Error, ErrorKind, Workspace};
@@ -129,14 +129,11 @@ pub fn serve(
     let shown = shown.transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| environment("the server cannot be started", &error))?;
-    let mut key = vec![0; 32];
-    random(&mut key).map_err(|error| environment("the system gives no random bytes", &error))?;
-    let mut mark = [0; 8];
-    random(&mut mark).map_err(|error| environment("the system gives no random bytes", &error))?;
+    let (key, mark) = (random::<32>()?, random::<8>()?);
     let process =
         ProcessIdentity::current().map_err(|error| environment("the process is not known", &error))?;
     let mark = format!("{:016x}@{process}", u64::from_le_bytes(mark));
-    let states = RequestStateCodec::try_new(key).expect("32 bytes are long enough for a key");
+    let states = RequestStateCodec::try_new(key.to_vec()).expect("32 bytes are long enough for a key");
     let terms = Terms { overlays: wanted.profiles, list: wanted.list, names: wanted.names, root };
     let ended = CancellationToken::new();
     let upstreams = Upstreams::new();
@@ -209,12 +206,8 @@ fn environment(what: &str, error: &io::Error) -> Error {
 }
 
 /// Fills a buffer with random bytes of the system.
-pub(crate) fn random(buffer: &mut [u8]) -> io::Result<()> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        filled += rustix::rand::getrandom(&mut buffer[filled..], rustix::rand::GetRandomFlags::empty())?;
-    }
-    Ok(())
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Error> {
+    random_bytes().map_err(|error| environment("the system gives no random bytes", &error))
 }
 
 /// Waits until the server is asked to end.

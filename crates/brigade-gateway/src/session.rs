@@ -90,6 +90,11 @@ impl Session {
             false => Speaker { agent, session: self.own.clone() },
         })
     }
+    /// Returns what a client sees, and its agent.
+    async fn view(&self, context: &RequestContext<RoleServer>) -> Result<(Arc<View>, Arc<str>), ErrorData> {
+        let who = self.who(context)?;
+        Ok((self.gateway.view(&who).await, who.agent))
+    }
 
     fn agent(&self, extensions: &rmcp::model::Extensions) -> Result<Arc<str>, ErrorData> {
         let agent = identity(extensions).map(|identity| identity.agent.clone());
@@ -424,8 +429,7 @@ impl ServerHandler for Session {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let who = self.who(&context)?;
-        let (view, agent) = (self.gateway.view(&who).await, who.agent);
+        let (view, agent) = self.view(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
         let page = listing::page(&self.gateway, &agent, &view, cursor.as_deref())?;
         let mut result = ListToolsResult::with_all_items(page.tools);
@@ -464,8 +468,7 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         one_page(request)?;
-        let who = self.who(&context)?;
-        let (view, agent) = (self.gateway.view(&who).await, who.agent);
+        let (view, agent) = self.view(&context).await?;
         let mut resources = workspace_offers::resources(&view);
         resources.extend(self.gateway.resources(&agent, &view).await);
         Ok(ListResourcesResult::with_all_items(resources))
@@ -477,8 +480,7 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         one_page(request)?;
-        let who = self.who(&context)?;
-        let (view, agent) = (self.gateway.view(&who).await, who.agent);
+        let (view, agent) = self.view(&context).await?;
         let mut templates = workspace_offers::templates();
         templates.extend(self.gateway.templates(&agent, &view).await);
         Ok(ListResourceTemplatesResult::with_all_items(templates))
@@ -515,8 +517,7 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         one_page(request)?;
-        let who = self.who(&context)?;
-        let (view, agent) = (self.gateway.view(&who).await, who.agent);
+        let (view, agent) = self.view(&context).await?;
         Ok(ListPromptsResult::with_all_items(self.gateway.prompts(&agent, &view).await))
     }
 
@@ -525,8 +526,7 @@ impl ServerHandler for Session {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let who = self.who(&context)?;
-        let (view, agent) = (self.gateway.view(&who).await, who.agent);
+        let (view, agent) = self.view(&context).await?;
         let read =
             ReadRequest { reads: Reads::Prompt, name: &request.name, arguments: request.arguments.as_ref() };
         let returned =

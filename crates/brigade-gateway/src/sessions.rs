@@ -38,6 +38,9 @@ fn refusal_answer(tool: &str, code: &str, message: impl Into<String>) -> Box<Ans
     Box::new(Answer::failed(CallSummary::of_tool(tool, "refused").coded(code), message))
 }
 
+fn shown_of<'v>(tool: &str, view: &'v View) -> Result<&'v Arc<AgentTools>, Box<Answer>> {
+    view.shown.as_ref().ok_or_else(|| refusal_answer(tool, "busy", "nothing can be called"))
+}
 /// Compares a mode with the current tools of a session.
 fn step(tool: &str, shown: &AgentTools, name: &str) -> Result<ModeChange, Box<Answer>> {
     let Some(profile) = shown.mode(name) else {
@@ -109,8 +112,7 @@ impl Gateway {
 
     async fn try_begin(self: &Arc<Self>, asker: &Asker, args: &Json) -> Result<Answer, Box<Answer>> {
         let view = self.checked(asker, INIT, args).await?;
-        let shown =
-            view.shown.as_ref().ok_or_else(|| refusal_answer(INIT, "busy", "nothing can be called"))?;
+        let shown = shown_of(INIT, &view)?;
         let default =
             brigade::profile::builtin::definition(INIT).and_then(|row| row.default_of("mode")?.as_str());
         let mode = args.get("mode").and_then(Json::as_str).or(default).unwrap_or_default();
@@ -124,8 +126,7 @@ impl Gateway {
             }
         }
         let view = self.view(&asker.who()).await;
-        let shown =
-            view.shown.as_ref().ok_or_else(|| refusal_answer(INIT, "busy", "nothing can be called"))?;
+        let shown = shown_of(INIT, &view)?;
         let core = self.core_memory(&asker.who(), &view).await;
         let of = |slot| shown.rights.last_of(slot).map_or("", short);
         let tools = || view.tools.iter().filter(|tool| tool.kind == Kind::Catalog);
@@ -155,8 +156,7 @@ impl Gateway {
         args: &Json,
     ) -> Result<Option<Answer>, Box<Answer>> {
         let view = self.checked(asker, MODE, args).await?;
-        let shown =
-            view.shown.as_ref().ok_or_else(|| refusal_answer(MODE, "busy", "nothing can be called"))?;
+        let shown = shown_of(MODE, &view)?;
         match step(MODE, shown, text(args, "target_mode"))? {
             ModeChange::Same => {}
             ModeChange::Narrower(profile) => self.narrow(asker, profile).await,

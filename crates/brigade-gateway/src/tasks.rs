@@ -222,9 +222,7 @@ pub fn connect(directory: &Path) -> Result<(), Error> {
     };
     let (input, mut output) = streams().map_err(|error| environment("the input cannot be read", &error))?;
     let (from, mut to) = NamedPipes::connect(directory).map_err(gone)?;
-    let mut bytes = [0; 16];
-    random(&mut bytes).map_err(|error| environment("the system gives no random bytes", &error))?;
-    let client = format!("{:032x}", u128::from_le_bytes(bytes));
+    let client = format!("{:032x}", u128::from_le_bytes(random()?));
     let begins = Mark { client, ends: false };
     let ends = Mark { ends: true, ..begins.clone() };
     let mut from = io::BufReader::with_capacity(64 << 10, from);

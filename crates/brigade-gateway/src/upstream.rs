@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use brigade::core::{Fingerprint, Json};
 use brigade::gateway::{McpLog, McpProgress, Question, Reply, ReplyError, Requester};
+use brigade::process::random_bytes;
 use rmcp::model::{
     ClientCapabilities, InputRequest, InputRequiredResult, InputResponses, LoggingLevel,
     LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, SealOptions, ServerRequest,
@@ -385,7 +386,5 @@ fn ended_error() -> ErrorData {
 
 /// Returns 128 random bits as text; `None` if the system has none.
 pub(crate) fn random_name() -> Option<String> {
-    let mut bytes = [0; 16];
-    let count = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
-    (count == bytes.len()).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(random_bytes::<16>().ok()?.map(|byte| format!("{byte:02x}")).concat())
 }

@@ -123,12 +123,6 @@ struct ReviewedSchema {
     compiled: OnceLock<Option<Schema>>,
 }
 
-impl Default for ReviewedSchema {
-    fn default() -> ReviewedSchema {
-        ReviewedSchema::new(SchemaText::File(Arc::from(&b"{}"[..])))
-    }
-}
-
 impl ReviewedSchema {
     /// Creates a schema whose bound values are masked.
     fn masked(text: &SchemaText, mask: Option<&Redactor>) -> ReviewedSchema {
@@ -185,30 +179,6 @@ impl AgentTool {
     /// Returns a note if the arguments of calls are not checked, with the reason.
     pub(crate) fn arguments_not_checked(&self) -> Option<String> {
         self.input.compiled()?.arguments_not_checked()
-    }
-
-    /// Creates a stand-in for a tool that no longer exists.
-    pub(crate) fn gone(id: &str) -> AgentTool {
-        AgentTool {
-            id: id.to_owned(),
-            name: id.to_owned(),
-            kind: Kind::Catalog,
-            family: String::new(),
-            effects: Vec::new(),
-            risk: RiskLevel::Critical,
-            need: ApprovalNeed::Person,
-            is_direct: false,
-            title: None,
-            text: None,
-            max_text_bytes: 0,
-            icons: Vec::new(),
-            input: Arc::default(),
-            output: None,
-            listed: OnceLock::new(),
-            category: None,
-            tags: Vec::new(),
-            sources: Vec::new(),
-        }
     }
 
     /// Hashes everything in its listed form.

@@ -1,5 +1,6 @@
 //! `approve`: shows what a person approves, and records the approval.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 
 use brigade_core::{ErrorCode, ErrorKind, Fingerprint};
@@ -13,6 +14,7 @@ use crate::gather::{Crew, PrdSearch, PrdState};
 use crate::journal::{PrdJournal, set_aside_notes};
 use crate::kitchen::{Kitchen, mask_words};
 use crate::paths::{KITCHEN, PrdFiles};
+use crate::validate::is_approved;
 
 /// The minimum length of a fingerprint prefix.
 const MIN_FINGERPRINT: usize = 12;
@@ -95,22 +97,18 @@ impl Kitchen<'_> {
         let redactor = self.redactor(&standing.configuration);
         report.commands = commands(&execution, &|words| mask_words(&redactor, words));
         let (fingerprint, items) = (execution.fingerprint(), execution.items());
-        report.fingerprint = Some(fingerprint);
         report.notes = standing.crew.notes();
         report.notes.extend(self.in_place_note(&standing.crew, &standing.prd));
         report.notes.extend(unverified_note(&standing));
         let approval = standing.life.approval.as_ref();
-        if let Some(before) = approval.filter(|before| before.fingerprint != fingerprint) {
-            report.changes = changes(&before.items, &items);
-        }
+        compare_with(&mut report, approval, fingerprint, &items);
         let ignored = ignored_passes(&standing);
         report.notes.extend(
             ignored
                 .iter()
                 .map(|id| format!("{id} counts as done, because the file says so, once this is approved")),
         );
-        report.approved =
-            approval.is_some_and(|before| before.fingerprint == fingerprint) && ignored.is_empty();
+        report.approved &= ignored.is_empty();
         if let ApproveStep::Approve(typed) = step {
             compare(typed, fingerprint)?;
             if !report.approved {
@@ -158,13 +156,9 @@ impl Kitchen<'_> {
         let redactor = self.redactor(&configuration);
         report.commands = worker_commands(&tiers, &|words| mask_words(&redactor, words));
         let (fingerprint, items) = (tiers.fingerprint(), tiers.items());
-        report.fingerprint = Some(fingerprint);
         report.notes = crew.notes();
         let approval = life.approval.as_ref();
-        if let Some(before) = approval.filter(|before| before.fingerprint != fingerprint) {
-            report.changes = changes(&before.items, &items);
-        }
-        report.approved = approval.is_some_and(|before| before.fingerprint == fingerprint);
+        compare_with(&mut report, approval, fingerprint, &items);
         if let ApproveStep::Approve(typed) = step {
             compare(typed, fingerprint)?;
             if !report.approved {
@@ -209,6 +203,20 @@ impl Kitchen<'_> {
 
     fn person(&self) -> Option<String> {
         self.environment.get("USER").and_then(OsStr::to_str).map(str::to_owned)
+    }
+}
+
+/// Notes what would be executed now, and how it differs from what was approved.
+fn compare_with(
+    report: &mut ApprovalReport,
+    before: Option<&Approval>,
+    fingerprint: Fingerprint,
+    items: &BTreeMap<String, String>,
+) {
+    report.fingerprint = Some(fingerprint);
+    report.approved = is_approved(before, Some(fingerprint));
+    if let Some(before) = before.filter(|_| !report.approved) {
+        report.changes = changes(&before.items, items);
     }
 }
 

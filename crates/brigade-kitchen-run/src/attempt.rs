@@ -13,19 +13,18 @@ use brigade_call::StartPurpose;
 use brigade_cmdline::Argv;
 use brigade_core::{Fingerprint, RunId};
 use brigade_exec::WorkFolder;
-use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsErrorKind, RelPath};
+use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsErrorKind, OrAbsent, RelPath};
 use brigade_kitchen::adapter::{
-    self, Adapter, Answer, Limit, Output, PermissionMode, Permissions, PromptWay, Tokens,
+    Adapter, Answer, Limit, Output, PermissionMode, Permissions, PromptWay, Tokens,
 };
-use brigade_kitchen::config::Settings;
-use brigade_kitchen::signal::{Evidence, Exit, Fences, ResultFile, Role};
+use brigade_kitchen::signal::{Evidence, Exit, Fences, ResultFault, Role};
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_policy::{CrewWork, CrewWorker, KitchenGrants, PolicyState};
-use brigade_process::{Input, PrivateFolder, current_program, random_bytes};
+use brigade_process::{Input, PrivateFolder, current_program};
 
 use crate::named_files::BoundFiles;
 use crate::receipts::{RunEnd, RunKind};
-use crate::run::{Host, RunOutcome, StartError, StartOrder, Watch, run_order, task_objects};
+use crate::run::{Host, RunOutcome, StartError, StartOrder, Watch, random_hex, run_order, task_objects};
 
 /// How much of each end of an output is searched for the answer. A log never has more than its cap.
 const ANSWER_HALF: u64 = 1 << 20;
@@ -67,35 +66,6 @@ pub struct TierWorker {
     pub bytes: Option<Fingerprint>,
     /// The approved bytes of files of the workspace that its command names.
     pub files: BoundFiles,
-}
-
-impl TierWorker {
-    /// Returns the configured worker of a tier.
-    ///
-    /// # Errors
-    /// Returns the configured adapter name if no adapter has it.
-    pub fn for_tier(
-        tier: Tier,
-        settings: &Settings,
-        adapters: &[Adapter],
-        grants: Option<&KitchenGrants>,
-    ) -> Result<TierWorker, String> {
-        let command = settings.command(tier).argv().clone();
-        let adapter = adapter::choose(adapters, settings.adapter_name(tier), &command)?.clone();
-        let labels = settings.env_labels(tier).unwrap_or(&adapter.env_labels).to_vec();
-        Ok(TierWorker {
-            tier,
-            command,
-            env_labels: labels,
-            adapter,
-            wanted: if settings.skip_permissions { PermissionMode::Skip } else { PermissionMode::Narrow },
-            may_skip: grants.is_some_and(|grants| grants.skip_permissions),
-            server: Some(settings.opencode_server.clone()).filter(|server| !server.is_empty()),
-            program: None,
-            bytes: None,
-            files: BoundFiles::new(),
-        })
-    }
 }
 
 /// Returns the time limit of a worker: the configured one, capped by the policy.
@@ -149,15 +119,6 @@ pub struct Attempt<'a> {
     pub watch: &'a Watch,
 }
 
-/// What was at the path of the result file.
-#[derive(Clone, Debug)]
-enum ResultFileState {
-    Absent,
-    Bytes(Vec<u8>),
-    NotRegular,
-    Unreadable,
-}
-
 /// The evidence of an attempt.
 #[derive(Clone, Debug)]
 pub struct AttemptOutcome {
@@ -177,18 +138,13 @@ pub struct AttemptOutcome {
     pub problem: Option<String>,
     limit: Option<Limit>,
     nonce: String,
-    result: ResultFileState,
+    result: Result<Option<Vec<u8>>, ResultFault>,
 }
 
 impl AttemptOutcome {
     /// Returns the evidence that decides how it ended.
     pub fn evidence(&self) -> Evidence<'_> {
-        let result = match &self.result {
-            ResultFileState::Absent => ResultFile::Absent,
-            ResultFileState::Bytes(bytes) => ResultFile::Bytes(bytes),
-            ResultFileState::NotRegular => ResultFile::NotRegular,
-            ResultFileState::Unreadable => ResultFile::Unreadable,
-        };
+        let result = self.result.as_ref().map(Option::as_deref).map_err(|fault| *fault);
         Evidence {
             exit: self.exit,
             result,
@@ -218,7 +174,7 @@ fn role_kind(role: Role) -> RunKind {
 /// Fails if nothing was started, or a log could not be written.
 pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result<AttemptOutcome, StartError> {
     let (host, cook) = (attempt.host, attempt.cook);
-    let nonce: String = random_bytes::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+    let nonce = random_hex::<16>()?;
     let temporary = PrivateFolder::create()?;
     let private = DiskFs::open(temporary.path())?;
     let inside = |name: &str| temporary.path().join(name);
@@ -297,7 +253,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
     };
     let answer = read_answer(attempt, &private, exit == Exit::Code(0));
     let result = read_regular(&private, &RelPath::from_static(RESULT), RESULT_LIMIT);
-    if let (Some(flag), ResultFileState::Absent, Exit::Code(_)) = (&answer.unknown_flag, &result, exit)
+    if let (Some(flag), Ok(None), Exit::Code(_)) = (&answer.unknown_flag, &result, exit)
         && seconds < AT_ONCE
     {
         return Err(StartError::UnknownFlag { program: program.to_owned(), flag: flag.clone() });
@@ -365,21 +321,16 @@ fn variables(
 }
 
 /// Reads a file that a worker may have written. Only a regular file counts.
-fn read_regular(private: &dyn Fs, path: &RelPath, limit: u64) -> ResultFileState {
-    match private.link_metadata(path) {
-        Err(error) if error.is_not_found() => return ResultFileState::Absent,
-        Err(_) => return ResultFileState::Unreadable,
-        Ok(found) if found.kind != FileKind::File => return ResultFileState::NotRegular,
-        Ok(_) => {}
+fn read_regular(private: &dyn Fs, path: &RelPath, limit: u64) -> Result<Option<Vec<u8>>, ResultFault> {
+    let found = private.link_metadata(path).or_absent().map_err(|_| ResultFault::Unreadable)?;
+    let Some(found) = found else { return Ok(None) };
+    if found.kind != FileKind::File {
+        return Err(ResultFault::NotRegular);
     }
-    match private.read(path, limit) {
-        Ok(bytes) => ResultFileState::Bytes(bytes),
-        // The file is too large to count, so its bytes do not matter.
-        Err(error) if matches!(error.kind, FsErrorKind::TooLarge { .. }) => {
-            ResultFileState::Bytes(vec![b' '; usize::try_from(RESULT_LIMIT).unwrap_or(usize::MAX)])
-        }
-        Err(_) => ResultFileState::Unreadable,
-    }
+    private.read(path, limit).map(Some).map_err(|error| match error.kind {
+        FsErrorKind::TooLarge { .. } => ResultFault::TooLarge,
+        _ => ResultFault::Unreadable,
+    })
 }
 
 /// Reads the start and the end of a file, in whole lines. If a code fence is open at the cut, it is closed before the

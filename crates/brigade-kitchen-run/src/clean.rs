@@ -3,7 +3,7 @@
 use brigade_core::{
     ErrorCode, ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter, text::escape_terminal,
 };
-use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, RelPath};
+use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, OrAbsent, RelPath};
 use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::config::Switch;
 use brigade_kitchen::{PrdName, TaskId};
@@ -17,7 +17,7 @@ use crate::kitchen::Kitchen;
 use crate::lock::{ServiceLock, ServiceLockError};
 use crate::paths::KITCHEN;
 use crate::service::{ServeError, git_options};
-use crate::workplace::{PlaceError, Workplace as _};
+use crate::workplace::PlaceError;
 
 /// The report of `clean`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,9 +116,9 @@ impl Kitchen<'_> {
         };
         let place = self.place_to_clean(&standing).map_err(ServeError::Place)?;
         if let Some(task) = abandoned {
-            let made = place.abandon(&standing.name, &task).map_err(ServeError::Place)?;
+            let reference = place.abandon(&standing.name, &task).map_err(ServeError::Place)?;
             report.removed.push(task.clone());
-            report.abandoned = Some(AbandonedWork { task, reference: made.reference });
+            report.abandoned = Some(AbandonedWork { task, reference });
         } else {
             for cleaned in place.clean(&standing.name).map_err(ServeError::Place)? {
                 match cleaned.kept {
@@ -171,22 +171,15 @@ impl Kitchen<'_> {
         let Ok(worktrees) = DiskFs::open(&worktrees_path(self.fs.root(), worktree_path)) else {
             return Ok(false);
         };
-        match worktrees.list_dir(&RelPath::composed(name.as_str())) {
-            Ok(entries) => Ok(entries.iter().any(|entry| entry.name.starts_with(SPARE))),
-            Err(error) if error.is_not_found() => Ok(false),
-            Err(error) => Err(error),
-        }
+        let entries = worktrees.list_dir(&RelPath::composed(name.as_str())).or_absent()?.unwrap_or_default();
+        Ok(entries.iter().any(|entry| entry.name.starts_with(SPARE)))
     }
 
     fn names_below(&self, folder: &str) -> Result<Vec<TaskId>, FsError> {
-        match self.fs.list_dir(&RelPath::composed(folder)) {
-            Ok(entries) => {
-                let folders = entries.into_iter().filter(|entry| entry.kind == FileKind::Directory);
-                Ok(folders.filter_map(|entry| entry.name.parse().ok()).collect())
-            }
-            Err(error) if error.is_not_found() => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let entries =
+            self.fs.list_dir(&RelPath::composed(folder)).or_absent()?.unwrap_or_default().into_iter();
+        let folders = entries.filter(|entry| entry.kind == FileKind::Directory);
+        Ok(folders.filter_map(|entry| entry.name.parse().ok()).collect())
     }
 }
 

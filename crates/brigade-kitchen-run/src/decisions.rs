@@ -1,7 +1,7 @@
 //! `decisions` and `answer`: lists pending decisions and records answers.
 
-use brigade_core::{ErrorCode, ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter};
-use brigade_fs::{FileKind, FsError, FsErrorKind, RelPath};
+use brigade_core::{ErrorCode, ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter, words};
+use brigade_fs::{FileKind, FsError, FsErrorKind, OrAbsent, RelPath};
 use brigade_kitchen::life::{
     Answer, AnsweredBy, Decision, DecisionId, DecisionKind, DecisionState, Life, Record, TaskOutcome,
 };
@@ -80,22 +80,13 @@ pub enum DecisionFilter {
     All,
 }
 
-/// What to do with a failed task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailureChoice {
-    /// Try it again, in its current tier.
-    Retry,
-    /// Skip it, and all tasks that depend on it.
-    Skip,
-}
-
-impl FailureChoice {
-    /// Returns the choice as an answer to a decision.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            FailureChoice::Retry => "retry",
-            FailureChoice::Skip => "skip",
-        }
+words! {
+    /// What to do with a failed task.
+    FailureChoice {
+        /// Try it again, in its current tier.
+        Retry = "retry",
+        /// Skip it, and all tasks that depend on it.
+        Skip = "skip",
     }
 }
 
@@ -322,10 +313,8 @@ impl Kitchen<'_> {
 
     /// Lists the PRDs that have a journal, by name.
     pub(crate) fn served(&self) -> Result<Vec<PrdName>, FsError> {
-        let entries = match self.fs.list_dir(&RelPath::from_static(KITCHEN)) {
-            Ok(entries) => entries,
-            Err(error) if error.is_not_found() => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+        let Some(entries) = self.fs.list_dir(&RelPath::from_static(KITCHEN)).or_absent()? else {
+            return Ok(Vec::new());
         };
         let folders = entries.into_iter().filter(|entry| entry.kind == FileKind::Directory);
         let mut names = Vec::new();

@@ -14,7 +14,7 @@ use brigade_policy::{ErrorLine, Failure, PolicyState};
 use brigade_workspace::read_policy;
 
 pub use crew::{Crew, Worker};
-pub(crate) use find::{LATEST, PRD_LIMIT, taken_alone};
+pub(crate) use find::{LATEST, PRD_LIMIT, leads_out, taken_alone};
 pub use find::{PrdFile, PrdNames, PrdSearch};
 pub use standing::PrdState;
 
@@ -94,22 +94,25 @@ impl Kitchen<'_> {
             let Some(bytes) = self.config_file(&path, &mut unreadable)? else { continue };
             match String::from_utf8(bytes) {
                 Ok(text) => role_texts.push((file, text)),
-                Err(_) => unreadable.push(issue(&path, "the file is not UTF-8 text".to_owned())),
+                Err(_) => unreadable.push(issue(
+                    Severity::Error,
+                    Place::file(&path),
+                    "the file is not UTF-8 text".to_owned(),
+                )),
             }
         }
         config.issues.splice(0..0, unreadable);
         for (key, message) in unusable_paths(&*self.fs, &config.settings) {
             let place = config.places.get(key).cloned().unwrap_or_else(|| Place::file(KITCHEN_TOML));
-            let message = message.to_owned();
-            let (field, severity) = (Some(key.to_owned()), Severity::Warning);
-            config.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint: None });
+            let found = issue(Severity::Warning, place, message.to_owned());
+            config.issues.push(ConfigIssue { field: Some(key.to_owned()), ..found });
         }
         let policy = read_policy(&*self.fs, &self.trust);
         if let Some(message) = self.no_place_for_worktrees(&config.settings, &policy) {
             let key = "worktree.path";
             let place = config.places.get(key).cloned().unwrap_or_else(|| Place::file(KITCHEN_TOML));
-            let (field, severity) = (Some(key.to_owned()), Severity::Error);
-            config.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint: None });
+            let found = issue(Severity::Error, place, message);
+            config.issues.push(ConfigIssue { field: Some(key.to_owned()), ..found });
         }
         Ok(Configuration { config, policy, role_texts })
     }
@@ -183,7 +186,7 @@ impl Kitchen<'_> {
                 | FsErrorKind::Outside
                 | FsErrorKind::DanglingLink
                 | FsErrorKind::TooLarge { .. } => {
-                    issues.push(issue(name, error.kind.to_string()));
+                    issues.push(issue(Severity::Error, Place::file(name), error.kind.to_string()));
                     Ok(None)
                 }
                 _ => Err(error),
@@ -193,13 +196,6 @@ impl Kitchen<'_> {
 }
 
 /// Makes the issue for a whole file. Nothing is started while the file cannot be read.
-fn issue(file: &str, message: String) -> ConfigIssue {
-    ConfigIssue {
-        severity: Severity::Error,
-        place: Place::file(file),
-        entry: None,
-        field: None,
-        message,
-        hint: None,
-    }
+fn issue(severity: Severity, place: Place, message: String) -> ConfigIssue {
+    ConfigIssue { severity, place, entry: None, field: None, message, hint: None }
 }

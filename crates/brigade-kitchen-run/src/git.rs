@@ -31,14 +31,15 @@ use brigade_core::{AgentFiles, Fingerprint, RunId};
 use brigade_exec::{ClosedPlaces, HostEnvironment};
 use brigade_fs::{DiskFs, Fs, RelPath};
 use brigade_git::{CommitCheck, GitDirectories};
+use brigade_kitchen::life::Workplace as Mode;
 use brigade_kitchen::{PrdName, TaskId};
 use brigade_redact::Redactor;
 
 pub use repository::InPlaceReason;
 
 use crate::workplace::{
-    AbandonedRef, Changes, CleanedFolder, CommitId, DoneWork, FolderOrigin, Guard, Integration, Isolation,
-    Place, PlaceError, RestoreOutcome, TaskCommit, TaskName, Workplace,
+    Changes, CommitId, DoneWork, FolderOrigin, Guard, Integration, Place, PlaceError, RestoreOutcome,
+    TaskCommit, TaskName, Workplace,
 };
 use brigade_kitchen::is_branch_name;
 use repository::{Repository, unsafe_name};
@@ -152,7 +153,7 @@ impl GitPlace {
         let path = worktrees_path(workspace.root(), &options.worktrees);
         let kitchen = DiskFs::make(&workspace.root().join(".brigade/kitchen"))?;
         let worktrees = DiskFs::make(&path)?;
-        let mine: RelPath = ".gitignore".parse().map_err(|_| unsafe_name(".gitignore"))?;
+        let mine = RelPath::from_static(".gitignore");
         if !worktrees.exists(&mine)? {
             // Without this, the user's next `git add` would add worktrees as submodules.
             worktrees.write_cache(&mine, b"*\n")?;
@@ -235,8 +236,8 @@ impl GitPlace {
 }
 
 impl Workplace for GitPlace {
-    fn room(&self) -> Isolation {
-        Isolation::Many
+    fn mode(&self) -> Mode {
+        Mode::Worktrees
     }
 
     fn own(&self, files: Vec<String>) {
@@ -336,14 +337,6 @@ impl Workplace for GitPlace {
             self.folders.remove(&self.folders.task_dir(prd, task)?)?;
         }
         self.drop_spares(prd)
-    }
-
-    fn clean(&self, prd: &PrdName) -> Result<Vec<CleanedFolder>, PlaceError> {
-        self.clean_prd(prd)
-    }
-
-    fn abandon(&self, prd: &PrdName, task: &TaskId) -> Result<AbandonedRef, PlaceError> {
-        self.abandon_task(prd, task)
     }
 
     fn merge(&self, into: Option<&str>) -> Result<(String, CommitId), PlaceError> {

@@ -9,21 +9,19 @@ pub(crate) mod ignore;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade_core::RunId;
-use brigade_fs::{DiskFs, FileKind, Fs, FsError, FsErrorKind, RelPath};
-use brigade_kitchen::{PrdName, TaskId};
+use brigade_fs::{DiskFs, FileKind, Fs, FsError, FsErrorKind, OrAbsent, RelPath};
 
 use crate::git::settings::Seal;
 use crate::git::task_dir::{make_dirs, remove_any};
 use crate::workplace::{
-    AbandonedRef, ChangeKind, ChangedFile, Changes, CleanedFolder, CommitId, FolderOrigin, Guard,
-    Integration, Isolation, Marker, Place, PlaceError, RestoreOutcome, TaskCommit, TaskName, Workplace,
-    shown_path,
+    ChangeKind, ChangedFile, Changes, FolderOrigin, Guard, Integration, Marker, Place, PlaceError,
+    RestoreOutcome, TaskCommit, TaskName, Workplace, shown_path,
 };
+use brigade_kitchen::life::Workplace as Mode;
 use files::{Snapshot, added_markers, text_of, walk};
 
 /// The workspace itself as the workplace of tasks. See the [module](self).
@@ -79,40 +77,32 @@ impl InPlaceWorkplace {
     }
 
     fn known(&self, place: &Place) -> Result<Option<Snapshot>, PlaceError> {
-        match self.workspace.read(&self.before(&place.name)?, 1 << 30) {
-            Ok(bytes) => Ok(Snapshot::read(&bytes)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let bytes = self.workspace.read(&self.before(&place.name)?, 1 << 30).or_absent()?;
+        Ok(bytes.and_then(|bytes| Snapshot::read(&bytes)))
     }
 
     /// Records the git settings and hooks, if the workspace is a repository.
     fn seal(&self) -> Result<Seal, FsError> {
         let mut seal = Seal::default();
-        let git: RelPath = ".git".parse().map_err(|_| FsError::new("name", ".git", FsErrorKind::Outside))?;
-        match self.workspace.link_metadata(&git) {
-            Ok(found) if found.kind == FileKind::Directory => {
+        let git = RelPath::from_static(".git");
+        match self.workspace.link_metadata(&git).or_absent()? {
+            Some(found) if found.kind == FileKind::Directory => {
                 seal.git_dir(&DiskFs::open(&self.workspace.root().join(".git"))?, ".git")?;
             }
-            Ok(_) => seal.file(&*self.workspace, ".git", &git)?,
-            Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(error),
+            Some(_) => seal.file(&*self.workspace, ".git", &git)?,
+            None => {}
         }
         Ok(seal)
     }
 }
 
 impl Workplace for InPlaceWorkplace {
-    fn room(&self) -> Isolation {
-        Isolation::One
+    fn mode(&self) -> Mode {
+        Mode::InPlace
     }
 
     fn own(&self, files: Vec<String>) {
         self.own_files.lock().unwrap_or_else(PoisonError::into_inner).extend(files);
-    }
-
-    fn branch(&self) -> Option<&str> {
-        None
     }
 
     fn notes(&self) -> Vec<String> {
@@ -133,12 +123,11 @@ impl Workplace for InPlaceWorkplace {
     }
 
     fn guard(&self, _: &Place) -> Result<Guard, PlaceError> {
-        Ok(Guard(self.seal()?.0.into_iter().collect()))
+        Ok(Guard(self.seal()?))
     }
 
     fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError> {
-        let then = Seal(guard.0.iter().cloned().collect::<BTreeMap<_, _>>());
-        let what = then.differences(&self.seal()?);
+        let what = guard.0.differences(&self.seal()?);
         if !what.is_empty() {
             return Err(PlaceError::Tampered { what });
         }
@@ -229,27 +218,7 @@ impl Workplace for InPlaceWorkplace {
         Ok(Integration::Done(None))
     }
 
-    fn find_integrated(&self, _: &TaskName, _: &RunId) -> Result<Option<CommitId>, PlaceError> {
-        Ok(None)
-    }
-
     fn finish(&self, place: &Place) -> Result<(), PlaceError> {
         Ok(remove_any(&*self.workspace, &self.before(&place.name)?)?)
-    }
-
-    fn clean(&self, _: &PrdName) -> Result<Vec<CleanedFolder>, PlaceError> {
-        Ok(Vec::new())
-    }
-
-    fn abandon(&self, _: &PrdName, _: &TaskId) -> Result<AbandonedRef, PlaceError> {
-        Err(PlaceError::InPlace)
-    }
-
-    fn merge(&self, _: Option<&str>) -> Result<(String, CommitId), PlaceError> {
-        Err(PlaceError::InPlace)
-    }
-
-    fn push(&self) -> Result<String, PlaceError> {
-        Err(PlaceError::InPlace)
     }
 }

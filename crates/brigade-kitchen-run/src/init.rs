@@ -6,7 +6,7 @@ use brigade_catalog::{Catalog, Level};
 use brigade_core::{
     ConfigIssue, ErrorCode, ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Severity, StepFormatter,
 };
-use brigade_fs::{FileMode, FsError, RelPath};
+use brigade_fs::{FileMode, FsError, OrAbsent, RelPath};
 use brigade_kitchen::config::{ConfigFile, StarterKeys, import, starter};
 use brigade_policy::{ErrorLine, Failure};
 use brigade_workspace::CATALOG;
@@ -180,11 +180,7 @@ impl Kitchen<'_> {
     /// Returns the catalog text with the missing skills, and the result for each skill.
     fn catalog_with_skills(&self) -> Result<(Option<String>, Vec<SkillRow>), Failure> {
         let path = RelPath::from_static(CATALOG);
-        let before = match self.fs.read(&path, CONFIG_LIMIT) {
-            Ok(bytes) => Some(bytes),
-            Err(error) if error.is_not_found() => None,
-            Err(error) => return Err(error.into()),
-        };
+        let before = self.fs.read(&path, CONFIG_LIMIT).or_absent()?;
         let invalid = |message: String| {
             Failure::new(ErrorKind::InvalidConfig, format!("`{CATALOG}`: {message}"))
                 .coded(ErrorCode::ConfigInvalid)
@@ -242,10 +238,8 @@ impl Kitchen<'_> {
 
     fn shell_config(&self) -> Result<(&'static str, Vec<u8>), Failure> {
         for name in SHELL_CONFIGS {
-            match self.fs.read(&RelPath::composed(name), CONFIG_LIMIT) {
-                Ok(bytes) => return Ok((name, bytes)),
-                Err(error) if error.is_not_found() => {}
-                Err(error) => return Err(error.into()),
+            if let Some(bytes) = self.fs.read(&RelPath::composed(name), CONFIG_LIMIT).or_absent()? {
+                return Ok((name, bytes));
             }
         }
         let message = format!("there is neither `{}` nor `{}`", SHELL_CONFIGS[0], SHELL_CONFIGS[1]);
@@ -266,11 +260,9 @@ impl Kitchen<'_> {
     /// Returns the new `.gitignore` if lines are missing, and whether the file is new. If there is a catalog, the lines
     /// for tools are included.
     fn ignore_lines(&self, with_tools: bool) -> Result<Option<(Vec<u8>, &'static str)>, FsError> {
-        let (mut bytes, word) = match self.fs.read(&RelPath::from_static(GITIGNORE), CONFIG_LIMIT) {
-            Ok(bytes) => (bytes, "updated"),
-            Err(error) if error.is_not_found() => (Vec::new(), "created"),
-            Err(error) => return Err(error),
-        };
+        let before = self.fs.read(&RelPath::from_static(GITIGNORE), CONFIG_LIMIT).or_absent()?;
+        let word = if before.is_some() { "updated" } else { "created" };
+        let mut bytes = before.unwrap_or_default();
         let has = |wanted: &str| {
             let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
             let plain = wanted.trim_start_matches('/').as_bytes();

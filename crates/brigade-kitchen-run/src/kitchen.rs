@@ -65,7 +65,7 @@ impl Kitchen<'_> {
     pub(crate) fn secrets(&self, configuration: &Configuration) -> Vec<SecretValue> {
         let mut secrets = bound_values(self.environment, &configuration.policy);
         let usual = self.environment.usual();
-        let labels = Tier::ALL.into_iter().flat_map(|tier| configuration.env_labels(tier));
+        let labels = Tier::ALL.iter().flat_map(|tier| configuration.env_labels(*tier));
         for label in labels.filter(|label| !usual.is_set(label)) {
             let value =
                 self.environment.get(label).filter(|value| may_be_secret(label, &value.to_string_lossy()));

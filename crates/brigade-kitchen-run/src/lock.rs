@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_fs::{Fs, FsError, FsErrorKind, Lock};
+use brigade_fs::{Fs, FsError, FsErrorKind, Lock, OrAbsent};
 use brigade_kitchen::PrdName;
 use brigade_process::ProcessIdentity;
 use thiserror::Error;
@@ -129,10 +129,8 @@ impl ServiceLock {
     /// # Errors
     /// Fails on a disk error.
     pub fn holder(fs: &dyn Fs, name: &PrdName) -> Result<Option<Holder>, FsError> {
-        let bytes = match fs.read(&PrdFiles::new(name).service_lock(), MAX_HOLDER) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) => return Err(error),
+        let Some(bytes) = fs.read(&PrdFiles::new(name).service_lock(), MAX_HOLDER).or_absent()? else {
+            return Ok(None);
         };
         let process: Option<ProcessIdentity> =
             std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok());

@@ -11,7 +11,7 @@ use std::time::Duration;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorCode, ErrorKind, NextStep, Report, RunId, SchemaId};
 use brigade_exec::{LOG_SHOWN, pass_log};
-use brigade_fs::{Fs, FsError, Metadata, RelPath};
+use brigade_fs::{Fs, FsError, Metadata, OrAbsent, RelPath};
 use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::life::{AttemptRun, Stage, UnknownTasks};
 use brigade_kitchen::prd::Lints;
@@ -276,11 +276,7 @@ impl LogReader {
         cancel: Option<&CancelToken>,
         sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<ControlFlow<io::Error>, FsError> {
-        let file = match fs.open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.is_not_found() => return Ok(ControlFlow::Continue(())),
-            Err(error) => return Err(error),
-        };
+        let Some(file) = fs.open(&self.path).or_absent()? else { return Ok(ControlFlow::Continue(())) };
         let length = file.len()?;
         if let Some(row) = row {
             let (from, total) = place_in(row, self.offset);
@@ -295,12 +291,8 @@ impl LogReader {
             }
         }
         for (number, path) in self.parts(fs)? {
-            let part = match fs.open(&path) {
-                Ok(part) => part,
-                // The part was removed because a newer one was written.
-                Err(error) if error.is_not_found() => continue,
-                Err(error) => return Err(error),
-            };
+            // The part was removed because a newer one was written.
+            let Some(part) = fs.open(&path).or_absent()? else { continue };
             // The file has half of the maximum size. So has each part but the last.
             let start = length.saturating_mul(number + 1);
             if self.offset < start {

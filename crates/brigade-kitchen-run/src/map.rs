@@ -17,6 +17,7 @@ use brigade_policy::Failure;
 use brigade_process::CancelToken;
 
 use crate::chef::ExecutiveRequest;
+use crate::gather::leads_out;
 use crate::git::repository::Repository;
 use crate::in_place::ignore::Rules;
 use crate::init::TASKS;
@@ -173,10 +174,7 @@ impl Kitchen<'_> {
     pub(crate) fn inside(&self, file: &RelPath) -> Result<RelPath, Failure> {
         match self.fs.resolve(file.as_str(), None)? {
             Location::Inside(file) => Ok(file),
-            Location::Outside(_) => {
-                let message = format!("`{file}` leads out of the workspace");
-                Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside))
-            }
+            Location::Outside(_) => Err(leads_out(file)),
         }
     }
 
@@ -326,10 +324,8 @@ impl Walk<'_> {
             && let Ok(path) = folder.join(".gitignore")
             && let Ok(text) = self.fs.read(&path, MANIFEST_LIMIT)
         {
-            let mut more = rules.clone();
             let prefix = if folder.is_root() { String::new() } else { format!("{folder}/") };
-            more.add(prefix.as_bytes(), &text);
-            inner = Some(more);
+            inner = Some(rules.with(prefix.as_bytes(), &text));
         }
         let rules = inner.as_ref().unwrap_or(rules);
         let beside: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Dialect, ErrorCode, ErrorKind, Json, NextStep, Object};
-use brigade_fs::{FileKind, FileMode, FsErrorKind, RelPath};
+use brigade_fs::{FileKind, FileMode, FsErrorKind, OrAbsent, RelPath};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::map::MAP_FILE;
 use brigade_kitchen::plan::{Conversation, KitchenPlanReport, PlanQuestion, document, slug};
@@ -12,13 +12,14 @@ use brigade_kitchen::prd::{Fault, Lints, PrdReading, read};
 use brigade_kitchen::prompt;
 use brigade_kitchen::signal::{Exit, PlanningResult, Role, missing_verdict_reason, read_plan};
 use brigade_policy::{Blocker, Failure};
-use brigade_process::{CancelToken, random_bytes};
+use brigade_process::CancelToken;
 
 use crate::chef::{Executive, ExecutiveReply, ExecutiveRequest};
-use crate::gather::LATEST;
+use crate::gather::{LATEST, leads_out};
 use crate::init::TASKS;
 use crate::kitchen::Kitchen;
 use crate::paths::{KITCHEN, PrdFiles};
+use crate::run::random_hex;
 
 /// The directory of open questions, in the directory of the kitchen.
 const PLANS: &str = "plans";
@@ -67,14 +68,6 @@ pub struct PlanRequest {
     pub without_map: bool,
     /// Cancels the executive.
     pub cancel: Option<CancelToken>,
-}
-
-/// The result of the executive's planning.
-enum DraftOutcome {
-    /// A valid PRD.
-    Valid(Box<Draft>),
-    /// A result with faults.
-    Invalid(Vec<DraftFault>),
 }
 
 /// A valid PRD of the executive.
@@ -143,12 +136,12 @@ impl Kitchen<'_> {
                     return Ok(report);
                 }
                 Some(given) => match self.draft(&chef, &asked, given, &closed)? {
-                    DraftOutcome::Valid(draft) => {
-                        self.write_prd(*draft, out.as_ref(), &mut report)?;
+                    Ok(draft) => {
+                        self.write_prd(draft, out.as_ref(), &mut report)?;
                         self.forget(&conversation)?;
                         return Ok(report);
                     }
-                    DraftOutcome::Invalid(faults) => faults,
+                    Err(faults) => faults,
                 },
                 None if evidence.exit == Exit::Interrupted => {
                     report.interrupted = true;
@@ -158,7 +151,7 @@ impl Kitchen<'_> {
                     let why = missing_verdict_reason(&evidence);
                     return Err(chef.failed(&asked.run, format!("the executive planned nothing: {why}")));
                 }
-                None => vec![DraftFault::plain(missing_verdict_reason(&evidence))],
+                None => DraftFault::plain(missing_verdict_reason(&evidence)),
             };
             if MAX_ATTEMPTS <= report.attempts {
                 return Err(not_valid(&chef, &asked, &report, &invalid));
@@ -173,9 +166,8 @@ impl Kitchen<'_> {
             let message = format!("expected a text of 1 to {MAX_WISH} bytes that says what to plan");
             return Err(Failure::new(ErrorKind::Usage, message));
         }
-        let random =
-            random_bytes::<4>().map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
-        let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id =
+            random_hex::<4>().map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
         Ok(Conversation {
             version: VERSION,
             id: format!("plan-{id}"),
@@ -195,11 +187,7 @@ impl Kitchen<'_> {
 
     /// Finds the stored questions with an id or a unique prefix of one.
     fn conversation(&self, typed: &str) -> Result<Conversation, Failure> {
-        let entries = match self.fs.list_dir(&self.plans()) {
-            Ok(entries) => entries,
-            Err(error) if error.is_not_found() => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let entries = self.fs.list_dir(&self.plans()).or_absent()?.unwrap_or_default();
         let ids: Vec<&str> = entries.iter().filter_map(|entry| entry.name.strip_suffix(".json")).collect();
         let fits = |id: &&&str| {
             !typed.is_empty() && (id.starts_with(typed) || id.starts_with(&format!("plan-{typed}")))
@@ -274,10 +262,8 @@ impl Kitchen<'_> {
 
     /// Removes the stored questions of a finished plan.
     fn forget(&self, conversation: &Conversation) -> Result<(), Failure> {
-        match self.fs.remove(&self.plan_file(&conversation.id)) {
-            Err(error) if !error.is_not_found() => Err(error.into()),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        self.fs.remove(&self.plan_file(&conversation.id)).or_absent()?;
+        Ok(())
     }
 
     /// Lists the PRD files, which workers must not write.
@@ -286,47 +272,17 @@ impl Kitchen<'_> {
         Ok(candidates.into_iter().map(|candidate| self.fs.root().join(candidate.path.as_path())).collect())
     }
 
-    /// Reads the PRD of the executive.
+    /// Reads the PRD of the executive. Its faults are a result too.
     fn draft(
         &self,
         chef: &Executive,
         asked: &ExecutiveReply,
         given: PlanningResult,
         before: &[PathBuf],
-    ) -> Result<DraftOutcome, Failure> {
-        let mut own_file = None;
-        let json = match given {
-            PlanningResult::Prd(json) => *json,
-            PlanningResult::Questions(_) => {
-                return Ok(DraftOutcome::Invalid(vec![DraftFault::plain("a PRD is missing")]));
-            }
-            PlanningResult::Path(path) => {
-                let (file, bytes) = match self.named_file(&path) {
-                    Ok(found) => found,
-                    Err(why) => {
-                        return Ok(DraftOutcome::Invalid(vec![DraftFault::plain(format!(
-                            "`{path}`: {why}"
-                        ))]));
-                    }
-                };
-                let reading = read(file.as_str(), &bytes, Lints::NONE);
-                if !reading.errors.is_empty() {
-                    return Ok(DraftOutcome::Invalid(
-                        reading.errors.iter().map(DraftFault::from_fault).collect(),
-                    ));
-                }
-                let is_new = !before.contains(&self.fs.root().join(file.as_path()));
-                own_file = Some(file).filter(|_| is_new);
-                match Json::parse_bytes(&bytes, Dialect::Strict) {
-                    Ok(json) => json,
-                    Err(error) => {
-                        return Ok(DraftOutcome::Invalid(vec![DraftFault::plain(format!(
-                            "not JSON: {}",
-                            error.kind
-                        ))]));
-                    }
-                }
-            }
+    ) -> Result<Result<Draft, Vec<DraftFault>>, Failure> {
+        let (json, own_file) = match self.planned(given, before) {
+            Ok(planned) => planned,
+            Err(faults) => return Ok(Err(faults)),
         };
         let json = chef.host.redactor().redact_json(&json);
         let text = document(&json, self.now());
@@ -334,9 +290,32 @@ impl Kitchen<'_> {
         if !reading.errors.is_empty() {
             // The result file is removed with its run. This copy is for people.
             self.fs.write_atomic(&asked.draft_file(), text.as_bytes(), FileMode::Private)?;
-            return Ok(DraftOutcome::Invalid(reading.errors.iter().map(DraftFault::from_fault).collect()));
+            return Ok(Err(DraftFault::all(&reading)));
         }
-        Ok(DraftOutcome::Valid(Box::new(Draft { text, reading, own_file })))
+        Ok(Ok(Draft { text, reading, own_file }))
+    }
+
+    /// Returns the object of the executive's PRD, and the new file that it is in.
+    fn planned(
+        &self,
+        given: PlanningResult,
+        before: &[PathBuf],
+    ) -> Result<(Json, Option<RelPath>), Vec<DraftFault>> {
+        let path = match given {
+            PlanningResult::Prd(json) => return Ok((*json, None)),
+            PlanningResult::Questions(_) => return Err(DraftFault::plain("a PRD is missing")),
+            PlanningResult::Path(path) => path,
+        };
+        let found = self.named_file(&path);
+        let (file, bytes) = found.map_err(|why| DraftFault::plain(format!("`{path}`: {why}")))?;
+        let reading = read(file.as_str(), &bytes, Lints::NONE);
+        if !reading.errors.is_empty() {
+            return Err(DraftFault::all(&reading));
+        }
+        let json = Json::parse_bytes(&bytes, Dialect::Strict);
+        let json = json.map_err(|error| DraftFault::plain(format!("not JSON: {}", error.kind)))?;
+        let is_new = !before.contains(&self.fs.root().join(file.as_path()));
+        Ok((json, Some(file).filter(|_| is_new)))
     }
 
     /// Reads a file that the executive named.
@@ -356,10 +335,7 @@ impl Kitchen<'_> {
 
     /// Returns a path that is not in use.
     fn free_file(&self, out: &str) -> Result<RelPath, Failure> {
-        let path: RelPath = out.parse().map_err(|_| {
-            let message = format!("`{out}` leads out of the workspace");
-            Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside)
-        })?;
+        let path: RelPath = out.parse().map_err(|_| leads_out(out))?;
         let path = self.inside(&path)?;
         let is_json = path.name().ends_with(".json") && !path.name().ends_with(".state.json");
         if !is_json || PrdName::of_path(path.as_str()).is_err() {
@@ -448,13 +424,8 @@ impl Kitchen<'_> {
     fn link_latest(&self, prd: &RelPath) -> Result<Option<String>, Failure> {
         let tasks = RelPath::from_static(TASKS);
         let link = tasks.join(LATEST).expect("a file name in a directory is a path");
-        match self.fs.link_metadata(&link) {
-            Ok(found) if found.kind != FileKind::Link => {
-                return Ok(Some(format!("{link} stays what it is: it is not a link")));
-            }
-            Ok(_) => {}
-            Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(error.into()),
+        if self.fs.link_metadata(&link).or_absent()?.is_some_and(|found| found.kind != FileKind::Link) {
+            return Ok(Some(format!("{link} stays what it is: it is not a link")));
         }
         let target = match prd.as_str().strip_prefix(&format!("{TASKS}/")) {
             Some(name) => name.to_owned(),
@@ -462,8 +433,7 @@ impl Kitchen<'_> {
         };
         self.create_shared_dir(TASKS)?;
         let random =
-            random_bytes::<4>().map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
-        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+            random_hex::<4>().map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
         let fresh = tasks.join(&format!(".{LATEST}.{random}")).expect("a file name in a directory is a path");
         let made = rustix::fs::symlink(&target, self.fs.root().join(fresh.as_path()));
         if let Err(error) = made {
@@ -482,9 +452,13 @@ struct DraftFault {
 }
 
 impl DraftFault {
-    fn plain(text: impl Into<String>) -> DraftFault {
+    fn plain(text: impl Into<String>) -> Vec<DraftFault> {
         let text = text.into();
-        DraftFault { blocker: Blocker::new(ErrorCode::ChefFailed, text.clone()), text }
+        vec![DraftFault { blocker: Blocker::new(ErrorCode::ChefFailed, text.clone()), text }]
+    }
+
+    fn all(reading: &PrdReading) -> Vec<DraftFault> {
+        reading.errors.iter().map(DraftFault::from_fault).collect()
     }
 
     fn from_fault(fault: &Fault) -> DraftFault {

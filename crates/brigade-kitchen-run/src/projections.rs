@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
-use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Location, Lock, RelPath};
-use brigade_kitchen::life::{ForeignState, Life, Line, Record, TaskOutcome};
+use brigade_fs::{
+    FileKind, FileMode, Fs, FsError, FsErrorKind, Location, Lock, OrAbsent, RelPath, WriteFile,
+};
+use brigade_kitchen::life::{ForeignState, Life, Line, Record};
 use brigade_kitchen::prd::{ValidPrd, set_passes};
 use brigade_kitchen::show::{
-    EventLine, StateFile, View, activity_done, activity_escalated, activity_failed, activity_working, brief,
-    events, list_entries, list_with,
+    EventLine, StateFile, TaskNote, View, activity, brief, events, list_entries, list_with,
 };
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_redact::Redactor;
@@ -213,11 +214,7 @@ impl Projections {
         let append = || -> Result<(), FsError> {
             self.fs.create_dir_all(&path.parent())?;
             let torn = if is_first { torn_line(&*self.fs, path)? } else { FileEnd::Nothing };
-            let mut file = match self.fs.open_append(path) {
-                Ok(file) => file,
-                Err(error) if error.is_not_found() => self.fs.create(path, 0o600)?,
-                Err(error) => return Err(error),
-            };
+            let mut file = open_or_create(&*self.fs, path)?;
             if let FileEnd::From(offset) = torn {
                 file.truncate(offset)?;
             }
@@ -345,17 +342,17 @@ impl Projections {
         let tier_of = |task: &TaskId| life.tasks.get(task).and_then(|own| own.tier).unwrap_or(Tier::Line);
         match &line.record {
             Record::TaskEnded { task, outcome, reason, .. } if !outcome.is_done() => {
-                let why = self.redactor.redact_str(reason.as_deref().unwrap_or(outcome_word(*outcome)));
-                Some(activity_failed(at, offset, name, task, tier_of(task), &why))
+                let why = self.redactor.redact_str(reason.as_deref().unwrap_or(outcome.as_str()));
+                Some(activity(at, offset, name, task, tier_of(task), TaskNote::Failed(&why)))
             }
             Record::TaskEnded { task, .. } => {
                 let own = life.task(task);
                 let seconds = own.started_at.map_or(0, |started| at.since(started).as_secs());
-                Some(activity_done(at, offset, name, task, tier_of(task), seconds))
+                Some(activity(at, offset, name, task, tier_of(task), TaskNote::Done(seconds)))
             }
             Record::Escalated { task, from, to, reason } => {
                 let why = self.redactor.redact_str(reason);
-                Some(activity_escalated(at, offset, name, task, (*from, *to), &why))
+                Some(activity(at, offset, name, task, *from, TaskNote::Escalated(*to, &why)))
             }
             _ => None,
         }
@@ -365,7 +362,7 @@ impl Projections {
     pub(crate) fn working(&mut self, now: Timestamp, running: &[(TaskId, Tier, u64)]) {
         let Some(path) = self.targets.activity.clone() else { return };
         let line = |(task, tier, seconds): &(TaskId, Tier, u64)| {
-            activity_working(now, self.offset, &self.name, task, *tier, *seconds) + "\n"
+            activity(now, self.offset, &self.name, task, *tier, TaskNote::Working(*seconds)) + "\n"
         };
         let text: String = running.iter().map(line).collect();
         if !text.is_empty() {
@@ -439,11 +436,8 @@ impl Projections {
         let archive = || -> Result<(), FsError> {
             let _lock = self.lock_lists()?;
             // Only a regular file is moved.
-            match self.fs.link_metadata(&path) {
-                Ok(found) if found.kind == FileKind::File => {}
-                Ok(_) => return Ok(()),
-                Err(error) if error.is_not_found() => return Ok(()),
-                Err(error) => return Err(error),
+            if self.fs.link_metadata(&path).or_absent()?.is_none_or(|found| found.kind != FileKind::File) {
+                return Ok(());
             }
             let folder = path.parent().join("archive").expect("a name in a directory is a path");
             self.fs.create_dir_all(&folder)?;
@@ -493,11 +487,7 @@ impl Projections {
         most: usize,
     ) -> Result<ListOutcome, FsError> {
         let _lock = self.lock_lists()?;
-        let bytes = match self.fs.read(path, MAX_FILE) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_not_found() => Vec::new(),
-            Err(error) => return Err(error),
-        };
+        let bytes = self.fs.read(path, MAX_FILE).or_absent()?.unwrap_or_default();
         let Ok(text) = String::from_utf8(bytes) else { return Ok(ListOutcome::NoText) };
         let Some(with) = list_with(&text, title, new, most) else { return Ok(ListOutcome::InFile) };
         self.fs.create_dir_all(&path.parent())?;
@@ -525,13 +515,13 @@ enum ListOutcome {
     NoText,
 }
 
+fn open_or_create(fs: &dyn Fs, path: &RelPath) -> Result<Box<dyn WriteFile>, FsError> {
+    fs.open_append(path).or_absent()?.map_or_else(|| fs.create(path, 0o600), Ok)
+}
+
 /// Appends all bytes, or none.
 fn append_whole(fs: &dyn Fs, path: &RelPath, bytes: &[u8]) -> Result<(), FsError> {
-    let mut file = match fs.open_append(path) {
-        Ok(file) => file,
-        Err(error) if error.is_not_found() => fs.create(path, 0o600)?,
-        Err(error) => return Err(error),
-    };
+    let mut file = open_or_create(fs, path)?;
     let length = file.length()?;
     file.write(bytes).inspect_err(|_| {
         let _ = file.truncate(length);
@@ -550,11 +540,7 @@ enum FileEnd {
 }
 
 fn torn_line(fs: &dyn Fs, path: &RelPath) -> Result<FileEnd, FsError> {
-    let file = match fs.open(path) {
-        Ok(file) => file,
-        Err(error) if error.is_not_found() => return Ok(FileEnd::Nothing),
-        Err(error) => return Err(error),
-    };
+    let Some(file) = fs.open(path).or_absent()? else { return Ok(FileEnd::Nothing) };
     let from = file.len()?.saturating_sub(MAX_LINE_BYTES);
     let tail = file.read_range(from, usize::try_from(MAX_LINE_BYTES).unwrap_or(usize::MAX))?;
     if tail.last().is_none_or(|last| *last == b'\n') {
@@ -566,15 +552,6 @@ fn torn_line(fs: &dyn Fs, path: &RelPath) -> Result<FileEnd, FsError> {
     Ok(if is_torn { FileEnd::From(from + begin as u64) } else { FileEnd::NoLineFeed })
 }
 
-fn outcome_word(outcome: TaskOutcome) -> &'static str {
-    match outcome {
-        TaskOutcome::Blocked => "blocked",
-        TaskOutcome::Skipped => "skipped",
-        _ => "failed",
-    }
-}
-
-/// Formats the status with its members in order, which `Json` does not keep.
 fn ordered(json: &Json, redactor: &Redactor) -> String {
     const ORDER: [&str; 7] = ["done", "total", "current", "worker", "elapsed", "attention", "reason"];
     let json = redactor.redact_json(json);

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use brigade_call::SandboxUsed;
 use brigade_core::json::{from_json, write_document};
-use brigade_core::{Clock, Dialect, Fingerprint, Json, Object, RunId, Timestamp};
-use brigade_fs::{Fs, FsError, RelPath};
+use brigade_core::{Clock, Dialect, Fingerprint, Json, Object, RunId, Timestamp, explained_words};
+use brigade_fs::{Fs, FsError, OrAbsent, RelPath};
 use brigade_journal::{ChainFault, Ledger, LedgerEntry, NewEntry, check_chain};
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use serde::{Deserialize, Serialize};
@@ -31,54 +31,52 @@ const MAX_RECEIPT: u64 = 4 << 20;
 /// How long a writer waits for the lock of the ledger.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The kind of run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum RunKind {
-    /// A worker's attempt at a task.
-    Attempt,
-    /// A verification command.
-    Verification,
-    /// The test command.
-    Test,
-    /// The setup of a worktree.
-    Setup,
-    /// A review of a task.
-    Review,
-    /// A decision about a failure.
-    Decision,
-    /// An answer to a question about scope.
-    Scope,
-    /// A review of a PRD.
-    Phase,
-    /// The gate between two PRDs.
-    Gate,
-    /// A planning run.
-    Plan,
-    /// The executive's part of the map.
-    Map,
-    /// A notification.
-    Notification,
+explained_words! {
+    /// The kind of run.
+    RunKind {
+        /// A worker's attempt at a task.
+        Attempt = "attempt",
+        /// A verification command.
+        Verification = "verification",
+        /// The test command.
+        Test = "test",
+        /// The setup of a worktree.
+        Setup = "setup",
+        /// A review of a task.
+        Review = "review",
+        /// A decision about a failure.
+        Decision = "decision",
+        /// An answer to a question about scope.
+        Scope = "scope",
+        /// A review of a PRD.
+        Phase = "phase",
+        /// The gate between two PRDs.
+        Gate = "gate",
+        /// A planning run.
+        Plan = "plan",
+        /// The executive's part of the map.
+        Map = "map",
+        /// A notification.
+        Notification = "notification",
+    }
 }
 
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum RunEnd {
-    /// With exit code 0.
-    Completed,
-    /// With another exit code, or by a signal.
-    Failed,
-    /// At its time limit.
-    TimedOut,
-    /// Because it printed nothing.
-    Stalled,
-    /// Because the service was interrupted.
-    Interrupted,
-    /// It was not started.
-    NotStarted,
+explained_words! {
+    /// How a run ended.
+    RunEnd {
+        /// With exit code 0.
+        Completed = "completed",
+        /// With another exit code, or by a signal.
+        Failed = "failed",
+        /// At its time limit.
+        TimedOut = "timed_out",
+        /// Because it printed nothing.
+        Stalled = "stalled",
+        /// Because the service was interrupted.
+        Interrupted = "interrupted",
+        /// It was not started.
+        NotStarted = "not_started",
+    }
 }
 
 /// The receipt of a run.
@@ -131,40 +129,6 @@ pub struct KitchenReceipt {
     /// Members that this version does not know.
     #[serde(flatten)]
     pub other: Object,
-}
-
-impl RunKind {
-    /// Returns the word used in receipts.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            RunKind::Attempt => "attempt",
-            RunKind::Verification => "verification",
-            RunKind::Test => "test",
-            RunKind::Setup => "setup",
-            RunKind::Review => "review",
-            RunKind::Decision => "decision",
-            RunKind::Scope => "scope",
-            RunKind::Phase => "phase",
-            RunKind::Gate => "gate",
-            RunKind::Plan => "plan",
-            RunKind::Map => "map",
-            RunKind::Notification => "notification",
-        }
-    }
-}
-
-impl RunEnd {
-    /// Returns the word used in receipts.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            RunEnd::Completed => "completed",
-            RunEnd::Failed => "failed",
-            RunEnd::TimedOut => "timed_out",
-            RunEnd::Stalled => "stalled",
-            RunEnd::Interrupted => "interrupted",
-            RunEnd::NotStarted => "not_started",
-        }
-    }
 }
 
 impl KitchenReceipt {
@@ -264,12 +228,8 @@ impl<'f> Receipts<'f> {
     /// # Errors
     /// Fails on a disk error.
     pub fn read(&self, run: &RunId) -> Result<Option<KitchenReceipt>, FsError> {
-        let bytes = match self.fs.read(&self.inside(&format!("{run}.json")), MAX_RECEIPT) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let json = Json::parse_bytes(&bytes, Dialect::Strict).ok();
+        let bytes = self.fs.read(&self.inside(&format!("{run}.json")), MAX_RECEIPT).or_absent()?;
+        let json = bytes.and_then(|bytes| Json::parse_bytes(&bytes, Dialect::Strict).ok());
         Ok(json.and_then(|json| from_json(&json).ok()))
     }
 

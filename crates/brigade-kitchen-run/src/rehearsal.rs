@@ -3,7 +3,7 @@
 use brigade_core::{ErrorCode, ErrorKind, NextStep};
 use brigade_kitchen::TaskId;
 use brigade_kitchen::approval::changes;
-use brigade_kitchen::life::{RunSet, SelectTasksError, TaskLife, UnknownTasks, progress};
+use brigade_kitchen::life::{SelectTasksError, TaskLife, UnknownTasks, progress};
 use brigade_kitchen::route;
 use brigade_kitchen::service::{Outcome, PlannedTask, ServiceReport};
 use brigade_kitchen::show::decision_row;
@@ -72,9 +72,7 @@ impl Kitchen<'_> {
 
     fn rehearse_one(&self, search: &PrdSearch, options: &ServiceOptions) -> Result<ServiceReport, Failure> {
         let standing = self.standing(search)?;
-        let (from, until) = (options.from.as_deref(), options.until.as_deref());
-        let set = RunSet::select(&standing.prd, &options.only, &options.skip, from, until)
-            .map_err(no_such_tasks)?;
+        let set = options.select(&standing.prd).map_err(no_such_tasks)?;
         let settings = standing.crew.settings_with(&options.flags);
         if settings.walkaway_mode && !standing.prd.walkaway {
             refuse_patterns(&standing)?;

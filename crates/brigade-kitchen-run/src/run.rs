@@ -92,6 +92,11 @@ impl KnownDigests for Digests {
     }
 }
 
+/// Returns random bytes as hex digits.
+pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
+    Ok(random_bytes::<N>()?.map(|byte| format!("{byte:02x}")).concat())
+}
+
 impl Host {
     /// Makes a host.
     pub fn new(
@@ -126,8 +131,7 @@ impl Host {
     /// # Errors
     /// Fails if the system has no random numbers.
     pub fn new_run(&self) -> io::Result<RunId> {
-        let random: String = random_bytes::<4>()?.iter().map(|byte| format!("{byte:02x}")).collect();
-        let text = format!("run-{}-{random}", self.clock.now().compact());
+        let text = format!("run-{}-{}", self.clock.now().compact(), random_hex::<4>()?);
         Ok(text.parse().expect("digits and dashes are an id"))
     }
 }
@@ -538,12 +542,8 @@ fn installed(order: &StartOrder<'_>, program: Option<&Path>) -> Vec<String> {
     let path_variable = host.environment.get("PATH");
     let find =
         |word: &str| find_program(word, order.directory, path_variable, |path| is_program(&*host.fs, path));
-    let text = match order.work {
-        CrewWork::Command { needs_shell: true, .. } => order.argv.words().last().map_or("", String::as_str),
-        _ => "",
-    };
-    let is_end = |character: char| character.is_whitespace() || ";|&()<>`$'\"".contains(character);
-    let named = text.split(is_end).filter(|word| !word.is_empty()).filter_map(find);
+    let is_of_shell = matches!(order.work, CrewWork::Command { needs_shell: true, .. });
+    let named = order.named.iter().filter(|_| is_of_shell).filter_map(|word| find(word));
     let programs: Vec<PathBuf> =
         program.map(Path::to_owned).into_iter().chain(named).chain(order.also.clone()).collect();
     let around =

@@ -66,6 +66,13 @@ pub struct ServiceOptions {
     pub backlog: Option<BacklogSink>,
 }
 
+impl ServiceOptions {
+    /// Selects the tasks of a PRD.
+    pub(crate) fn select(&self, prd: &ValidPrd) -> Result<RunSet, SelectTasksError> {
+        RunSet::select(prd, &self.only, &self.skip, self.from.as_deref(), self.until.as_deref())
+    }
+}
+
 /// Receives the name of a task, and the findings of its worker.
 type TakeBacklog = dyn Fn(&str, &[String]) + Send + Sync;
 
@@ -230,13 +237,7 @@ impl Kitchen<'_> {
         }
         let settings = menu.settings_with(&options.flags);
         menu.refuse_delivery(&settings).map_err(ServeError::Refused)?;
-        let set = RunSet::select(
-            &menu.prd,
-            &options.only,
-            &options.skip,
-            options.from.as_deref(),
-            options.until.as_deref(),
-        )?;
+        let set = options.select(&menu.prd)?;
         let gone = menu.missing(&set, life, &settings);
         if !gone.is_empty() {
             return Err(ServeError::Missing(gone));

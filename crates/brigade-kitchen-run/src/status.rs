@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use brigade_core::{ErrorCode, ErrorKind, NextStep, RunId};
-use brigade_fs::{FileMode, Location, Metadata, RelPath};
+use brigade_fs::{FileMode, Metadata, RelPath};
 use brigade_kitchen::life::{Stage, UnknownTasks};
 use brigade_kitchen::prd::Lints;
 use brigade_kitchen::show::{
@@ -288,13 +288,7 @@ impl Kitchen<'_> {
         let text = redactor.redact_str(&text);
         let mut made = SummaryReport::new(self.target(), &report, text);
         if let Some(file) = file {
-            let file = match self.fs.resolve(file.as_str(), None)? {
-                Location::Inside(file) => file,
-                Location::Outside(_) => {
-                    let message = format!("`{file}` leads out of the workspace");
-                    return Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside));
-                }
-            };
+            let file = self.inside(file)?;
             if self.fs.exists(&file)? && !may_replace {
                 let bytes = self.fs.read(&file, SUMMARY_LIMIT)?;
                 if !bytes.starts_with(SUMMARY_HEAD.as_bytes()) {

@@ -24,10 +24,12 @@ use brigade_core::RunId;
 use brigade_core::text::escape_blanks;
 use brigade_fs::FsError;
 use brigade_git::{CommitRefusal, GitError};
+use brigade_kitchen::life::Workplace as Mode;
 use brigade_kitchen::{PrdName, TaskId};
 use thiserror::Error;
 
 use crate::git::InPlaceReason;
+use crate::git::settings::Seal;
 
 /// The identity of a task, and its title for the commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +108,7 @@ pub enum FolderOrigin {
 /// The settings and hooks that git would use, as they were before an attempt. Only the workplace that made it can
 /// compare it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Guard(pub(crate) Vec<(String, String)>);
+pub struct Guard(pub(crate) Seal);
 
 /// The kind of change to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -209,13 +211,6 @@ pub enum Integration {
     Conflict(Vec<String>),
 }
 
-/// Where abandoned work was saved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AbandonedRef {
-    /// The ref that has the work; `None` if there was no work.
-    pub reference: Option<String>,
-}
-
 /// The result of cleaning the folder of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanedFolder {
@@ -236,15 +231,6 @@ pub enum RestoreOutcome {
     Done(Vec<String>),
     /// These files stay changed, because their earlier contents are not kept.
     Stays(Vec<String>),
-}
-
-/// Whether several tasks can be worked on concurrently.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    /// Each task has a separate folder.
-    Many,
-    /// All tasks share one folder.
-    One,
 }
 
 /// Why an operation on the work of a task failed. The work is not lost.
@@ -321,8 +307,8 @@ pub enum PlaceError {
     #[error("the branches conflict in {}", .0.join(", "))]
     Conflict(Vec<String>),
     /// Git, a repository or a commit is missing.
-    #[error("{0}")]
-    WithoutGit(InPlaceReason),
+    #[error(transparent)]
+    WithoutGit(#[from] InPlaceReason),
     /// The operation needs git, but tasks are worked on in place.
     #[error("the tasks are worked on in place, without a branch")]
     InPlace,
@@ -351,10 +337,12 @@ pub(crate) fn shown_path(path: &[u8]) -> String {
 /// The workplace of tasks. See the [module](self).
 pub trait Workplace: Send + Sync {
     /// Returns whether several tasks can be worked on concurrently.
-    fn room(&self) -> Isolation;
+    fn mode(&self) -> Mode;
 
     /// Returns the branch that the work goes to; `None` in place.
-    fn branch(&self) -> Option<&str>;
+    fn branch(&self) -> Option<&str> {
+        None
+    }
 
     /// Returns whether the workspace itself has the branch checked out, so that each task updates it.
     fn is_checked_out(&self) -> bool {
@@ -490,7 +478,9 @@ pub trait Workplace: Send + Sync {
     ///
     /// # Errors
     /// Fails if git fails.
-    fn find_integrated(&self, name: &TaskName, run: &RunId) -> Result<Option<CommitId>, PlaceError>;
+    fn find_integrated(&self, _: &TaskName, _: &RunId) -> Result<Option<CommitId>, PlaceError> {
+        Ok(None)
+    }
 
     /// Removes the folder of a finished task. Does nothing if it does not exist. A later task may get the folder as if
     /// it were new.
@@ -507,27 +497,19 @@ pub trait Workplace: Send + Sync {
         Ok(())
     }
 
-    /// Removes the folders of a PRD whose work is in the branch.
-    ///
-    /// # Errors
-    /// Fails if git fails, or on a disk error.
-    fn clean(&self, prd: &PrdName) -> Result<Vec<CleanedFolder>, PlaceError>;
-
-    /// Removes the folder of a task, after saving its work under `refs/brigade/abandoned/`.
-    ///
-    /// # Errors
-    /// Fails if git fails, or on a disk error. Then the folder still exists.
-    fn abandon(&self, prd: &PrdName, task: &TaskId) -> Result<AbandonedRef, PlaceError>;
-
     /// Merges the branch into `into` or the default branch, without force. Returns the name and new tip of that branch.
     ///
     /// # Errors
     /// Fails if the branches conflict, or the other branch is checked out with changes.
-    fn merge(&self, into: Option<&str>) -> Result<(String, CommitId), PlaceError>;
+    fn merge(&self, _: Option<&str>) -> Result<(String, CommitId), PlaceError> {
+        Err(PlaceError::InPlace)
+    }
 
     /// Pushes the branch to its remote, without force. Returns the name of the remote.
     ///
     /// # Errors
     /// Fails if there is no remote, or the remote refuses.
-    fn push(&self) -> Result<String, PlaceError>;
+    fn push(&self) -> Result<String, PlaceError> {
+        Err(PlaceError::InPlace)
+    }
 }

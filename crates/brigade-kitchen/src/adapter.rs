@@ -18,9 +18,11 @@ pub use skip::{FlagMatch, SkipFlag};
 pub use table::{LimitPatterns, TABLE};
 
 use brigade_cmdline::Argv;
+use serde::Deserialize;
 
 /// A worker program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Adapter {
     /// The name of the adapter.
     pub id: String,
@@ -35,9 +37,9 @@ pub struct Adapter {
     /// Flags that skip permissions.
     pub skip: Vec<String>,
     /// All flags that skip permissions. A row of the user has only those in `skip`.
-    pub skip_flags: &'static [SkipFlag],
+    pub skip_flags: Vec<SkipFlag>,
     /// The short flags that take a value. Set for programs that accept several short flags in one word.
-    pub shorts: Option<&'static str>,
+    pub shorts: Option<String>,
     /// The option that names a server to attach to.
     pub server: Option<String>,
     /// The words that choose a model. `{model}` is replaced. Empty if the program has no option for it.
@@ -53,13 +55,14 @@ pub struct Adapter {
     /// Where it reports tokens: input and output.
     pub tokens: Option<(Source, Source)>,
     /// Patterns that recognize a reached limit in the output.
+    #[serde(skip)]
     pub limit: LimitPatterns,
     /// Files and directories that the program writes for its own use, such as its cache.
     pub write_paths: Vec<String>,
     /// Names of environment variables that the program needs.
     pub env_labels: Vec<String>,
     /// The version whose output the row was written for; `None` for rows of users.
-    pub checked: Option<&'static str>,
+    pub checked: Option<String>,
 }
 
 impl PartialEq for Adapter {
@@ -69,18 +72,22 @@ impl PartialEq for Adapter {
 }
 
 /// How a prompt reaches a program. It is never an argument, because every process can see arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum PromptWay {
     /// On standard input.
+    #[default]
     Stdin,
     /// In a file that an argument names.
     File,
 }
 
 /// Where a value is in the output of a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Source {
     /// The whole standard output.
+    #[default]
     Text,
     /// A value of the JSON document on standard output. `*` matches every member.
     Json(Vec<String>),
@@ -112,6 +119,14 @@ impl Source {
             }
             _ => None,
         }
+    }
+}
+
+impl TryFrom<String> for Source {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Source, &'static str> {
+        Source::parse(&text).ok_or("not a place in the output")
     }
 }
 

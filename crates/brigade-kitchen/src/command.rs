@@ -36,36 +36,29 @@ pub enum CommandFault {
 }
 
 /// What makes a command dangerous. It never quotes an argument.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Danger {
     /// It uses another user's rights.
+    #[error("it asks for another user's rights with `{0}`")]
     Privilege(&'static str),
     /// It removes directories recursively without asking.
+    #[error("it removes whole directories without asking")]
     ForcedRemoval,
     /// It pipes a program into an interpreter.
+    #[error("it pipes a program into `{0}`")]
     PipeIntoInterpreter(&'static str),
     /// It runs downloaded code.
+    #[error("it runs what `{0}` downloads")]
     DownloadedCode(&'static str),
     /// It writes to a raw device.
+    #[error("it writes to a raw device")]
     RawDevice,
     /// It holds more commands than are judged.
+    #[error("it holds more commands than are judged")]
     NotJudged,
     /// It contains what looks like a secret. Every process could read it.
+    #[error("it holds what looks like a secret, which is not shown")]
     Secret,
-}
-
-impl fmt::Display for Danger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Danger::Privilege(program) => write!(f, "it asks for another user's rights with `{program}`"),
-            Danger::ForcedRemoval => f.write_str("it removes whole directories without asking"),
-            Danger::PipeIntoInterpreter(program) => write!(f, "it pipes a program into `{program}`"),
-            Danger::DownloadedCode(program) => write!(f, "it runs what `{program}` downloads"),
-            Danger::RawDevice => f.write_str("it writes to a raw device"),
-            Danger::NotJudged => f.write_str("it holds more commands than are judged"),
-            Danger::Secret => f.write_str("it holds what looks like a secret, which is not shown"),
-        }
-    }
 }
 
 impl Command {

@@ -41,6 +41,7 @@ mod route;
 pub mod service;
 pub mod show;
 pub mod signal;
+mod tagged;
 mod words;
 
 pub use command::{Command, CommandFault, Danger, dangers};

@@ -1,5 +1,6 @@
 //! Names of PRDs, tasks and tiers.
 
+use brigade_core::explained_words;
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,7 +39,7 @@ pub enum InvalidPrdName {
 }
 
 macro_rules! text_form {
-    ($name:ident) => {
+    ($name:ident, $pattern:literal) => {
         impl $name {
             /// Returns the text.
             pub fn as_str(&self) -> &str {
@@ -76,11 +77,13 @@ macro_rules! text_form {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"})
+                schemars::json_schema!({"type": "string", "pattern": $pattern})
             }
         }
     };
 }
+
+pub(crate) use text_form;
 
 /// The id of a task within a PRD.
 ///
@@ -89,7 +92,7 @@ macro_rules! text_form {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(String);
 
-text_form!(TaskId);
+text_form!(TaskId, "^[A-Za-z0-9._-]{1,64}$");
 
 impl FromStr for TaskId {
     type Err = InvalidTaskId;
@@ -103,7 +106,7 @@ impl FromStr for TaskId {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PrdName(String);
 
-text_form!(PrdName);
+text_form!(PrdName, "^[A-Za-z0-9._-]{1,64}$");
 
 impl FromStr for PrdName {
     type Err = InvalidPrdName;
@@ -150,32 +153,19 @@ impl PrdName {
     }
 }
 
-/// A level of worker, from cheapest to most capable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Tier {
-    /// The line cook: routine tasks.
-    Line,
-    /// The sous chef: hard tasks.
-    Sous,
-    /// The executive chef: planning, review, and tasks that the lower tiers cannot do.
-    Executive,
+explained_words! {
+    /// A level of worker, from cheapest to most capable.
+    Tier {
+        /// The line cook: routine tasks.
+        Line = "line",
+        /// The sous chef: hard tasks.
+        Sous = "sous",
+        /// The executive chef: planning, review, and tasks that the lower tiers cannot do.
+        Executive = "executive",
+    }
 }
 
 impl Tier {
-    /// All tiers, the lowest first.
-    pub const ALL: [Tier; 3] = [Tier::Line, Tier::Sous, Tier::Executive];
-
-    /// Returns `line`, `sous` or `executive`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Tier::Line => "line",
-            Tier::Sous => "sous",
-            Tier::Executive => "executive",
-        }
-    }
-
     /// Returns the name for people, such as `Sous Chef`.
     pub const fn title(self) -> &'static str {
         match self {
@@ -192,12 +182,6 @@ impl Tier {
             Tier::Sous => Some(Tier::Executive),
             Tier::Executive => None,
         }
-    }
-}
-
-impl fmt::Display for Tier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

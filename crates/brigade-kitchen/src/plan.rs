@@ -6,36 +6,10 @@ use brigade_core::{Exit, Hint, Json, Object, Report, SchemaId, StepFormatter, Ti
 use serde::{Deserialize, Serialize};
 
 use crate::names::{PrdName, TaskId};
-use crate::prd::{Fault, Prd};
+use crate::prd::{Fault, Prd, keys};
 
 /// The maximum length of a slug made from a feature name.
 const MAX_SLUG: usize = 40;
-
-/// The order of members in a PRD, a task and a verification. Unknown members come before the last one.
-const PRD: &[&str] = &[
-    "featureName",
-    "branchName",
-    "description",
-    "createdAt",
-    "walkaway",
-    "testCommand",
-    "constraints",
-    "decisions",
-    "tasks",
-];
-const TASK: &[&str] = &[
-    "id",
-    "title",
-    "description",
-    "acceptanceCriteria",
-    "verification",
-    "manualVerification",
-    "dependsOn",
-    "exclusive",
-    "complexity",
-    "passes",
-];
-const VERIFICATION: &[&str] = &["type", "cmd"];
 
 /// Returns the slug of a feature name, as used in `prd-SLUG.json`.
 ///
@@ -80,7 +54,7 @@ pub fn document(planned: &Json, now: Timestamp) -> String {
         }
     }
     let mut out = String::new();
-    ordered(&prd, 0, &[PRD, TASK, VERIFICATION], &mut out);
+    ordered(&prd, 0, &[&keys::PRD, &keys::TASK, &keys::VERIFICATION], &mut out);
     out.push('\n');
     out
 }
@@ -206,7 +180,7 @@ pub struct PlanQuestion {
 }
 
 /// What `plan` reports.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct KitchenPlanReport {
@@ -260,24 +234,7 @@ impl Report for KitchenPlanReport {
 impl KitchenPlanReport {
     /// Makes a report of a plan that was not started.
     pub fn new(target: String) -> KitchenPlanReport {
-        KitchenPlanReport {
-            schema: KitchenPlanReport::SCHEMA,
-            target,
-            prd_path: None,
-            feature_name: None,
-            tasks: Vec::new(),
-            warnings: Vec::new(),
-            continue_id: None,
-            questions: Vec::new(),
-            attempts: 0,
-            runs: Vec::new(),
-            interrupted: false,
-            cost_usd: 0.0,
-            map_path: None,
-            latest: false,
-            notes: Vec::new(),
-            next_command: None,
-        }
+        KitchenPlanReport { schema: KitchenPlanReport::SCHEMA, target, ..KitchenPlanReport::default() }
     }
 
     /// Writes the next command in the words of one interface.
@@ -299,51 +256,14 @@ pub struct OtherPrd<'a> {
 }
 
 /// Words that are too common to relate PRDs.
-const COMMON: &[&str] = &[
-    "add",
-    "added",
-    "adds",
-    "all",
-    "and",
-    "are",
-    "can",
-    "change",
-    "create",
-    "each",
-    "file",
-    "files",
-    "fix",
-    "for",
-    "from",
-    "has",
-    "have",
-    "implement",
-    "into",
-    "its",
-    "make",
-    "must",
-    "new",
-    "not",
-    "one",
-    "that",
-    "the",
-    "their",
-    "this",
-    "update",
-    "use",
-    "user",
-    "users",
-    "when",
-    "with",
-    "write",
-];
+const COMMON: &str = include_str!("plan/common_words.txt");
 
 fn words(prd: &Prd) -> BTreeSet<String> {
     let titles = prd.tasks.iter().map(|task| task.title.as_str());
     let texts = [prd.feature_name.as_str(), prd.description.as_deref().unwrap_or_default()];
     let all = texts.into_iter().chain(titles).flat_map(|text| text.split(|c: char| !c.is_alphanumeric()));
     all.map(str::to_lowercase)
-        .filter(|word| 3 <= word.chars().count() && !COMMON.contains(&word.as_str()))
+        .filter(|word| 3 <= word.chars().count() && !COMMON.lines().any(|common| common == word))
         .collect()
 }
 

@@ -13,7 +13,7 @@ mod read;
 use std::fmt;
 use std::ops::Deref;
 
-use brigade_core::{Code, Fingerprint, Object, Place};
+use brigade_core::{Code, Fingerprint, Object, Place, explained_words};
 use serde::{Deserialize, Serialize};
 
 pub use added::{AddTasksError, add_tasks};
@@ -138,38 +138,17 @@ pub struct Verification {
     pub place: Place,
 }
 
-/// What a command verifies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum VerificationKind {
-    /// That a file exists or contains a text.
-    Pattern,
-    /// That isolated logic works.
-    Unit,
-    /// That components work together.
-    Integration,
-    /// That the feature runs at all.
-    Smoke,
-}
-
-impl VerificationKind {
-    /// All kinds.
-    pub const ALL: [VerificationKind; 4] = [
-        VerificationKind::Pattern,
-        VerificationKind::Unit,
-        VerificationKind::Integration,
-        VerificationKind::Smoke,
-    ];
-
-    /// Returns the word of the PRD.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            VerificationKind::Pattern => "pattern",
-            VerificationKind::Unit => "unit",
-            VerificationKind::Integration => "integration",
-            VerificationKind::Smoke => "smoke",
-        }
+explained_words! {
+    /// What a command verifies.
+    VerificationKind {
+        /// That a file exists or contains a text.
+        Pattern = "pattern",
+        /// That isolated logic works.
+        Unit = "unit",
+        /// That components work together.
+        Integration = "integration",
+        /// That the feature runs at all.
+        Smoke = "smoke",
     }
 }
 

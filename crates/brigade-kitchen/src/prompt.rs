@@ -310,18 +310,7 @@ pub fn plan(
         writer.quoted_list("other PRDs", desk.related);
     }
     writer.section("How to write a PRD");
-    writer.line("Read the code that the feature touches before you plan. Write no code, and change no file.");
-    writer.line(
-        "- One worker must be able to finish and verify a task at once. Its criteria say when it is done.",
-    );
-    writer.line("- `dependsOn` names only the tasks that must be done before. Independent tasks run at the same time.");
-    writer.line("- `complexity` is `junior` for routine work, `senior` for design, security and what connects parts, else `auto`.");
-    writer.line("- Each task has `verification`: commands that exit with 0 only when it is done, with the `type` `unit`,");
-    writer.line("  `integration`, `smoke` or `pattern`. What is added or created needs `unit` or `integration`, what connects parts");
-    writer.line("  needs `integration`, and what a user does needs `smoke` or `integration`. `pattern` alone proves little.");
-    writer
-        .line("- Commands are started without a shell where they need none, from the root of the code base.");
-    writer.line("- Write rules for all tasks into `constraints`, and decisions into `decisions`.");
+    writer.text.push_str(include_str!("prompt/plan.md"));
     if !faults.is_empty() {
         writer.section("Your last PRD is not valid");
         writer.quoted_list("its faults", faults);

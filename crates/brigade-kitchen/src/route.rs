@@ -1,5 +1,8 @@
 //! Chooses the tier that starts a task, and infers what a command without a type verifies.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
 use crate::command::Command;
@@ -18,66 +21,19 @@ pub struct Route {
     pub reason: String,
 }
 
-/// Words of routine work, with their weights.
-const ROUTINE: &[(&str, i32)] = &[
-    ("boilerplate", 3),
-    ("changelog", 3),
-    ("comment", 2),
-    ("copy", 2),
-    ("crud", 2),
-    ("docs", 3),
-    ("document", 3),
-    ("documentation", 3),
-    ("fixture", 2),
-    ("format", 1),
-    ("label", 2),
-    ("lint", 2),
-    ("readme", 3),
-    ("rename", 3),
-    ("spelling", 3),
-    ("stub", 2),
-    ("style", 1),
-    ("test", 2),
-    ("text", 1),
-    ("translation", 2),
-    ("typo", 3),
-];
+/// Words with which a tier or a type is chosen, from a data file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KnownWords {
+    readers: Vec<String>,
+    testers: Vec<String>,
+    together: Vec<String>,
+    routine: BTreeMap<String, i32>,
+    hard: BTreeMap<String, i32>,
+}
 
-/// Words of hard work, with their weights.
-const HARD: &[(&str, i32)] = &[
-    ("architecture", 3),
-    ("auth", 3),
-    ("authentication", 3),
-    ("authorization", 3),
-    ("cache", 1),
-    ("concurrency", 3),
-    ("concurrent", 3),
-    ("connect", 2),
-    ("crypto", 3),
-    ("deadlock", 3),
-    ("design", 2),
-    ("encrypt", 3),
-    ("integrate", 2),
-    ("integration", 2),
-    ("migrate", 3),
-    ("migration", 3),
-    ("oauth", 3),
-    ("optimize", 2),
-    ("parser", 2),
-    ("payment", 3),
-    ("performance", 2),
-    ("permission", 2),
-    ("protocol", 2),
-    ("race", 2),
-    ("refactor", 2),
-    ("schema", 1),
-    ("security", 3),
-    ("session", 1),
-    ("token", 1),
-    ("transaction", 3),
-    ("wire", 2),
-    ("workflow", 1),
-];
+static WORDS: LazyLock<KnownWords> =
+    LazyLock::new(|| toml::from_str(include_str!("route.toml")).expect("the data file is valid"));
 
 /// Chooses the tier that starts a task.
 ///
@@ -104,19 +60,19 @@ fn scored(task: &Task) -> Route {
     // A word in the title has its full weight. A word only in the criteria counts one.
     let title = Words::new(&task.title);
     let criteria = Words::new(&task.acceptance_criteria.join("\n"));
-    let score = |table: &[(&'static str, i32)]| {
+    let score = |table: &BTreeMap<String, i32>| {
         let (mut points, mut found) = (0, Vec::new());
         for (word, weight) in table {
             let counted = if title.has(word) { *weight } else { i32::from(criteria.has(word)) };
             if 0 < counted {
                 points += counted;
-                found.push((*word).to_owned());
+                found.push(word.clone());
             }
         }
         (points, found)
     };
-    let (mut routine, mut routine_words) = score(ROUTINE);
-    let (mut hard, mut hard_words) = score(HARD);
+    let (mut routine, mut routine_words) = score(&WORDS.routine);
+    let (mut hard, mut hard_words) = score(&WORDS.hard);
     let mut count = |points: i32, reason: String| {
         hard += points;
         hard_words.push(reason);
@@ -150,25 +106,6 @@ fn scored(task: &Task) -> Route {
     Route { tier, reason }
 }
 
-/// Programs that only read files and texts, as PRDs use them. This guesses what a command is meant to verify, as v0.30
-/// did. What a program may do is defined in the table of programs.
-const READERS: &[&str] = &[
-    "[", "[[", "ack", "ag", "awk", "basename", "cat", "cmp", "cut", "diff", "dirname", "echo", "egrep",
-    "false", "fgrep", "file", "find", "git", "grep", "head", "jq", "ls", "printf", "readlink", "rg", "sed",
-    "sort", "stat", "tail", "test", "tr", "true", "uniq", "wc", "yq",
-];
-
-/// Programs that run unit tests.
-const TESTERS: &[&str] = &[
-    "bats", "cargo", "ctest", "deno", "go", "gradle", "gradlew", "jest", "make", "mocha", "mvn", "node",
-    "npm", "nose2", "nox", "npx", "phpunit", "pnpm", "pytest", "python", "python3", "rake", "rspec", "swift",
-    "tap", "tox", "vitest", "yarn", "bun", "dotnet", "mix", "prove", "unittest", "just",
-];
-
-/// Words that indicate integration tests.
-const TOGETHER: &[&str] =
-    &["acceptance", "cypress", "e2e", "end-to-end", "integration", "playwright", "system"];
-
 /// Infers the kind of a verification that is a plain string.
 pub(crate) fn infer(command: &Command) -> VerificationKind {
     let started = command.started();
@@ -180,17 +117,18 @@ pub(crate) fn infer(command: &Command) -> VerificationKind {
     // The list also has the program that a wrapper such as `timeout` starts.
     let names: Vec<&str> =
         names.into_iter().filter(|name| !matches!(*name, "cd" | "env" | "timeout")).collect();
-    if names.iter().all(|name| READERS.contains(name)) {
+    let has = |list: &[String], name: &str| list.iter().any(|known| known == name);
+    if names.iter().all(|name| has(&WORDS.readers, name)) {
         return VerificationKind::Pattern;
     }
     let text = command.text().to_lowercase();
-    if TOGETHER.iter().any(|word| text.contains(word)) {
+    if WORDS.together.iter().any(|word| text.contains(word.as_str())) {
         return VerificationKind::Integration;
     }
     let only_asks = started
         .iter()
         .any(|words| matches!(words.last().map(String::as_str), Some("--help" | "--version" | "-h" | "-V")));
-    if !only_asks && names.iter().any(|name| TESTERS.contains(name)) {
+    if !only_asks && names.iter().any(|name| has(&WORDS.testers, name)) {
         return VerificationKind::Unit;
     }
     VerificationKind::Smoke

@@ -1,44 +1,37 @@
 //! The result of a service, and its report.
 
-use brigade_core::{Exit, Hint, Report, SchemaId, StepFormatter};
+use brigade_core::{Exit, Hint, Report, SchemaId, StepFormatter, explained_words};
 use serde::{Deserialize, Serialize};
 
 use crate::life::TaskOutcome;
 use crate::names::{TaskId, Tier};
 use crate::show::DecisionRow;
 
-/// How a service ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// Every task that it served is done.
-    Complete,
-    /// Some tasks are not done.
-    Incomplete,
-    /// A person must decide.
-    Paused,
-    /// A person aborted it.
-    Aborted,
-    /// It was interrupted.
-    Interrupted,
-    /// It was a dry run.
-    DryRun,
+explained_words! {
+    /// How a service ended.
+    Outcome {
+        /// Every task that it served is done.
+        Complete = "complete",
+        /// Some tasks are not done.
+        Incomplete = "incomplete",
+        /// A person must decide.
+        Paused = "paused",
+        /// A person aborted it.
+        Aborted = "aborted",
+        /// It was interrupted.
+        Interrupted = "interrupted",
+        /// It was a dry run.
+        DryRun = "dry-run",
+    }
+}
+
+impl Default for Outcome {
+    fn default() -> Outcome {
+        Outcome::Incomplete
+    }
 }
 
 impl Outcome {
-    /// Returns the word used in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Outcome::Complete => "complete",
-            Outcome::Incomplete => "incomplete",
-            Outcome::Paused => "paused",
-            Outcome::Aborted => "aborted",
-            Outcome::Interrupted => "interrupted",
-            Outcome::DryRun => "dry-run",
-        }
-    }
-
     /// Returns a rank: the higher, the further from complete.
     const fn rank(self) -> u8 {
         match self {
@@ -62,7 +55,7 @@ impl Outcome {
 }
 
 /// What `service`, `ticket` and `resume` report about a PRD.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ServiceReport {
@@ -165,35 +158,7 @@ impl ServiceReport {
 
     /// Makes a report without tasks.
     pub fn new(target: String, prd_path: String, outcome: Outcome) -> ServiceReport {
-        ServiceReport {
-            schema: ServiceReport::SCHEMA,
-            target,
-            prd_path,
-            outcome,
-            reason: None,
-            done: 0,
-            total: 0,
-            completed: Vec::new(),
-            failed: Vec::new(),
-            blocked: Vec::new(),
-            skipped: Vec::new(),
-            unreachable: Vec::new(),
-            decisions: Vec::new(),
-            branch: None,
-            commit: None,
-            merged: false,
-            pushed: false,
-            duration_seconds: 0.0,
-            cost_usd: 0.0,
-            attempts: 0,
-            issues: Vec::new(),
-            notes: Vec::new(),
-            next: Vec::new(),
-            waves: None,
-            tasks: None,
-            ticket: None,
-            prds: Vec::new(),
-        }
+        ServiceReport { schema: ServiceReport::SCHEMA, target, prd_path, outcome, ..ServiceReport::default() }
     }
 }
 

@@ -12,13 +12,10 @@ mod status;
 mod summary;
 
 pub use crate::life::StateFile;
-pub use activity::{
-    activity_done, activity_escalated, activity_failed, activity_working, duration, pluralize, slow,
-    worker_log,
-};
+pub use activity::{TaskNote, activity, duration, pluralize, slow, worker_log};
 pub use brief::{Brief, Glance, brief};
 pub use cost::{KitchenCostReport, TaskCost, TierCost, cost, tier_costs};
-pub use events::{EVENTS, Event, EventLine, events};
+pub use events::{Event, EventLine, events};
 pub use kept::KeptStatus;
 pub use list::{list_entries, list_with};
 pub use status::{

@@ -8,12 +8,12 @@ mod result_file;
 mod tags;
 mod verdict;
 
-use std::fmt;
+use brigade_core::words;
 
 use serde::{Deserialize, Serialize};
 
 pub use ending::{AttemptNotes, Ending, Evidence, Exit, Iteration, SignalSource, classify_ending};
-pub use result_file::{ResultFault, ResultFile, WorkResult};
+pub use result_file::{ResultFault, WorkResult};
 pub use tags::{Fences, Tags, break_tags};
 pub use verdict::{
     Choice, FailureDecision, GateStatus, PhaseStatus, PhaseVerdict, PlanningResult, ReviewVerdict,
@@ -139,50 +139,27 @@ impl Signal {
     }
 }
 
-/// The role of a worker (`BRIGADE_ROLE`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// To do a task.
-    Work,
-    /// To review one.
-    Review,
-    /// To decide what follows a failure.
-    Decide,
-    /// To answer a question about the scope of a task.
-    Scope,
-    /// To review a PRD.
-    Phase,
-    /// To decide whether the next PRD begins.
-    Gate,
-    /// To write a PRD.
-    Plan,
-    /// To describe the code base.
-    Map,
-    /// To do something for a built-in tool.
-    Task,
-}
-
-impl Role {
-    /// Returns the value of the environment variable.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Role::Work => "work",
-            Role::Review => "review",
-            Role::Decide => "decide",
-            Role::Scope => "scope",
-            Role::Phase => "phase",
-            Role::Gate => "gate",
-            Role::Plan => "plan",
-            Role::Map => "map",
-            Role::Task => "task",
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+words! {
+    /// The role of a worker (`BRIGADE_ROLE`).
+    Role {
+        /// To do a task.
+        Work = "work",
+        /// To review one.
+        Review = "review",
+        /// To decide what follows a failure.
+        Decide = "decide",
+        /// To answer a question about the scope of a task.
+        Scope = "scope",
+        /// To review a PRD.
+        Phase = "phase",
+        /// To decide whether the next PRD begins.
+        Gate = "gate",
+        /// To write a PRD.
+        Plan = "plan",
+        /// To describe the code base.
+        Map = "map",
+        /// To do something for a built-in tool.
+        Task = "task",
     }
 }
 

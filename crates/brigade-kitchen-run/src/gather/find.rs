@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brigade_core::{ErrorCode, ErrorKind, Timestamp, closest};
-use brigade_fs::{FileKind, FsError, Location, RelPath};
+use brigade_fs::{FileKind, FsError, Location, OrAbsent, RelPath};
 use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::life::{Life, Stage};
 use brigade_kitchen::prd::{Lints, Prd, PrdReading, ValidPrd, read};
@@ -108,10 +108,7 @@ impl Kitchen<'_> {
     /// Fails if the path leads out of the workspace, or on a disk error.
     pub fn search(&self, typed: Option<&Path>, directory: Option<&Path>) -> Result<PrdSearch, Failure> {
         let Some(typed) = typed else { return Ok(PrdSearch::Any) };
-        let outside = || {
-            let message = format!("`{}` leads out of the workspace", typed.display());
-            Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside)
-        };
+        let outside = || leads_out(typed.display());
         let resolve = |path: &Path| match path.to_str().map(|path| self.fs.resolve(path, None)).transpose()? {
             Some(Location::Inside(path)) => Ok::<_, FsError>(Some(path)),
             Some(Location::Outside(_)) | None => Ok(None),
@@ -208,10 +205,7 @@ impl Kitchen<'_> {
         let path = directory.map_or_else(|| typed.to_owned(), |directory| directory.join(typed));
         match path.to_str().map(|path| self.fs.resolve(path, None)).transpose()? {
             Some(Location::Inside(path)) => Ok(path),
-            Some(Location::Outside(_)) | None => {
-                let message = format!("`{}` leads out of the workspace", typed.display());
-                Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside))
-            }
+            Some(Location::Outside(_)) | None => Err(leads_out(typed.display())),
         }
     }
 
@@ -264,17 +258,9 @@ impl Kitchen<'_> {
     }
 
     fn prd_at(&self, path: &RelPath, taken: PrdOrigin, lints: Lints) -> Result<PrdFile, Failure> {
-        let path = match self.fs.resolve(path.as_str(), None)? {
-            Location::Inside(path) => path,
-            Location::Outside(_) => {
-                let message = format!("`{path}` leads out of the workspace");
-                return Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside));
-            }
-        };
-        let bytes = match self.fs.read(&path, PRD_LIMIT) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_not_found() => return Err(self.missing(&path)?),
-            Err(error) => return Err(error.into()),
+        let path = self.inside(path)?;
+        let Some(bytes) = self.fs.read(&path, PRD_LIMIT).or_absent()? else {
+            return Err(self.missing(&path)?);
         };
         let name = PrdName::of_path(path.as_str()).map_err(|error| {
             let message = format!("`{path}` cannot be the file of a PRD: {error}");
@@ -349,11 +335,7 @@ impl Kitchen<'_> {
         let mut found = Vec::new();
         for directory in DIRECTORIES {
             let directory = RelPath::composed(directory);
-            let entries = match self.fs.list_dir(&directory) {
-                Ok(entries) => entries,
-                Err(error) if error.is_not_found() => continue,
-                Err(_) => continue,
-            };
+            let Ok(entries) = self.fs.list_dir(&directory) else { continue };
             for entry in entries {
                 let is_prd = entry.name.starts_with("prd")
                     && entry.name.ends_with(".json")
@@ -384,6 +366,12 @@ impl Kitchen<'_> {
         let json = bytes.and_then(|bytes| brigade_core::Json::parse(&String::from_utf8(bytes).ok()?).ok());
         json.is_some_and(|json| json.get("currentTask").is_some_and(|task| task.as_str().is_some()))
     }
+}
+
+/// Refuses a path outside of the workspace.
+pub(crate) fn leads_out(path: impl std::fmt::Display) -> Failure {
+    let message = format!("`{path}` leads out of the workspace");
+    Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PathOutside)
 }
 
 /// Returns whether a service ended without finishing its work.

@@ -28,14 +28,6 @@ pub(super) const RUN_TRAILER: &str = "Brigade-Run";
 /// The maximum number of a worker's commits that are kept.
 const MAX_COMMITS: usize = 1_000;
 
-/// The result of taking over a worker's commits.
-enum CommitsOutcome {
-    /// They are in Brigade's git directory.
-    Kept,
-    /// They are refused, for this reason.
-    Refused(&'static str),
-}
-
 impl GitPlace {
     pub(super) fn look_guarded(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError> {
         let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
@@ -254,8 +246,8 @@ impl GitPlace {
         self.check_commit(&sight, Some(&dir.tree_path), (&base, &changes.tree))?;
         let (parent, squashed) = match (&changes.head, self.options.commits) {
             (Some(head), Commits::Keep) => match self.take_commits(&dir, &sight, &base, head)? {
-                CommitsOutcome::Kept => (head.clone(), None),
-                CommitsOutcome::Refused(why) => (base, Some(why)),
+                None => (head.clone(), None),
+                Some(why) => (base, Some(why)),
             },
             (None, Commits::Keep) | (_, Commits::Squash) => (base, None),
         };
@@ -293,7 +285,7 @@ impl GitPlace {
         sight: &GitDirectories,
         base: &CommitId,
         head: &CommitId,
-    ) -> Result<CommitsOutcome, PlaceError> {
+    ) -> Result<Option<&'static str>, PlaceError> {
         let git = &self.repository.git;
         let incoming = child_path(&dir.ours, "incoming")?;
         remove_any(&self.folders.kitchen, &incoming)?;
@@ -305,7 +297,7 @@ impl GitPlace {
             git.order("pack-objects").seeing(&theirs).words(["--revs", "-q"]).word(folder.join("pack"));
         let answer = order.input(format!("{head}\n^{base}\n")).ask()?;
         if answer.code != Some(0) {
-            return Ok(CommitsOutcome::Refused("git cannot read them"));
+            return Ok(Some("git cannot read them"));
         }
         let id = answer.text()?.trim().to_owned();
         if CommitId::new(&id).is_none() {
@@ -316,7 +308,7 @@ impl GitPlace {
         let index = folder.join("checked.idx");
         let order = git.order("index-pack").seeing(sight).words(["--strict", "-o"]).word(&index).word(&pack);
         if order.ask()?.code != Some(0) {
-            return Ok(CommitsOutcome::Refused("git cannot check them"));
+            return Ok(Some("git cannot check them"));
         }
         let kitchen = &self.folders.kitchen;
         let packs = child_path(&dir.ours, "objects/pack")?;
@@ -328,39 +320,37 @@ impl GitPlace {
         let order = git.order("rev-list").seeing(sight);
         let order = order.words(["--objects", "--quiet", head.as_str(), "--not", base.as_str()]);
         if order.ask()?.code != Some(0) {
-            return Ok(CommitsOutcome::Refused("objects of them are missing"));
+            return Ok(Some("objects of them are missing"));
         }
         let order =
             git.order("log").seeing(sight).words(["-z", "--format=%P%n%an %ae %cn %ce%n%B", head.as_str()]);
         let answer = order.words(["--not", base.as_str(), "--"]).run()?;
         let commits: Vec<&[u8]> = answer.parts().collect();
         if MAX_COMMITS < commits.len() {
-            return Ok(CommitsOutcome::Refused("there are too many of them"));
+            return Ok(Some("there are too many of them"));
         }
         if self.have_of_setup(dir, sight, base, head)? {
-            return Ok(CommitsOutcome::Refused("they have what the setup command made"));
+            return Ok(Some("they have what the setup command made"));
         }
         if !self.is_based_on(sight, head, base)? {
-            return Ok(CommitsOutcome::Refused(
-                "they are not based on the commit that the task started from",
-            ));
+            return Ok(Some("they are not based on the commit that the task started from"));
         }
         let order = git.order("rev-list").seeing(sight).words([head.as_str(), "--not", base.as_str()]);
         let answer = order.run()?;
         let (places, redactor) = (self.closed_places(Some(&dir.tree_path)), &self.options.redactor);
         let check = CommitCheck { places: &places, redactor: Some(redactor) };
         if check.commits(git.order("diff-tree").seeing(sight), answer.text()?.lines())?.is_some() {
-            return Ok(CommitsOutcome::Refused("one of them changes a closed place or adds a secret"));
+            return Ok(Some("one of them changes a closed place or adds a secret"));
         }
         let refusals = redactor.for_refusals();
         for commit in commits {
             let text = String::from_utf8_lossy(commit);
             let (parents, message) = text.split_once('\n').unwrap_or((&text, ""));
             if parents.split_whitespace().count() != 1 {
-                return Ok(CommitsOutcome::Refused("one of them is a merge"));
+                return Ok(Some("one of them is a merge"));
             }
             if refusals.redact_str(message) != message {
-                return Ok(CommitsOutcome::Refused("the message or author of one of them holds a secret"));
+                return Ok(Some("the message or author of one of them holds a secret"));
             }
             // Otherwise a worker could claim that a task is integrated.
             let is_ours = |line: &str| {
@@ -368,10 +358,10 @@ impl GitPlace {
                 [TASK_TRAILER, RUN_TRAILER].iter().any(|name| line.starts_with(&name.to_ascii_lowercase()))
             };
             if message.lines().any(is_ours) {
-                return Ok(CommitsOutcome::Refused("one of them has a trailer of Brigade"));
+                return Ok(Some("one of them has a trailer of Brigade"));
             }
         }
-        Ok(CommitsOutcome::Kept)
+        Ok(None)
     }
 }
 

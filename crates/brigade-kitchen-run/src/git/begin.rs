@@ -2,10 +2,9 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use brigade_fs::{FileKind, Fs, FsError, RelPath};
+use brigade_fs::{FileKind, Fs, FsError, OrAbsent, RelPath};
 
 use super::GitPlace;
-use super::settings::Seal;
 use super::task_dir::{TaskDir, boot, child_path, make_dirs, missing_folder, remove_any};
 use crate::workplace::{CommitId, FolderOrigin, Guard, Place, PlaceError, TaskName};
 use brigade_git::GitDirectories;
@@ -75,11 +74,13 @@ impl GitPlace {
 
     /// Lists what was copied and linked into a worktree.
     pub(super) fn given(&self, dir: &TaskDir) -> Result<Vec<String>, FsError> {
-        match self.folders.kitchen.read(&child_path(&dir.ours, GIVEN)?, MAX_COPY_BYTES) {
-            Ok(list) => Ok(String::from_utf8_lossy(&list).lines().map(str::to_owned).collect()),
-            Err(error) if error.is_not_found() => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let list = self
+            .folders
+            .kitchen
+            .read(&child_path(&dir.ours, GIVEN)?, MAX_COPY_BYTES)
+            .or_absent()?
+            .unwrap_or_default();
+        Ok(String::from_utf8_lossy(&list).lines().map(str::to_owned).collect())
     }
 
     /// Lists the same paths relative to the root of the repository. Brigade's git does not count them as work.
@@ -114,25 +115,20 @@ impl GitPlace {
             }
         }
         self.note_ignored(&dir)?;
-        Ok(Guard(self.folders.seal(&dir)?.0.into_iter().collect()))
+        Ok(Guard(self.folders.seal(&dir)?))
     }
 
     /// Fails if settings or hooks changed. Does not run git.
     pub(super) fn check_guard(&self, dir: &TaskDir, guard: &Guard) -> Result<(), PlaceError> {
         let mut what = self.repository.tampered()?;
-        let then = Seal(guard.0.iter().cloned().collect());
-        what.extend(then.differences(&self.folders.seal(dir)?));
+        what.extend(guard.0.differences(&self.folders.seal(dir)?));
         if what.is_empty() { Ok(()) } else { Err(PlaceError::Tampered { what }) }
     }
 
     /// Lists the ignored files of the workspace to copy or link.
     fn files_to_give(&self) -> Result<IgnoredFiles, PlaceError> {
-        let include: RelPath = INCLUDE.parse().map_err(|_| super::unsafe_name(INCLUDE))?;
-        let mut patterns = match self.workspace.read(&include, 1 << 20) {
-            Ok(text) => text,
-            Err(error) if error.is_not_found() => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let include = RelPath::from_static(INCLUDE);
+        let mut patterns = self.workspace.read(&include, 1 << 20).or_absent()?.unwrap_or_default();
         for pattern in &self.options.copy {
             patterns.push(b'\n');
             patterns.extend_from_slice(pattern.as_bytes());

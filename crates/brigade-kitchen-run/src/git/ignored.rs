@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade_fs::{DiskFs, Fs as _, RelPath};
+use brigade_fs::{DiskFs, Fs as _, OrAbsent, RelPath};
 
 use super::GitPlace;
 use super::task_dir::{TaskDir, child_path, remove_any};
@@ -44,11 +44,11 @@ impl GitPlace {
 
     pub(super) fn drop_new_ignored(&self, place: &Place) -> Result<Vec<String>, PlaceError> {
         let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
-        let before = match self.folders.kitchen.read(&child_path(&dir.ours, BEFORE)?, MAX_LIST_BYTES) {
-            Ok(list) => list,
-            // A worktree of an older version has no list.
-            Err(error) if error.is_not_found() => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
+        // A worktree of an older version has no list.
+        let Some(before) =
+            self.folders.kitchen.read(&child_path(&dir.ours, BEFORE)?, MAX_LIST_BYTES).or_absent()?
+        else {
+            return Ok(Vec::new());
         };
         let before: BTreeSet<&[u8]> = before.split(|byte| *byte == 0).collect();
         let tree = DiskFs::open(&dir.tree_path)?;

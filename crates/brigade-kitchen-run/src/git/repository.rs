@@ -5,7 +5,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use brigade_exec::HostEnvironment;
-use brigade_fs::{DiskFs, Fs, FsError, FsErrorKind, RelPath};
+use brigade_fs::{DiskFs, Fs, FsError, FsErrorKind, OrAbsent, RelPath};
+use thiserror::Error;
 
 use super::settings::Seal;
 use crate::workplace::{CommitId, PlaceError};
@@ -34,26 +35,17 @@ pub(crate) struct Repository {
 }
 
 /// Why tasks are worked on in place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InPlaceReason {
     /// Git is missing.
+    #[error("git is not there")]
     NoProgram,
     /// The workspace is not in a repository, or the repository is bare.
+    #[error("the workspace is in no git repository; `git init` and a first commit change that")]
     NoRepository,
     /// The repository has no commits.
+    #[error("the git repository has no commit; a first commit changes that")]
     NoCommit,
-}
-
-impl std::fmt::Display for InPlaceReason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            InPlaceReason::NoProgram => "git is not there",
-            InPlaceReason::NoRepository => {
-                "the workspace is in no git repository; `git init` and a first commit change that"
-            }
-            InPlaceReason::NoCommit => "the git repository has no commit; a first commit changes that",
-        })
-    }
 }
 
 impl InPlaceReason {
@@ -79,12 +71,6 @@ impl InPlaceReason {
         let is_packed = String::from_utf8_lossy(&packed).lines().any(|line| line.ends_with(branch));
         let has_commit = is_packed || config.contains("refstorage") || read(branch).is_some();
         (!has_commit).then_some(InPlaceReason::NoCommit)
-    }
-}
-
-impl From<InPlaceReason> for PlaceError {
-    fn from(why: InPlaceReason) -> PlaceError {
-        PlaceError::WithoutGit(why)
     }
 }
 
@@ -151,7 +137,7 @@ impl Repository {
 
     /// Returns the `shallow` file, if the repository is shallow.
     pub(crate) fn shallow(&self) -> Result<Option<PathBuf>, FsError> {
-        let path: RelPath = "shallow".parse().map_err(|_| unsafe_name("shallow"))?;
+        let path = RelPath::from_static("shallow");
         Ok(self.common.exists(&path)?.then(|| self.common.root().join("shallow")))
     }
 
@@ -294,11 +280,8 @@ impl Repository {
     pub(crate) fn checkouts_of(&self, branch: &str) -> Result<Vec<Checkout>, PlaceError> {
         let wanted = format!("ref: refs/heads/{branch}");
         let is_checked_out = |git_dir: &Path| -> Result<bool, PlaceError> {
-            match self.common.read_outside(&git_dir.join("HEAD"), 4_096) {
-                Ok(head) => Ok(head.strip_suffix(b"\n").unwrap_or(&head) == wanted.as_bytes()),
-                Err(error) if error.is_not_found() => Ok(false),
-                Err(error) => Err(error.into()),
-            }
+            let head = self.common.read_outside(&git_dir.join("HEAD"), 4_096).or_absent()?;
+            Ok(head.is_some_and(|head| head.strip_suffix(b"\n").unwrap_or(&head) == wanted.as_bytes()))
         };
         if self.settings.text("extensions.refstorage").is_some_and(|storage| storage != "files") {
             return self.listed_checkouts(branch);
@@ -317,12 +300,8 @@ impl Repository {
             let top = main.parent().unwrap_or(main).to_owned();
             found.push(Checkout { top, git_dir: main.to_owned() });
         }
-        let others: RelPath = "worktrees".parse().map_err(|_| unsafe_name("worktrees"))?;
-        let entries = match self.common.list_dir(&others) {
-            Ok(entries) => entries,
-            Err(error) if error.is_not_found() => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let others = RelPath::from_static("worktrees");
+        let entries = self.common.list_dir(&others).or_absent()?.unwrap_or_default();
         for entry in entries {
             let git_dir = main.join("worktrees").join(&entry.name);
             if git_dir == self.git_dir || !is_checked_out(&git_dir)? {

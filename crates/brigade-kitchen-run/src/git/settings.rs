@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use brigade_core::Fingerprint;
-use brigade_fs::{FileKind, Fs, FsError, RelPath};
+use brigade_fs::{FileKind, Fs, FsError, OrAbsent, RelPath};
 
 /// The maximum size of a compared settings file or hook.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -26,10 +26,9 @@ pub(crate) struct Seal(pub(crate) BTreeMap<String, String>);
 impl Seal {
     /// Records a file.
     pub(crate) fn file(&mut self, fs: &dyn Fs, shown: &str, path: &RelPath) -> Result<(), FsError> {
-        let state = match fs.link_metadata(path) {
-            Ok(found) => self.state(fs, path, found.kind, found.mode)?,
-            Err(error) if error.is_not_found() => ABSENT.to_owned(),
-            Err(error) => return Err(error),
+        let state = match fs.link_metadata(path).or_absent()? {
+            Some(found) => self.state(fs, path, found.kind, found.mode)?,
+            None => ABSENT.to_owned(),
         };
         self.0.insert(shown.to_owned(), state);
         Ok(())
@@ -60,12 +59,8 @@ impl Seal {
 
     /// Records a hooks directory with its entries.
     pub(crate) fn hooks(&mut self, fs: &dyn Fs, shown: &str, path: &RelPath) -> Result<(), FsError> {
-        let kind = match fs.link_metadata(path) {
-            Ok(found) => found.kind,
-            Err(error) if error.is_not_found() => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        if kind != FileKind::Directory {
+        let Some(found) = fs.link_metadata(path).or_absent()? else { return Ok(()) };
+        if found.kind != FileKind::Directory {
             return self.file(fs, shown, path);
         }
         let (entries, others) = fs.list_some(path, MAX_HOOKS)?;

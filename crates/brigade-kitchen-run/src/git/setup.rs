@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_fs::{Fs as _, FsError};
+use brigade_fs::{Fs as _, FsError, OrAbsent};
 use brigade_git::GitDirectories;
 
 use super::GitPlace;
@@ -102,11 +102,8 @@ fn version(mode: &str, id: &str) -> Version {
 
 impl GitPlace {
     fn setup(&self, dir: &TaskDir) -> Result<Option<SetupState>, FsError> {
-        match self.folders.kitchen.read(&child_path(&dir.ours, SETUP)?, MAX_FILE_BYTES) {
-            Ok(bytes) => Ok(SetupState::from_bytes(&bytes)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
+        let bytes = self.folders.kitchen.read(&child_path(&dir.ours, SETUP)?, MAX_FILE_BYTES).or_absent()?;
+        Ok(bytes.and_then(|bytes| SetupState::from_bytes(&bytes)))
     }
 
     fn keep_setup(&self, dir: &TaskDir, setup: &SetupState) -> Result<(), FsError> {

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, RelPath};
+use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, OrAbsent, RelPath};
 use brigade_git::GitDirectories;
 use brigade_kitchen::PrdName;
 use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps};
@@ -107,10 +107,8 @@ impl GitPlace {
     }
 
     fn named(&self, folder: &RelPath, start: &str) -> Result<Vec<RelPath>, FsError> {
-        let entries = match self.folders.worktrees.list_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) if error.is_not_found() => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+        let Some(entries) = self.folders.worktrees.list_dir(folder).or_absent()? else {
+            return Ok(Vec::new());
         };
         let named = entries.into_iter().filter(|entry| entry.name.starts_with(start));
         Ok(named.filter_map(|entry| child_path(folder, &entry.name).ok()).collect())
@@ -131,7 +129,7 @@ impl GitPlace {
         }
         self.folders.worktrees.set_mode(spare, Mode::RWXU.as_raw_mode())?;
         let tree = DiskFs::open(&root)?;
-        let own: RelPath = ".git".parse().map_err(|_| unsafe_name(".git"))?;
+        let own = RelPath::from_static(".git");
         remove_any(&tree, &own)?;
         let sight = GitDirectories { work_tree: Some(root), ..self.folders.sight(&self.repository, dir)? };
         let git = &self.repository.git;

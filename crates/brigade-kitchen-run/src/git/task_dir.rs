@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use brigade_fs::{DiskFs, FileKind, Fs, FsError, FsErrorKind, RelPath};
+use brigade_fs::{DiskFs, FileKind, Fs, FsError, FsErrorKind, OrAbsent, RelPath};
 use brigade_kitchen::{PrdName, TaskId};
 
 use super::repository::{Repository, unsafe_name};
@@ -86,11 +86,8 @@ impl Folders {
 
     /// Returns the boot id when the folders were completed; `None` if they are incomplete.
     pub(crate) fn made_in(&self, dir: &TaskDir) -> Result<Option<String>, FsError> {
-        match self.kitchen.read(&child_path(&dir.ours, READY_FILE)?, 4_096) {
-            Ok(boot) => Ok(Some(String::from_utf8_lossy(&boot).into_owned())),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
+        let boot = self.kitchen.read(&child_path(&dir.ours, READY_FILE)?, 4_096).or_absent()?;
+        Ok(boot.map(|boot| String::from_utf8_lossy(&boot).into_owned()))
     }
 
     /// Marks the folders as complete.
@@ -105,11 +102,8 @@ impl Folders {
 
     /// Returns whether the worktree is a directory.
     pub(crate) fn has_tree(&self, dir: &TaskDir) -> Result<bool, FsError> {
-        match self.worktrees.link_metadata(&dir.tree) {
-            Ok(found) => Ok(found.kind == FileKind::Directory),
-            Err(error) if error.is_not_found() => Ok(false),
-            Err(error) => Err(error),
-        }
+        let found = self.worktrees.link_metadata(&dir.tree).or_absent()?;
+        Ok(found.is_some_and(|found| found.kind == FileKind::Directory))
     }
 
     /// Removes both folders, after marking them as incomplete.
@@ -149,10 +143,8 @@ impl Folders {
 
     /// Returns the base commit of the work.
     pub(crate) fn base(&self, dir: &TaskDir) -> Result<Option<CommitId>, FsError> {
-        let head = match self.kitchen.read(&child_path(&dir.ours, "HEAD")?, 4_096) {
-            Ok(head) => head,
-            Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) => return Err(error),
+        let Some(head) = self.kitchen.read(&child_path(&dir.ours, "HEAD")?, 4_096).or_absent()? else {
+            return Ok(None);
         };
         Ok(CommitId::new(String::from_utf8_lossy(&head).trim()))
     }
@@ -242,11 +234,7 @@ impl Folders {
     /// Records the tree of a look.
     pub(crate) fn note_look(&self, dir: &TaskDir, base: &CommitId, tree: &str) -> Result<(), FsError> {
         let path = child_path(&dir.ours, SEEN_FILE)?;
-        let mut text = match self.kitchen.read(&path, MAX_REFS_BYTES) {
-            Ok(text) => text,
-            Err(error) if error.is_not_found() => Vec::new(),
-            Err(error) => return Err(error),
-        };
+        let mut text = self.kitchen.read(&path, MAX_REFS_BYTES).or_absent()?.unwrap_or_default();
         let line = seen_line(base, tree);
         if text.windows(line.len()).any(|part| part == line.as_bytes()) {
             return Ok(());
@@ -257,16 +245,14 @@ impl Folders {
 
     /// Lists the trees of looks at this base commit, the newest last.
     pub(crate) fn seen(&self, dir: &TaskDir, base: &CommitId) -> Result<Vec<String>, FsError> {
-        match self.kitchen.read(&child_path(&dir.ours, SEEN_FILE)?, MAX_REFS_BYTES) {
-            Ok(text) => {
-                let text = String::from_utf8_lossy(&text);
-                let trees =
-                    text.lines().filter_map(|line| line.strip_prefix(base.as_str())?.strip_prefix(' '));
-                Ok(trees.map(str::to_owned).collect())
-            }
-            Err(error) if error.is_not_found() => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let text = self
+            .kitchen
+            .read(&child_path(&dir.ours, SEEN_FILE)?, MAX_REFS_BYTES)
+            .or_absent()?
+            .unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let trees = text.lines().filter_map(|line| line.strip_prefix(base.as_str())?.strip_prefix(' '));
+        Ok(trees.map(str::to_owned).collect())
     }
 
     /// Opens the worktree so that no link leads out of it.
@@ -288,17 +274,14 @@ impl Folders {
         };
         let git = dir.tree_path.join(".git");
         let shown = format!("{shown}/.git");
-        match self.worktrees.link_metadata(&child_path(&dir.tree, ".git")?) {
-            Ok(found) if found.kind == FileKind::Directory => {
+        match self.worktrees.link_metadata(&child_path(&dir.tree, ".git")?).or_absent()? {
+            Some(found) if found.kind == FileKind::Directory => {
                 seal.git_dir(&DiskFs::open(&git)?, &shown)?;
             }
-            Ok(found) => {
-                seal.0.insert(shown, format!("{:?}", found.kind));
+            found => {
+                let state = found.map_or_else(|| "removed".to_owned(), |found| format!("{:?}", found.kind));
+                seal.0.insert(shown, state);
             }
-            Err(error) if error.is_not_found() => {
-                seal.0.insert(shown, "removed".to_owned());
-            }
-            Err(error) => return Err(error),
         }
         let ours = DiskFs::open(&dir.our_path)?;
         seal.git_dir(&ours, &format!(".brigade/kitchen/{}", dir.ours))?;
@@ -367,12 +350,8 @@ impl Folders {
 
 /// Returns the list of untracked files that do not count: those excluded by the repository, and the copied ones.
 fn exclude(repository: &Repository, excluded: &[String]) -> Result<Vec<u8>, FsError> {
-    let path = "info/exclude".parse().map_err(|_| unsafe_name("info/exclude"))?;
-    let mut text = match repository.common.read(&path, MAX_REFS_BYTES) {
-        Ok(text) => text,
-        Err(error) if error.is_not_found() => Vec::new(),
-        Err(error) => return Err(error),
-    };
+    let path = RelPath::from_static("info/exclude");
+    let mut text = repository.common.read(&path, MAX_REFS_BYTES).or_absent()?.unwrap_or_default();
     // The user's global list is configured in settings that Brigade's git does not read.
     if let Some(own) = &repository.user_excludes {
         text.push(b'\n');
@@ -440,10 +419,7 @@ pub(crate) fn remove_any(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
         Ok(_) => fs.remove(path),
         Err(error) => Err(error),
     };
-    match removed {
-        Err(error) if error.is_not_found() => Ok(()),
-        removed => removed,
-    }
+    removed.or_absent().map(|_| ())
 }
 
 /// Removes anything in the way of a file: at its path, or a file in place of a parent directory.

@@ -1,18 +1,19 @@
 //! Removes worktrees whose work is in the branch or is abandoned.
 
 use brigade_fs::Fs as _;
+use brigade_fs::OrAbsent;
 use brigade_kitchen::{PrdName, TaskId};
 
 use super::GitPlace;
 use super::repository::unsafe_name;
 use super::task_dir::TaskDir;
-use crate::workplace::{AbandonedRef, CleanedFolder, CommitId, PlaceError};
+use crate::workplace::{CleanedFolder, CommitId, PlaceError};
 
 /// The refs with abandoned work.
 const ABANDONED: &str = "refs/brigade/abandoned";
 
 impl GitPlace {
-    pub(super) fn clean_prd(&self, prd: &PrdName) -> Result<Vec<CleanedFolder>, PlaceError> {
+    pub(crate) fn clean(&self, prd: &PrdName) -> Result<Vec<CleanedFolder>, PlaceError> {
         self.repository.check()?;
         let mut cleaned = Vec::new();
         for task in self.tasks_with_folders(prd)? {
@@ -36,11 +37,7 @@ impl GitPlace {
             (&self.folders.kitchen, path(format!("{prd}/git"))?),
         ];
         for (fs, folder) in places {
-            let entries = match fs.list_dir(&folder) {
-                Ok(entries) => entries,
-                Err(error) if error.is_not_found() => continue,
-                Err(error) => return Err(error.into()),
-            };
+            let Some(entries) = fs.list_dir(&folder).or_absent()? else { continue };
             tasks.extend(entries.into_iter().filter_map(|entry| entry.name.parse::<TaskId>().ok()));
         }
         tasks.sort();
@@ -86,7 +83,7 @@ impl GitPlace {
         Ok(Work::Some { base, commit })
     }
 
-    pub(super) fn abandon_task(&self, prd: &PrdName, task: &TaskId) -> Result<AbandonedRef, PlaceError> {
+    pub(crate) fn abandon(&self, prd: &PrdName, task: &TaskId) -> Result<Option<String>, PlaceError> {
         self.repository.check()?;
         let dir = self.folders.task_dir(prd, task)?;
         let reference = match self.work_of(&dir)? {
@@ -109,7 +106,7 @@ impl GitPlace {
             }
         };
         self.folders.remove(&dir)?;
-        Ok(AbandonedRef { reference })
+        Ok(reference)
     }
 }
 

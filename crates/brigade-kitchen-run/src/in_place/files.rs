@@ -189,9 +189,7 @@ impl Walk<'_> {
             && let Ok(text) =
                 self.fs.read_outside(&self.absolute(&[folder, &b".gitignore"[..]].concat()), MAX_TEXT_BYTES)
         {
-            let mut more = rules.clone();
-            more.add(folder, &text);
-            inner = Some(more);
+            inner = Some(rules.with(folder, &text));
         }
         let rules = inner.as_ref().unwrap_or(rules);
         let length = folder.len();

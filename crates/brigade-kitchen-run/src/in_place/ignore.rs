@@ -28,6 +28,12 @@ impl Rules {
         }
     }
 
+    /// Returns these rules and those of a folder.
+    pub(crate) fn with(&self, folder: &[u8], text: &[u8]) -> Rules {
+        let mut rules = self.clone();
+        rules.add(folder, text);
+        rules
+    }
     /// Returns whether a path is ignored. Its parent directories must not be ignored.
     pub(crate) fn ignore(&self, path: &[u8], is_directory: bool) -> bool {
         let mut found = self.0.iter().rev().filter_map(|file| {

@@ -44,7 +44,10 @@ fn files(changes: &Changes) -> Vec<String> {
 fn changes_are_found_by_comparing_files() {
     let (folder, place) = bench();
     let (at, begun) = place.begin(&name("a")).unwrap();
-    assert_eq!((begun, place.room(), place.branch()), (FolderOrigin::New, Isolation::One, None));
+    assert_eq!(
+        (begun, place.mode(), place.branch()),
+        (FolderOrigin::New, brigade_kitchen::life::Workplace::InPlace, None)
+    );
     assert!(attempt(&place, &at, |_| {}).unwrap().is_empty());
     let changes = attempt(&place, &at, |root| {
         write(root, "a.txt", "new\nTODO old\nplain\nXXX\n");

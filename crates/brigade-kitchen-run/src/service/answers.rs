@@ -41,14 +41,6 @@ struct Command {
     guidance: Option<String>,
 }
 
-fn answerer_name(by: AnsweredBy) -> &'static str {
-    match by {
-        AnsweredBy::Executive => "the executive",
-        AnsweredBy::Supervisor => "the supervisor",
-        AnsweredBy::Person => "a person",
-    }
-}
-
 impl<'e> ServiceLoop<'e> {
     fn waiting(&self) -> Vec<Decision> {
         let is_served = |decision: &&Decision| {
@@ -118,7 +110,7 @@ impl<'e> ServiceLoop<'e> {
         if self.progress().aborted && self.stop.is_none() {
             let abort = self.journal.life().decisions.iter().rfind(|decided| decided.is_abort());
             let by = abort.and_then(|decided| decided.answer.as_ref()).map(|answer| answer.by);
-            let by = answerer_name(by.unwrap_or(AnsweredBy::Person));
+            let by = by.unwrap_or(AnsweredBy::Person).as_text();
             let (outcome, reason) = (Outcome::Aborted, format!("stopped by {by}"));
             self.stop = Some(Stop { outcome, reason, checks_go_on: false, holds: StopRule::Always });
             self.busy.values().for_each(|busy| busy.watch.interrupt());
@@ -236,7 +228,7 @@ impl<'e> ServiceLoop<'e> {
     /// Pauses if a decision said so, here or through another command.
     fn heed_pause(&mut self) {
         if let Some(by) = self.journal.life().paused_by() {
-            self.pause_prd(format!("paused by {}", answerer_name(by)));
+            self.pause_prd(format!("paused by {}", by.as_text()));
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brigade_core::Timestamp;
 use brigade_kitchen::Tier;
-use brigade_kitchen::life::{Budget, Limits, Record, RunSet, budget};
+use brigade_kitchen::life::{Budget, Limits, Record, budget};
 use brigade_kitchen::show::Event;
 use brigade_policy::Failure;
 
@@ -26,7 +26,7 @@ impl ServiceLoop<'_> {
         let most = self.settings.limit_wait_max;
         let limit = |tier| Some((tier, self.journal.life().limit(tier, &self.settings)?));
         let late =
-            Tier::ALL.into_iter().filter_map(limit).find(|(_, until)| most < until.since(now).as_secs());
+            Tier::ALL.iter().copied().filter_map(limit).find(|(_, until)| most < until.since(now).as_secs());
         if let Some((tier, until)) = late
             && self.busy.is_empty()
         {
@@ -125,13 +125,7 @@ impl ServiceLoop<'_> {
             .map(|key| key.toml.to_owned())
             .collect();
         let options = self.options;
-        match RunSet::select(
-            &menu.prd,
-            &options.only,
-            &options.skip,
-            options.from.as_deref(),
-            options.until.as_deref(),
-        ) {
+        match options.select(&menu.prd) {
             Ok(set) => self.set = set,
             Err(error) => {
                 self.pause(error.to_string(), true);

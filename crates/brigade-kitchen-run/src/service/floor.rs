@@ -19,7 +19,7 @@ use brigade_kitchen::life::{
 use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::{Event, EventLine, View, worker_log};
 use brigade_kitchen::{TaskId, Tier};
-use brigade_process::{CancelToken, PrivateFolder, random_bytes};
+use brigade_process::{CancelToken, PrivateFolder};
 
 use super::job::{CheckStep, ExecutiveRun, JobContext, JobEvent, TaskWork, Work};
 use super::menu::{FileStamps, ServedPrd};
@@ -32,8 +32,8 @@ use crate::lock::ServiceLock;
 use crate::map::PromptContext;
 use crate::projections::{ForeignStateFile, Projections, configured_path, foreign_state};
 use crate::receipts::Receipts;
-use crate::run::{Host, Watch};
-use crate::workplace::{Isolation, Workplace};
+use crate::run::{Host, Watch, random_hex};
+use crate::workplace::Workplace;
 
 /// The maximum time between checks of things that send no message.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
@@ -163,10 +163,6 @@ impl<'e> ServiceLoop<'e> {
     pub(super) fn new(start: Start<'e>) -> Result<ServiceLoop<'e>, ServeError> {
         let Start { kitchen, menu, settings, set, journal, lock, targets, workplace, options, follower } =
             start;
-        let mode = match workplace.room() {
-            Isolation::Many => Mode::Worktrees,
-            Isolation::One => Mode::InPlace,
-        };
         let secrets = menu.secrets.clone();
         let host = Host::new(kitchen.fs.clone(), kitchen.clock.clone(), kitchen.environment.clone(), secrets);
         let host = Arc::new(host.holding(lock.held()));
@@ -179,7 +175,7 @@ impl<'e> ServiceLoop<'e> {
             offset,
             settings.learnings_max,
         );
-        let random: String = random_bytes::<4>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let random = random_hex::<4>()?;
         let (sender, receiver) = channel();
         Ok(ServiceLoop {
             service: format!("service-{}-{random}", journal.now().compact()),
@@ -219,7 +215,7 @@ impl<'e> ServiceLoop<'e> {
             lock,
             projections,
             workplace,
-            mode,
+            mode: workplace.mode(),
             options,
             follower,
         })

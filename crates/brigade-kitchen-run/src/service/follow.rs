@@ -1,37 +1,25 @@
 //! The interface through which a user interface follows a service and answers its decisions.
 
+use brigade_core::words;
 use brigade_kitchen::life::{Answer, Decision, Life, Line};
 use brigade_kitchen::{PrdName, Tier};
 use brigade_process::CancelToken;
 
-/// What is being done with a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
-    /// A worker is working on it.
-    Working,
-    /// Verification commands are running.
-    Verifying,
-    /// The test command is running.
-    Testing,
-    /// The executive is reviewing it.
-    Reviewing,
-    /// Its work is being integrated into the branch.
-    Integrating,
-    /// The executive is deciding what to do.
-    Deciding,
-}
-
-impl Activity {
-    /// Returns the name of the activity.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Activity::Working => "working",
-            Activity::Verifying => "verifying",
-            Activity::Testing => "testing",
-            Activity::Reviewing => "reviewing",
-            Activity::Integrating => "integrating",
-            Activity::Deciding => "deciding",
-        }
+words! {
+    /// What is being done with a task.
+    Activity {
+        /// A worker is working on it.
+        Working = "working",
+        /// Verification commands are running.
+        Verifying = "verifying",
+        /// The test command is running.
+        Testing = "testing",
+        /// The executive is reviewing it.
+        Reviewing = "reviewing",
+        /// Its work is being integrated into the branch.
+        Integrating = "integrating",
+        /// The executive is deciding what to do.
+        Deciding = "deciding",
     }
 }
 

@@ -10,16 +10,17 @@ use std::time::Duration;
 use brigade_core::{Fingerprint, RunId};
 use brigade_kitchen::adapter::Tokens;
 use brigade_kitchen::config::Settings;
-use brigade_kitchen::life::{CommandResult, Miss, TaskLife};
+use brigade_kitchen::life::{CommandResult, Miss, TaskLife, Workplace as Mode};
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::prompt::{self, Context};
 use brigade_kitchen::signal::{
-    AttemptNotes, Ending, FailureDecision, GateStatus, PhaseStatus, PhaseVerdict, ReviewVerdict, Role,
-    ScopeAnswer, classify_ending, gated, read_decision, read_phase_review, read_review, read_scope_answer,
-    reported_cost,
+    AttemptNotes, Ending, Evidence, FailureDecision, GateStatus, PhaseStatus, PhaseVerdict, ReviewVerdict,
+    Role, ScopeAnswer, classify_ending, gated, read_decision, read_phase_review, read_review,
+    read_scope_answer, reported_cost,
 };
 use brigade_kitchen::{Command, Tier};
 
+use thiserror::Error;
 use wording::{changed_by_reviewer, result_text, setup_failed};
 
 use crate::attempt::{Attempt, AttemptOutcome, attempt, within};
@@ -30,7 +31,7 @@ use crate::receipts::RunKind;
 use crate::run::{Host, StartError, Watch};
 use crate::service::menu::ServedPrd;
 use crate::workplace::{
-    ChangedFile, Changes, CommitId, FolderOrigin, Guard, Integration, Isolation, Marker, Place, PlaceError,
+    ChangedFile, Changes, CommitId, FolderOrigin, Guard, Integration, Marker, Place, PlaceError,
     RestoreOutcome, TaskCommit, TaskName, Workplace,
 };
 
@@ -141,32 +142,14 @@ pub(crate) enum JobEvent {
 }
 
 /// Why a job could not do its step. Only the reason is recorded.
+#[derive(Debug, Error)]
 pub(crate) enum Fault {
-    Place(PlaceError),
-    NotStarted(StartError),
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error(transparent)]
+    NotStarted(#[from] StartError),
+    #[error("the program of the {0} tier is missing")]
     Missing(Tier),
-}
-
-impl From<PlaceError> for Fault {
-    fn from(error: PlaceError) -> Fault {
-        Fault::Place(error)
-    }
-}
-
-impl From<StartError> for Fault {
-    fn from(error: StartError) -> Fault {
-        Fault::NotStarted(error)
-    }
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Fault::Place(error) => error.fmt(f),
-            Fault::NotStarted(error) => error.fmt(f),
-            Fault::Missing(tier) => write!(f, "the program of the {tier} tier is missing"),
-        }
-    }
 }
 
 impl<'e> JobContext<'e> {
@@ -353,7 +336,7 @@ impl<'e> JobContext<'e> {
             .filter_map(|file| Path::new(&file.path).strip_prefix(below.unwrap_or(Path::new(""))).ok())
             .collect();
         let root = self.host.fs.root();
-        Tier::ALL.into_iter().find_map(|tier| {
+        Tier::ALL.iter().copied().find_map(|tier| {
             let words = self.menu.cook(tier)?.command.words().iter().map(String::as_str);
             let mut named = named_paths(root, words);
             let (_, found) = named.find(|(_, inside)| changed.iter().any(|path| path == inside))?;
@@ -419,7 +402,7 @@ impl<'e> JobContext<'e> {
             Some(changes) => changes,
             // In place, verification may have left files. A claim without changes loses nothing, even if the folder was
             // moved to the tip of the branch.
-            None if seen.is_checked && seen.is_changed && self.workplace.room() == Isolation::Many => {
+            None if seen.is_checked && seen.is_changed && self.workplace.mode() == Mode::Worktrees => {
                 return Err(PlaceError::Lost(task.id.clone()).into());
             }
             None => self.workplace.look(&place, &guard)?,
@@ -579,52 +562,51 @@ impl<'e> JobContext<'e> {
         }
     }
 
+    /// Asks the executive, and reads its answer.
+    fn consult<V>(
+        &self,
+        what: Start<'_>,
+        watch: &Watch,
+        text: &dyn Fn(&Context<'_>) -> String,
+        read: fn(&Evidence<'_>) -> Option<V>,
+        told: fn(ExecutiveRun<V>) -> JobEvent,
+    ) -> JobEvent {
+        match self.start(what, watch, text) {
+            Ok(attempted) => told(ExecutiveRun::new(&attempted, read(&attempted.evidence()))),
+            Err(fault) => JobEvent::Fault(fault),
+        }
+    }
+
     /// Lets the executive decide about a failure.
     pub(crate) fn decide(&self, task: &Task, life: &TaskLife, dependents: usize, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.walkaway_decision_timeout);
         let what = Start::reader(Role::Decide, Some(task), None, timeout);
-        match self.start(what, watch, &|context| prompt::decide(context, task, life, dependents)) {
-            Ok(attempted) => {
-                JobEvent::Decided(ExecutiveRun::new(&attempted, read_decision(&attempted.evidence())))
-            }
-            Err(fault) => JobEvent::Fault(fault),
-        }
+        let text = |context: &Context<'_>| prompt::decide(context, task, life, dependents);
+        self.consult(what, watch, &text, read_decision, JobEvent::Decided)
     }
 
     /// Lets the executive answer a question about scope.
     pub(crate) fn scope(&self, task: &Task, question: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.walkaway_decision_timeout);
         let what = Start::reader(Role::Scope, Some(task), None, timeout);
-        match self.start(what, watch, &|context| prompt::scope(context, task, question)) {
-            Ok(attempted) => {
-                JobEvent::Scoped(ExecutiveRun::new(&attempted, read_scope_answer(&attempted.evidence())))
-            }
-            Err(fault) => JobEvent::Fault(fault),
-        }
+        let text = |context: &Context<'_>| prompt::scope(context, task, question);
+        self.consult(what, watch, &text, read_scope_answer, JobEvent::Scoped)
     }
 
     /// Lets the executive review the PRD.
     pub(crate) fn phase(&self, state: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.phase_review_timeout);
         let what = Start::reader(Role::Phase, None, None, timeout);
-        match self.start(what, watch, &|context| prompt::phase(context, Role::Phase, state)) {
-            Ok(attempted) => {
-                JobEvent::Phase(ExecutiveRun::new(&attempted, read_phase_review(&attempted.evidence())))
-            }
-            Err(fault) => JobEvent::Fault(fault),
-        }
+        let text = |context: &Context<'_>| prompt::phase(context, Role::Phase, state);
+        self.consult(what, watch, &text, read_phase_review, JobEvent::Phase)
     }
-}
 
-impl JobContext<'_> {
     /// Lets the executive decide whether the next PRD begins.
     pub(crate) fn gate(&self, state: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.phase_review_timeout);
         let what = Start::reader(Role::Gate, None, None, timeout);
-        match self.start(what, watch, &|context| prompt::phase(context, Role::Gate, state)) {
-            Ok(attempted) => JobEvent::Gate(ExecutiveRun::new(&attempted, gated(&attempted.evidence()))),
-            Err(fault) => JobEvent::Fault(fault),
-        }
+        let text = |context: &Context<'_>| prompt::phase(context, Role::Gate, state);
+        self.consult(what, watch, &text, gated, JobEvent::Gate)
     }
 }
 

@@ -64,7 +64,7 @@ impl ServedPrd {
         let (fingerprint, items) = (execution.fingerprint(), execution.items());
         let grants = crew.grants.clone().ok_or_else(refused)?;
         let workspace = kitchen.fs.root().to_owned();
-        let cooks = Tier::ALL.map(|tier| (tier, crew.cook(tier, &workspace))).into();
+        let cooks = Tier::ALL.iter().map(|tier| (*tier, crew.cook(*tier, &workspace))).collect();
         drop(ready);
         let missing = crew.workers.iter().filter_map(|worker| Some((worker.tier, worker.missing?)));
         let why_missing = missing.collect();
@@ -124,7 +124,8 @@ pub(crate) struct FileStamps {
 impl FileStamps {
     /// Reads the metadata. `prd` is the path of the PRD.
     pub(crate) fn read(kitchen: &Kitchen<'_>, prd: &RelPath) -> FileStamps {
-        let chef = Tier::ALL.map(|tier| format!("brigade/chef/{}", role_file(tier)));
+        let chef: Vec<String> =
+            Tier::ALL.iter().map(|tier| format!("brigade/chef/{}", role_file(*tier))).collect();
         let named = [SHELL_CONFIGS[0], SHELL_CONFIGS[1], KITCHEN_TOML, ".brigade/tools/policy.toml"];
         let paths = named.into_iter().chain(chef.iter().map(String::as_str)).map(RelPath::composed);
         let configuration = paths.map(|path| stamp(kitchen, &path)).collect();

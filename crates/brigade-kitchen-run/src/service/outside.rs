@@ -163,16 +163,15 @@ impl ServiceLoop<'_> {
 
     /// Notifies a person of an event, if configured. Never waits, and never fails.
     pub(super) fn notify(&mut self, event: EventLine) {
-        let word = event.word();
-        if self.settings.notify_command.is_none() || !self.settings.notify_events.contains(&word) {
+        let word = event.event.kind();
+        if self.settings.notify_command.is_none()
+            || !self.settings.notify_events.iter().any(|event| event == word)
+        {
             return;
         }
         self.notifications.retain(|running| !running.is_finished());
         if MAX_NOTIFICATIONS <= self.notifications.len() {
-            tracing::warn!(
-                event = word.as_str(),
-                "too many notifications are on their way, so one is left out"
-            );
+            tracing::warn!(event = word, "too many notifications are on their way, so one is left out");
             return;
         }
         let input = self.host.redactor().redact_json(&json(&event)).to_compact() + "\n";

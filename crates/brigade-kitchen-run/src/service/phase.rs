@@ -13,7 +13,7 @@ use brigade_kitchen::show::Event;
 use brigade_kitchen::signal::{GateStatus, PhaseStatus, PhaseVerdict};
 
 use super::ServeError;
-use super::floor::{JobKind, JobSubject, ServiceLoop, json};
+use super::floor::{JobKind, JobSubject, ServiceLoop};
 use super::job::{ExecutiveRun, JobEvent};
 
 /// The maximum size of a PRD to which tasks are added.
@@ -59,10 +59,7 @@ impl<'e> ServiceLoop<'e> {
             Some(phased) => (Some(phased.status), phased.content, phased.remediation),
             None => (None, "the review gave no clear verdict".to_owned(), Vec::new()),
         };
-        let word = status.map_or_else(
-            || "unclear".to_owned(),
-            |status| json(&status).as_str().unwrap_or_default().to_owned(),
-        );
+        let word = status.map_or("unclear", PhaseStatus::as_str).to_owned();
         let content = redactor.redact_str(&content);
         let completed =
             self.menu.prd.tasks.iter().filter(|task| self.journal.life().is_done(&task.id)).count();
@@ -84,8 +81,8 @@ impl<'e> ServiceLoop<'e> {
         let life = self.journal.life();
         let row = |task: &Task| {
             let stage = match life.outcome(&task.id) {
-                Some(outcome) => json(&outcome).as_str().unwrap_or_default().to_owned(),
-                None => "open".to_owned(),
+                Some(outcome) => outcome.as_str(),
+                None => "open",
             };
             format!("{} ({stage}): {}", task.id, task.title)
         };

@@ -1,7 +1,7 @@
 //! The command line of an attempt.
 
 use brigade_cmdline::Argv;
-use serde::{Deserialize, Serialize};
+use brigade_core::explained_words;
 use thiserror::Error;
 
 use super::skip::flag_in;
@@ -16,27 +16,15 @@ pub enum PermissionMode {
     Skip,
 }
 
-/// The permissions that a command line gives a worker program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Permissions {
-    /// The narrow flags of the row were added.
-    Narrow,
-    /// The program skips its permission checks.
-    Skipped,
-    /// The program decides: the command sets the flags, or the adapter has none.
-    OwnChoice,
-}
-
-impl Permissions {
-    /// Returns the word used in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Permissions::Narrow => "narrow",
-            Permissions::Skipped => "skipped",
-            Permissions::OwnChoice => "own_choice",
-        }
+explained_words! {
+    /// The permissions that a command line gives a worker program.
+    Permissions {
+        /// The narrow flags of the row were added.
+        Narrow = "narrow",
+        /// The program skips its permission checks.
+        Skipped = "skipped",
+        /// The program decides: the command sets the flags, or the adapter has none.
+        OwnChoice = "own_choice",
     }
 }
 
@@ -147,7 +135,10 @@ impl Adapter {
         let pairs = FLAG_ALIASES.iter().filter(|(one, other)| *one == flag || *other == flag);
         let spellings: Vec<&str> = pairs.flat_map(|(one, other)| [*one, *other]).chain([flag]).collect();
         words.iter().enumerate().find_map(|(at, word)| {
-            spellings.iter().find_map(|name| flag_in(word, name, self.shorts)).map(|value| (at, value))
+            spellings
+                .iter()
+                .find_map(|name| flag_in(word, name, self.shorts.as_deref()))
+                .map(|value| (at, value))
         })
     }
 

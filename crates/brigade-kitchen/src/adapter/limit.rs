@@ -26,60 +26,9 @@ const MONTHS: [&str; 12] =
 /// The days of a week. The first day since 1970 was a Thursday.
 const WEEKDAYS: [&str; 7] = ["thu", "fri", "sat", "sun", "mon", "tue", "wed"];
 
-/// Time zones that programs name, with their offsets in minutes in winter, and when they have summer time.
-const ZONES: [(&str, i64, Summer); 40] = [
-    ("UTC", 0, Summer::None),
-    ("GMT", 0, Summer::None),
-    ("Z", 0, Summer::None),
-    ("PST", -480, Summer::None),
-    ("PDT", -420, Summer::None),
-    ("PT", -480, Summer::America),
-    ("Pacific", -480, Summer::America),
-    ("MST", -420, Summer::None),
-    ("MDT", -360, Summer::None),
-    ("CST", -360, Summer::None),
-    ("CDT", -300, Summer::None),
-    ("EST", -300, Summer::None),
-    ("EDT", -240, Summer::None),
-    ("ET", -300, Summer::America),
-    ("CET", 60, Summer::None),
-    ("CEST", 120, Summer::None),
-    ("BST", 60, Summer::None),
-    ("IST", 330, Summer::None),
-    ("JST", 540, Summer::None),
-    ("America/Los_Angeles", -480, Summer::America),
-    ("America/Denver", -420, Summer::America),
-    ("America/Chicago", -360, Summer::America),
-    ("America/New_York", -300, Summer::America),
-    ("America/Toronto", -300, Summer::America),
-    ("America/Sao_Paulo", -180, Summer::None),
-    ("Europe/London", 0, Summer::Europe),
-    ("Europe/Dublin", 0, Summer::Europe),
-    ("Europe/Lisbon", 0, Summer::Europe),
-    ("Europe/Athens", 120, Summer::Europe),
-    ("Europe/Helsinki", 120, Summer::Europe),
-    ("Europe/Kyiv", 120, Summer::Europe),
-    ("Europe/Istanbul", 180, Summer::None),
-    ("Europe/Moscow", 180, Summer::None),
-    ("Europe/", 60, Summer::Europe),
-    ("Asia/Kolkata", 330, Summer::None),
-    ("Asia/Calcutta", 330, Summer::None),
-    ("Asia/Shanghai", 480, Summer::None),
-    ("Asia/Singapore", 480, Summer::None),
-    ("Asia/Tokyo", 540, Summer::None),
-    ("Asia/Seoul", 540, Summer::None),
-];
-
-/// When a time zone is one hour ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Summer {
-    /// Never.
-    None,
-    /// From the second Sunday of March to the first one of November.
-    America,
-    /// From the last Sunday of March to the last one of October.
-    Europe,
-}
+/// Time zones that programs name, with their offsets in minutes in winter, and the continent whose summer time they have.
+/// A name that ends with `/` is a prefix.
+const ZONES: &str = include_str!("zones.txt");
 
 /// A date, as a message names it.
 enum Date {
@@ -259,16 +208,20 @@ fn offset_of(zone: &str, days: i64, local: i64) -> Option<i64> {
         zone.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '_'))).unwrap_or(zone.len());
     let named = &zone[..end];
     let is_it = |name: &str| named == name || name.ends_with('/') && named.starts_with(name);
-    let Some((_, offset, summer)) = ZONES.iter().find(|(name, ..)| is_it(name)) else { return Some(local) };
+    let words = ZONES.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find(|words| is_it(words[0]));
+    let Some(words) = words else { return Some(local) };
+    let offset: i64 = words[1].parse().ok()?;
     let year = year_of(days)?;
     let sunday_from = |month, day| {
         let first = days_of(year, month, day)?;
         Some(first + (3 - first).rem_euclid(7))
     };
-    let is_summer = match summer {
-        Summer::None => false,
-        Summer::America => (sunday_from(3, 8)?..sunday_from(11, 1)?).contains(&days),
-        Summer::Europe => (sunday_from(3, 25)?..sunday_from(10, 25)?).contains(&days),
+    let is_summer = match words.get(2) {
+        // From the second Sunday of March to the first one of November.
+        Some(&"america") => (sunday_from(3, 8)?..sunday_from(11, 1)?).contains(&days),
+        // From the last Sunday of March to the last one of October.
+        Some(_) => (sunday_from(3, 25)?..sunday_from(10, 25)?).contains(&days),
+        None => false,
     };
     Some(offset + if is_summer { 60 } else { 0 })
 }

@@ -1,28 +1,32 @@
 //! Flags that make a worker program skip its permission checks, in all spellings.
 
 use brigade_cmdline::{Argv, risk};
+use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
 use super::{Adapter, TABLE};
 
 /// One flag that makes a program skip its permission checks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct SkipFlag {
     /// The spellings of the flag: long ones, and short ones of one letter.
-    pub names: &'static [&'static str],
+    pub names: Vec<String>,
     /// The value that the flag needs to have this effect.
     pub says: FlagMatch,
 }
 
 /// The value with which a flag skips permission checks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum FlagMatch {
     /// Any value, or none.
+    #[default]
     Anything,
     /// It has this value.
-    Value(&'static str),
+    Value(String),
     /// The flag sets a `key=TOML`, and one of the values is this.
-    Setting(&'static str),
+    Setting(String),
 }
 
 /// Returns what a word says about a flag: `Some(None)` for the flag alone, `Some(Some(…))` for a flag with a value.
@@ -54,14 +58,14 @@ impl SkipFlag {
             let (name, attached) = self
                 .names
                 .iter()
-                .find_map(|name| flag_in(word, name, shorts).map(|attached| (*name, attached)))?;
+                .find_map(|name| flag_in(word, name, shorts).map(|attached| (name, attached)))?;
             let value = attached.or(words.get(at + 1).map(String::as_str)).unwrap_or_default();
-            match self.says {
+            match &self.says {
                 FlagMatch::Anything => {
                     let is_off = name.starts_with("--") && attached == Some("false");
                     (!is_off).then(|| name.to_owned())
                 }
-                FlagMatch::Value(skips) => (value == skips).then(|| format!("{name} {skips}")),
+                FlagMatch::Value(skips) => (value == skips.as_str()).then(|| format!("{name} {skips}")),
                 FlagMatch::Setting(skips) => sets(value, skips).then(|| format!("{name} …{skips}")),
             }
         })
@@ -93,7 +97,7 @@ impl Adapter {
         let of_row = |row: &Adapter, words: &[String]| {
             row.skip_flags
                 .iter()
-                .find_map(|flag| flag.in_words(words, row.shorts))
+                .find_map(|flag| flag.in_words(words, row.shorts.as_deref()))
                 .or_else(|| row.skip_words(words))
         };
         of_row(self, argv.words()).or_else(|| {

@@ -1,10 +1,9 @@
 //! The documents of `validate`, `approve` and `workers`.
 
-use std::fmt;
-
-use brigade_core::{Exit, Fingerprint, Report, SchemaId};
+use brigade_core::{Exit, Fingerprint, Report, SchemaId, explained_words};
 use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::{Change, Execution, Tiers};
 use crate::adapter::Permissions;
@@ -152,7 +151,7 @@ pub fn validation(path: &str, taken: PrdOrigin, reading: &PrdReading) -> Validat
 }
 
 /// What `approve` reports.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ApprovalReport {
@@ -192,49 +191,23 @@ impl Report for ApprovalReport {
 impl ApprovalReport {
     /// Makes a report without commands and changes.
     pub fn new(target: String) -> ApprovalReport {
-        ApprovalReport {
-            schema: ApprovalReport::SCHEMA,
-            target,
-            prd_path: None,
-            taken: None,
-            fingerprint: None,
-            approved: false,
-            revoked: false,
-            commands: Vec::new(),
-            changes: Vec::new(),
-            notes: Vec::new(),
-            config_issues: Vec::new(),
-        }
+        ApprovalReport { schema: ApprovalReport::SCHEMA, target, ..ApprovalReport::default() }
     }
 }
 
-/// What a command is started for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum CommandKind {
-    /// A worker.
-    Worker,
-    /// The setup of a worktree.
-    Setup,
-    /// The verification of a task.
-    Verification,
-    /// The test command.
-    Test,
-    /// The notification of a person.
-    Notification,
-}
-
-impl CommandKind {
-    /// Returns the word used in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            CommandKind::Worker => "worker",
-            CommandKind::Setup => "setup",
-            CommandKind::Verification => "verification",
-            CommandKind::Test => "test",
-            CommandKind::Notification => "notification",
-        }
+explained_words! {
+    /// What a command is started for.
+    CommandKind {
+        /// A worker.
+        Worker = "worker",
+        /// The setup of a worktree.
+        Setup = "setup",
+        /// The verification of a task.
+        Verification = "verification",
+        /// The test command.
+        Test = "test",
+        /// The notification of a person.
+        Notification = "notification",
     }
 }
 
@@ -320,7 +293,7 @@ pub fn commands(execution: &Execution<'_>, shown: ShownCommand<'_>) -> Vec<Comma
 }
 
 /// What `workers` reports.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct WorkersReport {
@@ -353,39 +326,22 @@ impl Report for WorkersReport {
 impl WorkersReport {
     /// Makes a report without tiers.
     pub fn new(target: String) -> WorkersReport {
-        WorkersReport {
-            schema: WorkersReport::SCHEMA,
-            target,
-            tiers: Vec::new(),
-            fingerprint: None,
-            approved: false,
-            effects: Vec::new(),
-            config_issues: Vec::new(),
-            refusals: Vec::new(),
-            notes: Vec::new(),
-        }
+        WorkersReport { schema: WorkersReport::SCHEMA, target, ..WorkersReport::default() }
     }
 }
 
 /// Why the program of a worker cannot be started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemas", schemars(rename = "WhyMissing"))]
 pub enum MissingProgramReason {
     /// The program was not found.
+    #[error("not found")]
     NotFound,
     /// Its file is not executable.
+    #[error("not executable")]
     NotExecutable,
-}
-
-impl fmt::Display for MissingProgramReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            MissingProgramReason::NotFound => "not found",
-            MissingProgramReason::NotExecutable => "not executable",
-        })
-    }
 }
 
 /// A tier and its worker.

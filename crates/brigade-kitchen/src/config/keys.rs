@@ -4,7 +4,7 @@ use super::value::{
     Bytes, Integrate, Keep, PhaseAction, PhaseGate, RawValue, Setting, Stall, Switch, WorkerCommand,
 };
 use crate::command::Command;
-use crate::show::EVENTS;
+use crate::show::Event;
 
 /// A constraint on a value, beyond its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -196,7 +196,7 @@ settings! {
     /// Command that gets events as JSON on standard input
     notify_command: Option<Command> = None, "", "notify.command", bound;
     /// Events for the command
-    notify_events: Vec<String> = ["attention", "decision_needed", "budget_warning", "service_complete"].map(str::to_owned).to_vec(), "", "notify.events", bound, Rule::Words(EVENTS);
+    notify_events: Vec<String> = ["attention", "decision_needed", "budget_warning", "service_complete"].map(str::to_owned).to_vec(), "", "notify.events", bound, Rule::Words(Event::KINDS);
     /// Seconds that the command may take
     notify_timeout: u64 = 5, "", "notify.timeout", bound, Rule::Range(1, 300);
 

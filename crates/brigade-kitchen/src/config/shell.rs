@@ -4,10 +4,9 @@
 //! double quotes or escaped by backslashes, with several assignments on a line. Anything else is an issue with its
 //! line. Nothing is executed or expanded.
 
-use std::fmt;
-
 use brigade_catalog::source::Locator;
 use brigade_core::{ConfigIssue, Place, Severity};
+use thiserror::Error;
 
 /// An assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,48 +20,41 @@ pub struct Assignment {
 }
 
 /// Why the value of an assignment is not a literal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NonLiteral {
     /// `$X`, `$(…)`, backticks or `~`.
+    #[error("the value has an expansion")]
     Expansion,
     /// `NAME=(…)`.
+    #[error("the value is an array")]
     Array,
     /// `NAME+=…`
+    #[error("the value is appended to another")]
     Append,
     /// It contains an operator.
+    #[error("the value has an operator of the shell")]
     Operator,
     /// It is inside a function, a loop or a condition.
+    #[error("the assignment is in a condition, a loop, a function or a subshell")]
     Conditional,
     /// It applies only to the command that follows it.
+    #[error("the assignment belongs to a command")]
     ForCommand,
     /// A quote is never closed.
+    #[error("the quote is never closed")]
     OpenQuote,
     /// A builtin of the shell sets or unsets the variable.
+    #[error("a shell command sets or unsets the variable")]
     Builtin,
     /// It is on the line where a here-document begins.
+    #[error("the assignment is on the line where a here-document begins")]
     HereDocument,
     /// It comes after a command that may end the file.
+    #[error("the assignment is after `return` or `exit`")]
     AfterEnd,
     /// A blank precedes the `=`, so the shell takes the name for a command.
+    #[error("there is a blank before `=`")]
     Blank,
-}
-
-impl fmt::Display for NonLiteral {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            NonLiteral::Expansion => "the value has an expansion",
-            NonLiteral::Array => "the value is an array",
-            NonLiteral::Append => "the value is appended to another",
-            NonLiteral::Operator => "the value has an operator of the shell",
-            NonLiteral::Conditional => "the assignment is in a condition, a loop, a function or a subshell",
-            NonLiteral::ForCommand => "the assignment belongs to a command",
-            NonLiteral::OpenQuote => "the quote is never closed",
-            NonLiteral::Builtin => "a shell command sets or unsets the variable",
-            NonLiteral::HereDocument => "the assignment is on the line where a here-document begins",
-            NonLiteral::AfterEnd => "the assignment is after `return` or `exit`",
-            NonLiteral::Blank => "there is a blank before `=`",
-        })
-    }
 }
 
 /// Builtins of the shell that set or unset variables named by their arguments.

@@ -102,17 +102,16 @@ pub struct Limits {
 impl Limits {
     /// Returns the limits from the settings, capped by the ceilings of the policy.
     pub fn from_settings(settings: &Settings, ceiling: Limits) -> Limits {
-        let least = |a: Option<f64>, b: Option<f64>| match (a, b) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        fn least<N: PartialOrd>(a: Option<N>, b: Option<N>) -> Option<N> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(if b < a { b } else { a }),
+                (a, b) => a.or(b),
+            }
+        }
         Limits {
             cost_usd: least(settings.max_cost_usd, ceiling.cost_usd),
             minutes: least(settings.max_minutes, ceiling.minutes),
-            attempts: match (settings.max_attempts, ceiling.attempts) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            },
+            attempts: least(settings.max_attempts, ceiling.attempts),
         }
     }
 }

@@ -7,7 +7,7 @@ use brigade_core::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use crate::names::TaskId;
+use crate::names::{TaskId, text_form};
 
 /// The id of a decision: `d-` and 12 to 32 lower-case hex digits. It is random, and made after the worker's processes
 /// have ended.
@@ -23,11 +23,6 @@ impl DecisionId {
     /// Makes an id from random bytes.
     pub fn of_random(bytes: [u8; 8]) -> DecisionId {
         DecisionId(format!("d-{}", bytes.map(|byte| format!("{byte:02x}")).concat()))
-    }
-
-    /// Returns the text.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 
@@ -45,38 +40,7 @@ impl FromStr for DecisionId {
     }
 }
 
-impl fmt::Display for DecisionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Serialize for DecisionId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for DecisionId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DecisionId, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-#[cfg(feature = "schemas")]
-impl schemars::JsonSchema for DecisionId {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "DecisionId".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "pattern": "^d-[0-9a-f]{12,32}$"})
-    }
-}
+text_form!(DecisionId, "^d-[0-9a-f]{12,32}$");
 
 /// The kind of decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,6 +100,17 @@ pub enum AnsweredBy {
     Supervisor,
     /// The executive.
     Executive,
+}
+
+impl AnsweredBy {
+    /// Returns the words of a sentence.
+    pub const fn as_text(self) -> &'static str {
+        match self {
+            AnsweredBy::Person => "a person",
+            AnsweredBy::Supervisor => "the supervisor",
+            AnsweredBy::Executive => "the executive",
+        }
+    }
 }
 
 /// An answer to a decision.

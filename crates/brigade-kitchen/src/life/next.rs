@@ -333,13 +333,8 @@ pub fn walkaway_answer(decided: Option<FailureDecision>, own: &TaskLife, setting
         decided.choice = Choice::Skip;
         decided.reason = Some(format!("{} retries failed", own.retries));
     }
-    let choice = match decided.choice {
-        Choice::Retry => "retry",
-        Choice::Skip => "skip",
-        Choice::Abort => "abort",
-    };
     Answer {
-        choice: choice.to_owned(),
+        choice: decided.choice.to_string(),
         by: AnsweredBy::Executive,
         reason: decided.reason,
         guidance: decided.guidance,

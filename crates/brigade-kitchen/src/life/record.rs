@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_core::json::{Mismatch, from_json, to_json};
-use brigade_core::{Fingerprint, Json, RunId, Timestamp};
+use brigade_core::{Fingerprint, Json, RunId, Timestamp, explained_words};
 use serde::{Deserialize, Serialize};
 
 use super::decision::{Answer, Decision, DecisionId};
@@ -12,6 +12,7 @@ use crate::adapter::Tokens;
 use crate::names::{TaskId, Tier};
 use crate::service::Outcome;
 use crate::signal::Signal;
+use crate::tagged::tagged_enum;
 
 /// The version of records that this program writes.
 pub const VERSION: u32 = 1;
@@ -105,29 +106,17 @@ pub enum AttemptEnd {
     Interrupted,
 }
 
-/// Why an attempt does not count, other than a missing signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Miss {
-    /// The setup command of the worktree failed, so no worker was started.
-    Setup,
-    /// The worker could not be started.
-    NotStarted,
-    /// The claim of the worker does not count.
-    Claim,
-    /// The worker changed git metadata, or its directory is missing.
-    Git,
-}
-
-impl Miss {
-    /// Returns the word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Miss::Setup => "setup",
-            Miss::NotStarted => "not_started",
-            Miss::Claim => "claim",
-            Miss::Git => "git",
-        }
+explained_words! {
+    /// Why an attempt does not count, other than a missing signal.
+    Miss {
+        /// The setup command of the worktree failed, so no worker was started.
+        Setup = "setup",
+        /// The worker could not be started.
+        NotStarted = "not_started",
+        /// The claim of the worker does not count.
+        Claim = "claim",
+        /// The worker changed git metadata, or its directory is missing.
+        Git = "git",
     }
 }
 
@@ -146,17 +135,16 @@ pub enum CommandResult {
     NotStarted,
 }
 
-/// The result of a review.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "UPPERCASE")]
-pub enum ReviewResult {
-    /// The task passes.
-    Pass,
-    /// The task fails.
-    Fail,
-    /// No clear verdict. The second one in a row is a failure.
-    Unclear,
+explained_words! {
+    /// The result of a review.
+    ReviewResult {
+        /// The task passes.
+        Pass = "PASS",
+        /// The task fails.
+        Fail = "FAIL",
+        /// No clear verdict. The second one in a row is a failure.
+        Unclear = "UNCLEAR",
+    }
 }
 
 /// The usage of a start of the executive that has no separate record.
@@ -175,23 +163,22 @@ pub struct ExecutiveUsage {
     pub receipt: Option<RunId>,
 }
 
-/// How a task ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum TaskOutcome {
-    /// It is done.
-    Complete,
-    /// Earlier work did it already.
-    AlreadyDone,
-    /// Another task did it.
-    Absorbed,
-    /// No tier can do it.
-    Blocked,
-    /// Its attempts are used up.
-    Failed,
-    /// It was skipped by a decision.
-    Skipped,
+explained_words! {
+    /// How a task ended.
+    TaskOutcome {
+        /// It is done.
+        Complete = "complete",
+        /// Earlier work did it already.
+        AlreadyDone = "already_done",
+        /// Another task did it.
+        Absorbed = "absorbed",
+        /// No tier can do it.
+        Blocked = "blocked",
+        /// Its attempts are used up.
+        Failed = "failed",
+        /// It was skipped by a decision.
+        Skipped = "skipped",
+    }
 }
 
 impl TaskOutcome {
@@ -250,373 +237,317 @@ impl Record {
     }
 }
 
-macro_rules! records {
-    ($($(#[$doc:meta])* $name:ident = $kind:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })+) => {
-        /// What happened.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "kind")]
-        pub enum Record {
-            $($(#[$doc])* #[serde(rename = $kind)] $name { $($(#[$field_doc])* $field: $type,)* },)+
+tagged_enum! {
+    /// What happened.
+    Record by "kind" {
+        /// A person approved the execution.
+        Approved = "approved" {
+            /// The execution fingerprint.
+            fingerprint: Fingerprint,
+            /// The approved items, to show later what changed.
+            #[serde(default)]
+            items: BTreeMap<String, String>,
+            /// The tasks marked as done in the file. Other tasks count as done only by records of the journal.
+            #[serde(default)]
+            passed: Vec<TaskId>,
+            /// Who approved.
+            by ["Option::is_none"]: Option<String>,
+            /// The file of the PRD, relative to the workspace. Absent for approvals of tiers, and in records of older
+            /// versions.
+            path ["Option::is_none"]: Option<String>,
         }
-
-        impl Record {
-            /// The names of all kinds.
-            pub const KINDS: &[&str] = &[$($kind),+];
-
-            /// Returns the name of the kind.
-            pub const fn kind(&self) -> &'static str {
-                match self { $(Record::$name { .. } => $kind,)+ }
-            }
+        /// A person revoked the approval.
+        Revoked = "revoked" {
+            /// Who revoked it.
+            by ["Option::is_none"]: Option<String>,
         }
-    };
-}
-
-records! {
-    /// A person approved the execution.
-    Approved = "approved" {
-        /// The execution fingerprint.
-        fingerprint: Fingerprint,
-        /// The approved items, to show later what changed.
-        #[serde(default)]
-        items: BTreeMap<String, String>,
-        /// The tasks marked as done in the file. Other tasks count as done only by records of the journal.
-        #[serde(default)]
-        passed: Vec<TaskId>,
-        /// Who approved.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        by: Option<String>,
-        /// The file of the PRD, relative to the workspace. Absent for approvals of tiers, and in records of older
-        /// versions.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        path: Option<String>,
-    }
-    /// A person revoked the approval.
-    Revoked = "revoked" {
-        /// Who revoked it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        by: Option<String>,
-    }
-    /// A service began.
-    ServiceStarted = "service_started" {
-        /// Its id.
-        service: String,
-        /// Its process identity, in the format of the process crate.
-        #[serde(default)]
-        process: Option<String>,
-        /// Whether failures are decided without a person.
-        #[serde(default)]
-        walkaway: bool,
-        /// The branch that it moves.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        branch: Option<String>,
-        /// How many tasks it serves.
-        total: u64,
-    }
-    /// A service ended.
-    ServiceEnded = "service_ended" {
-        /// Its id.
-        service: String,
-        /// How it ended.
-        outcome: Outcome,
-        /// Why it ended so.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-        /// Usage of the executive that no earlier record has.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        used: Vec<ExecutiveUsage>,
-    }
-    /// A task began.
-    TaskStarted = "task_started" {
-        /// The task.
-        task: TaskId,
-        /// The tier that starts it.
-        tier: Tier,
-        /// The commit that its worktree was made from.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        base: Option<String>,
-        /// Its worktree, relative to the workspace.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        worktree: Option<String>,
-    }
-    /// An attempt is about to start.
-    AttemptStarted = "attempt_started" {
-        /// The task.
-        task: TaskId,
-        /// The run.
-        run: RunId,
-        /// The tier.
-        tier: Tier,
-        /// The number of the attempt, across all tiers.
-        attempt: u64,
-        /// The worker's process identity, in the format of the process crate.
-        #[serde(default)]
-        process: Option<String>,
-    }
-    /// An attempt ended.
-    AttemptEnded = "attempt_ended" {
-        /// The task.
-        task: TaskId,
-        /// The run.
-        run: RunId,
-        /// How it ended.
-        how: AttemptEnd,
-        /// The worker's signal.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        signal: Option<Signal>,
-        /// Why another attempt is needed, or why the task is blocked.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-        /// The kind of failure.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        miss: Option<Miss>,
-        /// How long it took.
-        seconds: f64,
-        /// The cost that the worker reported.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cost_usd: Option<f64>,
-        /// The tokens that it used.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tokens: Option<Tokens>,
-        /// Whether anything changed since the task started.
-        changed: bool,
-        /// The final tree of the worktree, to compare attempts.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tree: Option<String>,
-        /// The approach of the worker.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        approach: Option<String>,
-        /// When the provider's limit ends.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<Timestamp>,
-        /// The run of the setup before it, which has a receipt.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        setup: Option<RunId>,
-    }
-    /// A verification command ended.
-    Verification = "verification" {
-        /// The task.
-        task: TaskId,
-        /// The run of the attempt.
-        run: RunId,
-        /// The position of the command in the task, from 0.
-        index: u64,
-        /// The command.
-        command: String,
-        /// How it ended.
-        result: CommandResult,
-        /// Its exit code.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        exit_code: Option<i32>,
-        /// The last lines of its output, masked.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        output: String,
-        /// The run with its receipt. Absent in records of older versions.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        receipt: Option<RunId>,
-    }
-    /// The test command ended.
-    Test = "test" {
-        /// The task.
-        task: TaskId,
-        /// The run of the attempt.
-        run: RunId,
-        /// The command.
-        command: String,
-        /// How it ended.
-        result: CommandResult,
-        /// Its exit code.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        exit_code: Option<i32>,
-        /// The last lines of its output, masked.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        output: String,
-        /// The run with its receipt. Absent in records of older versions.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        receipt: Option<RunId>,
-    }
-    /// Changed lines were searched for markers.
-    Todo = "todo" {
-        /// The task.
-        task: TaskId,
-        /// The run of the attempt.
-        run: RunId,
-        /// Where markers were found, as `file:line: marker`.
-        found: Vec<String>,
-    }
-    /// The executive reviewed a task.
-    Review = "review" {
-        /// The task.
-        task: TaskId,
-        /// The run of the attempt.
-        run: RunId,
-        /// The verdict.
-        result: ReviewResult,
-        /// Why.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-        /// How long it took.
-        #[serde(default)]
-        seconds: f64,
-        /// The cost that it reported.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cost_usd: Option<f64>,
-        /// The run with its receipt. Absent in records of older versions.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        receipt: Option<RunId>,
-    }
-    /// The commit of a task was made, or refused.
-    Committed = "committed" {
-        /// The task.
-        task: TaskId,
-        /// The run of the attempt.
-        run: RunId,
-        /// The commit.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        commit: Option<String>,
-        /// Why it was refused: the attempt changed settings or hooks of git.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        refused: Option<String>,
-    }
-    /// The branch moved to a task's commit, or could not.
-    Integrated = "integrated" {
-        /// The task.
-        task: TaskId,
-        /// The run of the attempt.
-        run: RunId,
-        /// The new commit of the branch.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        commit: Option<String>,
-        /// The files that conflict with the work of other tasks.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        conflict: Vec<String>,
-        /// Whether the task was moved to a new tip and must be verified there.
-        #[serde(default)]
-        moved: bool,
-        /// The tree of the worktree on the new tip.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tree: Option<String>,
-    }
-    /// A task ended.
-    TaskEnded = "task_ended" {
-        /// The task.
-        task: TaskId,
-        /// How it ended.
-        outcome: TaskOutcome,
-        /// Why it ended so.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-        /// Whether it ended because it was stuck.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        stuck: bool,
-    }
-    /// A task was escalated to a higher tier.
-    Escalated = "escalated" {
-        /// The task.
-        task: TaskId,
-        /// The tier before.
-        from: Tier,
-        /// The tier now.
-        to: Tier,
-        /// Why.
-        reason: String,
-    }
-    /// Another task did the work.
-    Absorbed = "absorbed" {
-        /// The task.
-        task: TaskId,
-        /// The other task.
-        absorbed_by: TaskId,
-    }
-    /// A decision is needed.
-    DecisionAsked = "decision_asked" {
-        /// The decision.
-        #[serde(flatten)]
-        decision: Decision,
-    }
-    /// A decision was answered.
-    DecisionAnswered = "decision_answered" {
-        /// The decision.
-        id: DecisionId,
-        /// The answer.
-        #[serde(flatten)]
-        answer: Answer,
-        /// Usage of the executive that no earlier record has.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        used: Vec<ExecutiveUsage>,
-    }
-    /// The scope of a task was decided.
-    ScopeDecided = "scope_decided" {
-        /// The task.
-        task: TaskId,
-        /// The question.
-        question: String,
-        /// The answer.
-        decision: String,
-        /// Why.
-        #[serde(default)]
-        rationale: String,
-        /// Whether a person decided.
-        by_person: bool,
-        /// Usage of the executive that no earlier record has.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        used: Vec<ExecutiveUsage>,
-    }
-    /// The executive reviewed the PRD.
-    PhaseReview = "phase_review" {
-        /// How many tasks were done.
-        completed: u64,
-        /// How many tasks there were.
-        total: u64,
-        /// The verdict.
-        status: String,
-        /// Its text.
-        #[serde(default)]
-        content: String,
-        /// Usage of the executive that no earlier record has.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        used: Vec<ExecutiveUsage>,
-    }
-    /// The gate between two PRDs gave a verdict.
-    PhaseGate = "phase_gate" {
-        /// The verdict.
-        status: String,
-        /// Its text.
-        #[serde(default)]
-        content: String,
-        /// Usage of the executive that no earlier record has.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        used: Vec<ExecutiveUsage>,
-    }
-    /// A tier waits for the limit of its provider.
-    LimitWait = "limit_wait" {
-        /// The tier.
-        tier: Tier,
-        /// When the limit ends.
-        until: Timestamp,
-        /// The command and adapter of the tier. Another command has another limit.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        command: Option<Fingerprint>,
-    }
-    /// A budget needs a warning or is used up.
-    Budget = "budget" {
-        /// The budget: `cost_usd`, `minutes` or `attempts`.
-        what: String,
-        /// Whether it is used up.
-        reached: bool,
-    }
-    /// Settings were reloaded while a service runs.
-    ConfigReloaded = "config_reloaded" {
-        /// The changed keys.
-        keys: Vec<String>,
-    }
-    /// The service was interrupted.
-    Interrupted = "interrupted" {
-        /// The tasks whose attempts were interrupted.
-        tasks: Vec<TaskId>,
-    }
-    /// The state file of another program was adopted.
-    Adopted = "adopted" {
-        /// The adopted state.
-        state: ForeignState,
+        /// A service began.
+        ServiceStarted = "service_started" {
+            /// Its id.
+            service: String,
+            /// Its process identity, in the format of the process crate.
+            #[serde(default)]
+            process: Option<String>,
+            /// Whether failures are decided without a person.
+            #[serde(default)]
+            walkaway: bool,
+            /// The branch that it moves.
+            branch ["Option::is_none"]: Option<String>,
+            /// How many tasks it serves.
+            total: u64,
+        }
+        /// A service ended.
+        ServiceEnded = "service_ended" {
+            /// Its id.
+            service: String,
+            /// How it ended.
+            outcome: Outcome,
+            /// Why it ended so.
+            reason ["Option::is_none"]: Option<String>,
+            /// Usage of the executive that no earlier record has.
+            used ["Vec::is_empty"]: Vec<ExecutiveUsage>,
+        }
+        /// A task began.
+        TaskStarted = "task_started" {
+            /// The task.
+            task: TaskId,
+            /// The tier that starts it.
+            tier: Tier,
+            /// The commit that its worktree was made from.
+            base ["Option::is_none"]: Option<String>,
+            /// Its worktree, relative to the workspace.
+            worktree ["Option::is_none"]: Option<String>,
+        }
+        /// An attempt is about to start.
+        AttemptStarted = "attempt_started" {
+            /// The task.
+            task: TaskId,
+            /// The run.
+            run: RunId,
+            /// The tier.
+            tier: Tier,
+            /// The number of the attempt, across all tiers.
+            attempt: u64,
+            /// The worker's process identity, in the format of the process crate.
+            #[serde(default)]
+            process: Option<String>,
+        }
+        /// An attempt ended.
+        AttemptEnded = "attempt_ended" {
+            /// The task.
+            task: TaskId,
+            /// The run.
+            run: RunId,
+            /// How it ended.
+            how: AttemptEnd,
+            /// The worker's signal.
+            signal ["Option::is_none"]: Option<Signal>,
+            /// Why another attempt is needed, or why the task is blocked.
+            reason ["Option::is_none"]: Option<String>,
+            /// The kind of failure.
+            miss ["Option::is_none"]: Option<Miss>,
+            /// How long it took.
+            seconds: f64,
+            /// The cost that the worker reported.
+            cost_usd ["Option::is_none"]: Option<f64>,
+            /// The tokens that it used.
+            tokens ["Option::is_none"]: Option<Tokens>,
+            /// Whether anything changed since the task started.
+            changed: bool,
+            /// The final tree of the worktree, to compare attempts.
+            tree ["Option::is_none"]: Option<String>,
+            /// The approach of the worker.
+            approach ["Option::is_none"]: Option<String>,
+            /// When the provider's limit ends.
+            until ["Option::is_none"]: Option<Timestamp>,
+            /// The run of the setup before it, which has a receipt.
+            setup ["Option::is_none"]: Option<RunId>,
+        }
+        /// A verification command ended.
+        Verification = "verification" {
+            /// The task.
+            task: TaskId,
+            /// The run of the attempt.
+            run: RunId,
+            /// The position of the command in the task, from 0.
+            index: u64,
+            /// The command.
+            command: String,
+            /// How it ended.
+            result: CommandResult,
+            /// Its exit code.
+            exit_code ["Option::is_none"]: Option<i32>,
+            /// The last lines of its output, masked.
+            output ["String::is_empty"]: String,
+            /// The run with its receipt. Absent in records of older versions.
+            receipt ["Option::is_none"]: Option<RunId>,
+        }
+        /// The test command ended.
+        Test = "test" {
+            /// The task.
+            task: TaskId,
+            /// The run of the attempt.
+            run: RunId,
+            /// The command.
+            command: String,
+            /// How it ended.
+            result: CommandResult,
+            /// Its exit code.
+            exit_code ["Option::is_none"]: Option<i32>,
+            /// The last lines of its output, masked.
+            output ["String::is_empty"]: String,
+            /// The run with its receipt. Absent in records of older versions.
+            receipt ["Option::is_none"]: Option<RunId>,
+        }
+        /// Changed lines were searched for markers.
+        Todo = "todo" {
+            /// The task.
+            task: TaskId,
+            /// The run of the attempt.
+            run: RunId,
+            /// Where markers were found, as `file:line: marker`.
+            found: Vec<String>,
+        }
+        /// The executive reviewed a task.
+        Review = "review" {
+            /// The task.
+            task: TaskId,
+            /// The run of the attempt.
+            run: RunId,
+            /// The verdict.
+            result: ReviewResult,
+            /// Why.
+            reason ["Option::is_none"]: Option<String>,
+            /// How long it took.
+            #[serde(default)]
+            seconds: f64,
+            /// The cost that it reported.
+            cost_usd ["Option::is_none"]: Option<f64>,
+            /// The run with its receipt. Absent in records of older versions.
+            receipt ["Option::is_none"]: Option<RunId>,
+        }
+        /// The commit of a task was made, or refused.
+        Committed = "committed" {
+            /// The task.
+            task: TaskId,
+            /// The run of the attempt.
+            run: RunId,
+            /// The commit.
+            commit ["Option::is_none"]: Option<String>,
+            /// Why it was refused: the attempt changed settings or hooks of git.
+            refused ["Option::is_none"]: Option<String>,
+        }
+        /// The branch moved to a task's commit, or could not.
+        Integrated = "integrated" {
+            /// The task.
+            task: TaskId,
+            /// The run of the attempt.
+            run: RunId,
+            /// The new commit of the branch.
+            commit ["Option::is_none"]: Option<String>,
+            /// The files that conflict with the work of other tasks.
+            conflict ["Vec::is_empty"]: Vec<String>,
+            /// Whether the task was moved to a new tip and must be verified there.
+            #[serde(default)]
+            moved: bool,
+            /// The tree of the worktree on the new tip.
+            tree ["Option::is_none"]: Option<String>,
+        }
+        /// A task ended.
+        TaskEnded = "task_ended" {
+            /// The task.
+            task: TaskId,
+            /// How it ended.
+            outcome: TaskOutcome,
+            /// Why it ended so.
+            reason ["Option::is_none"]: Option<String>,
+            /// Whether it ended because it was stuck.
+            stuck ["std::ops::Not::not"]: bool,
+        }
+        /// A task was escalated to a higher tier.
+        Escalated = "escalated" {
+            /// The task.
+            task: TaskId,
+            /// The tier before.
+            from: Tier,
+            /// The tier now.
+            to: Tier,
+            /// Why.
+            reason: String,
+        }
+        /// Another task did the work.
+        Absorbed = "absorbed" {
+            /// The task.
+            task: TaskId,
+            /// The other task.
+            absorbed_by: TaskId,
+        }
+        /// A decision is needed.
+        DecisionAsked = "decision_asked" {
+            /// The decision.
+            #[serde(flatten)]
+            decision: Decision,
+        }
+        /// A decision was answered.
+        DecisionAnswered = "decision_answered" {
+            /// The decision.
+            id: DecisionId,
+            /// The answer.
+            #[serde(flatten)]
+            answer: Answer,
+            /// Usage of the executive that no earlier record has.
+            used ["Vec::is_empty"]: Vec<ExecutiveUsage>,
+        }
+        /// The scope of a task was decided.
+        ScopeDecided = "scope_decided" {
+            /// The task.
+            task: TaskId,
+            /// The question.
+            question: String,
+            /// The answer.
+            decision: String,
+            /// Why.
+            #[serde(default)]
+            rationale: String,
+            /// Whether a person decided.
+            by_person: bool,
+            /// Usage of the executive that no earlier record has.
+            used ["Vec::is_empty"]: Vec<ExecutiveUsage>,
+        }
+        /// The executive reviewed the PRD.
+        PhaseReview = "phase_review" {
+            /// How many tasks were done.
+            completed: u64,
+            /// How many tasks there were.
+            total: u64,
+            /// The verdict.
+            status: String,
+            /// Its text.
+            #[serde(default)]
+            content: String,
+            /// Usage of the executive that no earlier record has.
+            used ["Vec::is_empty"]: Vec<ExecutiveUsage>,
+        }
+        /// The gate between two PRDs gave a verdict.
+        PhaseGate = "phase_gate" {
+            /// The verdict.
+            status: String,
+            /// Its text.
+            #[serde(default)]
+            content: String,
+            /// Usage of the executive that no earlier record has.
+            used ["Vec::is_empty"]: Vec<ExecutiveUsage>,
+        }
+        /// A tier waits for the limit of its provider.
+        LimitWait = "limit_wait" {
+            /// The tier.
+            tier: Tier,
+            /// When the limit ends.
+            until: Timestamp,
+            /// The command and adapter of the tier. Another command has another limit.
+            command ["Option::is_none"]: Option<Fingerprint>,
+        }
+        /// A budget needs a warning or is used up.
+        Budget = "budget" {
+            /// The budget: `cost_usd`, `minutes` or `attempts`.
+            what: String,
+            /// Whether it is used up.
+            reached: bool,
+        }
+        /// Settings were reloaded while a service runs.
+        ConfigReloaded = "config_reloaded" {
+            /// The changed keys.
+            keys: Vec<String>,
+        }
+        /// The service was interrupted.
+        Interrupted = "interrupted" {
+            /// The tasks whose attempts were interrupted.
+            tasks: Vec<TaskId>,
+        }
+        /// The state file of another program was adopted.
+        Adopted = "adopted" {
+            /// The adopted state.
+            state: ForeignState,
+        }
     }
 }

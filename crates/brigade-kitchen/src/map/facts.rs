@@ -1,143 +1,26 @@
 //! Facts derived from the names of files and folders.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use super::{Convention, Folder, Language, inside, split};
 
-/// Languages by file extension. Data and prose are left out.
-const LANGUAGES: &[(&str, &[&str])] = &[
-    ("C", &["c", "h"]),
-    ("C#", &["cs"]),
-    ("C++", &["cc", "cpp", "cxx", "hpp", "hh", "hxx"]),
-    ("CSS", &["css", "scss", "sass", "less"]),
-    ("Clojure", &["clj", "cljs", "cljc"]),
-    ("Dart", &["dart"]),
-    ("Elixir", &["ex", "exs"]),
-    ("Elm", &["elm"]),
-    ("Erlang", &["erl", "hrl"]),
-    ("F#", &["fs", "fsx"]),
-    ("Go", &["go"]),
-    ("Groovy", &["groovy"]),
-    ("HTML", &["html", "htm"]),
-    ("Haskell", &["hs"]),
-    ("Java", &["java"]),
-    ("JavaScript", &["js", "jsx", "mjs", "cjs"]),
-    ("Julia", &["jl"]),
-    ("Kotlin", &["kt", "kts"]),
-    ("Lua", &["lua"]),
-    ("Nix", &["nix"]),
-    ("OCaml", &["ml", "mli"]),
-    ("Objective-C", &["m", "mm"]),
-    ("PHP", &["php"]),
-    ("Perl", &["pl", "pm"]),
-    ("PowerShell", &["ps1"]),
-    ("Python", &["py", "pyi"]),
-    ("R", &["r"]),
-    ("Ruby", &["rb"]),
-    ("Rust", &["rs"]),
-    ("SQL", &["sql"]),
-    ("Scala", &["scala", "sc"]),
-    ("Shell", &["sh", "bash", "zsh", "bats"]),
-    ("Svelte", &["svelte"]),
-    ("Swift", &["swift"]),
-    ("Terraform", &["tf"]),
-    ("TypeScript", &["ts", "tsx", "mts", "cts"]),
-    ("Vue", &["vue"]),
-    ("Zig", &["zig"]),
-];
+/// Names of files and folders, from a data file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Names {
+    state: Vec<String>,
+    generated: Vec<String>,
+    manifests: Vec<String>,
+    generated_beside: BTreeMap<String, Vec<String>>,
+    languages: BTreeMap<String, Vec<String>>,
+    conventions: BTreeMap<String, String>,
+}
 
-/// Folders that always hold generated files.
-const GENERATED: &[&str] = &[
-    ".cache",
-    ".dart_tool",
-    ".direnv",
-    ".eggs",
-    ".gradle",
-    ".hypothesis",
-    ".mypy_cache",
-    ".next",
-    ".nox",
-    ".nuxt",
-    ".parcel-cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".svelte-kit",
-    ".terraform",
-    ".tox",
-    ".turbo",
-    ".venv",
-    "DerivedData",
-    "Pods",
-    "__pycache__",
-    "bower_components",
-    "elm-stuff",
-    "node_modules",
-    "venv",
-];
-
-/// Folders that hold generated files if one of these files is next to them.
-const GENERATED_BESIDE: &[(&str, &[&str])] = &[
-    (".build", &["Package.swift"]),
-    ("_build", &["mix.exs", "dune-project", "rebar.config"]),
-    ("bin", &["*.csproj", "*.fsproj"]),
-    (
-        "build",
-        &["package.json", "build.gradle", "build.gradle.kts", "CMakeLists.txt", "setup.py", "pubspec.yaml"],
-    ),
-    ("coverage", &["package.json", "Gemfile"]),
-    ("deps", &["mix.exs"]),
-    ("dist", &["package.json", "pyproject.toml", "setup.py"]),
-    ("obj", &["*.csproj", "*.fsproj"]),
-    ("out", &["package.json", "build.gradle", "build.gradle.kts"]),
-    ("target", &["Cargo.toml", "pom.xml", "build.sbt"]),
-    ("vendor", &["go.mod", "composer.json", "Gemfile"]),
-    ("zig-out", &["build.zig"]),
-];
-
-/// State directories of version control systems and of Brigade.
-const STATE: &[&str] = &[".brigade", ".git", ".hg", ".jj", ".svn"];
-
-/// Files whose text is read.
-const WANTED: &[&str] = &[
-    "Cargo.toml",
-    "Makefile",
-    "composer.json",
-    "deno.json",
-    "go.mod",
-    "justfile",
-    "package.json",
-    "pyproject.toml",
-    "setup.cfg",
-];
-
-/// Files that describe conventions.
-const CONVENTIONS: &[(&str, &str)] = &[
-    (".clang-format", "formatting of C and C++"),
-    (".cursorrules", "instructions for agents"),
-    (".editorconfig", "indentation and line ends"),
-    (".flake8", "lints of Python"),
-    (".gitlab-ci.yml", "continuous integration"),
-    (".golangci.yml", "lints of Go"),
-    (".pre-commit-config.yaml", "checks before a commit"),
-    (".prettierrc", "formatting of JavaScript"),
-    (".rubocop.yml", "lints of Ruby"),
-    (".travis.yml", "continuous integration"),
-    ("AGENTS.md", "instructions for agents"),
-    ("CLAUDE.md", "instructions for agents"),
-    ("CONTRIBUTING.md", "rules for contributors"),
-    ("GEMINI.md", "instructions for agents"),
-    ("Jenkinsfile", "continuous integration"),
-    ("STYLE.md", "style"),
-    ("biome.json", "formatting and lints of JavaScript"),
-    ("clippy.toml", "lints of Rust"),
-    ("eslint.config.js", "lints of JavaScript"),
-    ("eslint.config.mjs", "lints of JavaScript"),
-    ("mypy.ini", "types of Python"),
-    ("phpstan.neon", "types of PHP"),
-    ("ruff.toml", "formatting and lints of Python"),
-    ("rustfmt.toml", "formatting of Rust"),
-    ("tsconfig.json", "types of TypeScript"),
-];
+static NAMES: LazyLock<Names> =
+    LazyLock::new(|| toml::from_str(include_str!("facts.toml")).expect("the data file is valid"));
 
 /// Returns whether a folder is left out: it holds generated files, version control data or the state of Brigade.
 /// `beside` lists the names in the same parent folder.
@@ -149,19 +32,17 @@ const CONVENTIONS: &[(&str, &str)] = &[
 /// assert!(!is_generated("target", &["aim.py", "target"]));
 /// ```
 pub fn is_generated(name: &str, beside: &[&str]) -> bool {
-    let is_there = |wanted: &&str| match wanted.strip_prefix('*') {
+    let is_there = |wanted: &String| match wanted.strip_prefix('*') {
         Some(end) => beside.iter().any(|own| own.ends_with(end)),
-        None => beside.contains(wanted),
+        None => beside.contains(&wanted.as_str()),
     };
-    let made_from = GENERATED_BESIDE.iter().find(|(folder, _)| *folder == name);
-    STATE.contains(&name)
-        || GENERATED.contains(&name)
-        || made_from.is_some_and(|(_, files)| files.iter().any(&is_there))
+    let is_left_out = NAMES.state.iter().chain(&NAMES.generated).any(|left_out| left_out == name);
+    is_left_out || NAMES.generated_beside.get(name).is_some_and(|files| files.iter().any(is_there))
 }
 
 /// Returns whether the text of a file is read, not only its name.
 pub fn is_wanted(path: &str) -> bool {
-    WANTED.contains(&split(path).1)
+    NAMES.manifests.iter().any(|manifest| manifest == split(path).1)
 }
 
 fn language(path: &str) -> Option<&'static str> {
@@ -170,7 +51,7 @@ fn language(path: &str) -> Option<&'static str> {
     let end = end.to_ascii_lowercase();
     // `x.d.ts` has the language of `.ts`. `.sh` alone is a name without an extension.
     (!stem.is_empty())
-        .then(|| LANGUAGES.iter().find(|(_, ends)| ends.contains(&end.as_str())).map(|(name, _)| *name))
+        .then(|| NAMES.languages.iter().find(|(_, ends)| ends.contains(&end)).map(|(name, _)| name.as_str()))
         .flatten()
 }
 
@@ -239,7 +120,7 @@ pub(super) fn is_entry_point(path: &str) -> bool {
 pub(super) fn convention(path: &str) -> Option<Convention> {
     let (folder, name) = split(path);
     let is_workflow = folder == ".github/workflows" && (name.ends_with(".yml") || name.ends_with(".yaml"));
-    let known = CONVENTIONS.iter().find(|(file, _)| *file == name).map(|(_, what)| *what);
+    let known = NAMES.conventions.get(name).map(String::as_str);
     let what = if is_workflow { Some("continuous integration") } else { known };
     what.map(|what| Convention { path: path.to_owned(), what: what.to_owned() })
 }

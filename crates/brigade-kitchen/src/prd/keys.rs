@@ -1,4 +1,4 @@
-//! The keys of a PRD.
+//! The keys of a PRD, in the order in which Brigade writes them.
 
 /// The keys of the document.
 pub(crate) const PRD: [&str; 9] = [
@@ -7,9 +7,9 @@ pub(crate) const PRD: [&str; 9] = [
     "description",
     "createdAt",
     "walkaway",
+    "testCommand",
     "constraints",
     "decisions",
-    "testCommand",
     "tasks",
 ];
 
@@ -20,11 +20,11 @@ pub(crate) const TASK: [&str; 10] = [
     "description",
     "acceptanceCriteria",
     "verification",
+    "manualVerification",
     "dependsOn",
+    "exclusive",
     "complexity",
     "passes",
-    "exclusive",
-    "manualVerification",
 ];
 
 /// The keys of a verification with a type.

@@ -138,15 +138,7 @@ impl Reader<'_> {
             match &*member.key {
                 "featureName" => {
                     has_name = true;
-                    match value.as_str().map(str::trim).filter(|name| !name.is_empty()) {
-                        Some(name) => name.clone_into(&mut prd.feature_name),
-                        None => self.fault(
-                            FaultCode::FeatureName,
-                            "featureName",
-                            value.at.start,
-                            format!("expected a text that is not empty, found {}", empty_or_kind(value)),
-                        ),
-                    }
+                    prd.feature_name = self.name(FaultCode::FeatureName, "featureName", value);
                 }
                 "branchName" => {
                     prd.branch_name = self.text("branchName", value);
@@ -184,8 +176,7 @@ impl Reader<'_> {
     /// Keeps a member of the author's own. Any other unknown key is an error, because it may be a misspelled one.
     fn other_key(&mut self, member: &PlacedEntry<'_>, known: &[&str], other: &mut Object) {
         if !keys::is_own(&member.key) {
-            let near = closest(&member.key, known.iter().copied());
-            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let near = did_you_mean(&member.key, known.iter().copied());
             let message = format!("unknown key `{}`{near}", shown(&member.key));
             self.fault(FaultCode::UnknownKey, &shown(&member.key), member.key_at.start, message);
         }
@@ -250,14 +241,7 @@ impl Reader<'_> {
                 "id" => {}
                 "title" => {
                     has_title = true;
-                    match value.as_str().map(str::trim).filter(|title| !title.is_empty()) {
-                        Some(title) => title.clone_into(&mut task.title),
-                        None => {
-                            let found = empty_or_kind(value);
-                            let message = format!("expected a text that is not empty, found {found}");
-                            self.fault(FaultCode::Title, "title", value.at.start, message);
-                        }
-                    }
+                    task.title = self.name(FaultCode::Title, "title", value);
                 }
                 "description" => task.description = self.text("description", value),
                 "acceptanceCriteria" => {
@@ -357,9 +341,7 @@ impl Reader<'_> {
         let mut message = format!("unknown task `{}`", dependency.shown);
         if 0 < self.suggestions {
             self.suggestions -= 1;
-            if let Some(near) = closest(&dependency.shown, tasks.iter().map(|task| task.id.as_str())) {
-                message.push_str(&format!("; did you mean `{near}`?"));
-            }
+            message.push_str(&did_you_mean(&dependency.shown, tasks.iter().map(|task| task.id.as_str())));
         }
         self.fault(FaultCode::UnknownDependency, &dependency.field, dependency.at, message);
     }
@@ -402,8 +384,7 @@ impl Reader<'_> {
         };
         let known = words.iter().find(|(word, _)| *word == text);
         if known.is_none() {
-            let near = closest(text, words.iter().map(|(word, _)| *word));
-            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let near = did_you_mean(text, words.iter().map(|(word, _)| *word));
             let message = format!("expected one of junior, senior, auto{near}");
             self.fault(FaultCode::Complexity, "complexity", value.at.start, message);
         }
@@ -468,10 +449,9 @@ impl Reader<'_> {
             None => {}
             Some(value) => match value.as_str() {
                 Some(word) => {
-                    kind = VerificationKind::ALL.into_iter().find(|kind| kind.as_str() == word.trim());
+                    kind = VerificationKind::ALL.iter().copied().find(|kind| kind.as_str() == word.trim());
                     if kind.is_none() {
-                        let near = closest(word, VerificationKind::ALL.map(VerificationKind::as_str));
-                        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                        let near = did_you_mean(word, VerificationKind::ALL.iter().map(|kind| kind.as_str()));
                         let message = format!("expected one of pattern, unit, integration, smoke{near}");
                         self.fault(FaultCode::UnknownType, &format!("{field}.type"), value.at.start, message);
                     }
@@ -527,6 +507,16 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    /// Reads a text that must not be empty.
+    fn name(&mut self, code: FaultCode, field: &str, value: &PlacedValue<'_>) -> String {
+        let name = value.as_str().map(str::trim).unwrap_or_default();
+        if name.is_empty() {
+            let message = format!("expected a text that is not empty, found {}", empty_or_kind(value));
+            self.fault(code, field, value.at.start, message);
+        }
+        name.to_owned()
     }
 
     fn text(&mut self, field: &str, value: &PlacedValue<'_>) -> Option<String> {
@@ -617,6 +607,10 @@ pub(super) fn pattern_only(task: &Task) -> Fault {
 fn first_occurrences<'m, 'a>(members: &'m [PlacedEntry<'a>]) -> impl Iterator<Item = &'m PlacedEntry<'a>> {
     let is_first = |at: usize| !members[..at].iter().any(|earlier| earlier.key == members[at].key);
     members.iter().enumerate().filter(move |(at, _)| is_first(*at)).map(|(_, member)| member)
+}
+
+fn did_you_mean<'k>(text: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    closest(text, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 fn empty_or_kind(value: &PlacedValue<'_>) -> &'static str {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::life::{CommandResult, Feedback};
 use crate::prd::{Lints, read};
-use crate::signal::{self, Ending, Exit, Iteration, ResultFile, Tags};
+use crate::signal::{self, Ending, Exit, Iteration, Tags};
 
 const NONCE: &str = "0123456789abcdef0123456789abcdef";
 
@@ -95,7 +95,7 @@ fn prompts(text: &str) -> Vec<String> {
 fn echo(prompt: &str) -> signal::Evidence<'_> {
     signal::Evidence {
         exit: Exit::Code(0),
-        result: ResultFile::Absent,
+        result: Ok(None),
         nonce: NONCE,
         answer: Some(prompt),
         limit: None,
@@ -112,7 +112,7 @@ fn says_nothing(prompt: &str) {
     assert!(signal::read_phase_review(&evidence).is_none() && signal::gated(&evidence).is_none());
     assert!(signal::read_scope_answer(&evidence).is_none() && signal::read_plan(&evidence).is_none());
     // Writing the prompt to the result file gives no signal either.
-    let result = ResultFile::Bytes(prompt.as_bytes());
+    let result = Ok(Some(prompt.as_bytes()));
     assert!(matches!(
         signal::classify_ending(&signal::Evidence { result, ..evidence }).0,
         Ending::Iteration(_)
@@ -225,7 +225,7 @@ fn quoted_text_cannot_end_its_quotation() {
 
 #[test]
 fn role_texts_are_short() {
-    for tier in Tier::ALL {
+    for tier in Tier::ALL.iter().copied() {
         let text = role_text(tier);
         assert!(
             (5..=20).contains(&text.lines().count()) && text.lines().all(|line| line.chars().count() <= 126)

@@ -36,61 +36,39 @@ fn clock(now: Timestamp, local_offset_minutes: i32) -> String {
     format!("[{}]", text.get(11..19).unwrap_or_default())
 }
 
-fn line(now: Timestamp, offset: i32, prd: &PrdName, task: &TaskId, text: &str) -> String {
-    format!("{} {}: {text}", clock(now, offset), prd.shown(task))
-}
-
 fn reason(text: &str) -> String {
     short(&escape_terminal(text), MAX_REASON)
 }
 
-/// `[12:45:30] add-auth/US-005: Sous Chef working (3m 45s)`
-pub fn activity_working(
+/// What the activity log says about a task.
+#[derive(Clone, Copy, Debug)]
+pub enum TaskNote<'a> {
+    /// A worker has been working on it for so many seconds: `Sous Chef working (3m 45s)`.
+    Working(u64),
+    /// It was completed after so many seconds: `Sous Chef completed (225s)`.
+    Done(u64),
+    /// It was handed over to a tier: `Line Cook escalated to Sous Chef (3 failed attempts)`.
+    Escalated(Tier, &'a str),
+    /// It failed: `Sous Chef failed (the review failed)`.
+    Failed(&'a str),
+}
+
+/// Returns a line about a task in a tier, such as `[12:45:30] add-auth/US-005: Sous Chef completed (225s)`.
+pub fn activity(
     now: Timestamp,
-    offset: i32,
+    local_offset_minutes: i32,
     prd: &PrdName,
     task: &TaskId,
     tier: Tier,
-    seconds: u64,
+    note: TaskNote<'_>,
 ) -> String {
-    line(now, offset, prd, task, &format!("{} working ({})", tier.title(), duration(seconds)))
-}
-
-/// `[12:45:30] add-auth/US-005: Sous Chef completed (225s)`
-pub fn activity_done(
-    now: Timestamp,
-    offset: i32,
-    prd: &PrdName,
-    task: &TaskId,
-    tier: Tier,
-    seconds: u64,
-) -> String {
-    line(now, offset, prd, task, &format!("{} completed ({seconds}s)", tier.title()))
-}
-
-/// `[12:45:30] add-auth/US-005: Line Cook escalated to Sous Chef (3 failed attempts)`
-pub fn activity_escalated(
-    now: Timestamp,
-    offset: i32,
-    prd: &PrdName,
-    task: &TaskId,
-    tiers: (Tier, Tier),
-    why: &str,
-) -> String {
-    let text = format!("{} escalated to {} ({})", tiers.0.title(), tiers.1.title(), reason(why));
-    line(now, offset, prd, task, &text)
-}
-
-/// `[12:45:30] add-auth/US-005: Sous Chef failed (the review failed)`
-pub fn activity_failed(
-    now: Timestamp,
-    offset: i32,
-    prd: &PrdName,
-    task: &TaskId,
-    tier: Tier,
-    why: &str,
-) -> String {
-    line(now, offset, prd, task, &format!("{} failed ({})", tier.title(), reason(why)))
+    let note = match note {
+        TaskNote::Working(seconds) => format!("working ({})", duration(seconds)),
+        TaskNote::Done(seconds) => format!("completed ({seconds}s)"),
+        TaskNote::Escalated(to, why) => format!("escalated to {} ({})", to.title(), reason(why)),
+        TaskNote::Failed(why) => format!("failed ({})", reason(why)),
+    };
+    format!("{} {}: {} {note}", clock(now, local_offset_minutes), prd.shown(task), tier.title())
 }
 
 /// `⚠️ add-auth/US-005 running 45m (expected ~20m for Sous Chef)`

@@ -1,7 +1,7 @@
 //! The events file of supervisors: one JSON object per line.
 
 use brigade_core::Timestamp;
-use brigade_core::json::{from_json, to_json};
+use brigade_core::json::to_json;
 use serde::{Deserialize, Serialize};
 
 use crate::life::{
@@ -10,6 +10,7 @@ use crate::life::{
 use crate::names::{PrdName, TaskId, Tier};
 use crate::prd::ValidPrd;
 use crate::service::Outcome;
+use crate::tagged::tagged_enum;
 
 /// A line of the events file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,172 +26,129 @@ pub struct EventLine {
     pub event: Event,
 }
 
-impl EventLine {
-    /// Returns the name of the event.
-    pub fn word(&self) -> String {
-        #[derive(Deserialize)]
-        struct EventName {
-            event: String,
+tagged_enum! {
+    /// An event, in the vocabulary of supervisors.
+    #[allow(missing_docs, reason = "the members are those of the reference, and have its names")]
+    Event by "event" {
+        ServiceStart = "service_start" {
+            total: u64,
         }
-        let named = to_json(&self.event).and_then(|event| from_json::<EventName>(&event));
-        named.expect("an event is JSON and has a word").event
+        TaskStart = "task_start" {
+            task: TaskId,
+            worker: Tier,
+            attempt: u64,
+        }
+        TaskComplete = "task_complete" {
+            task: TaskId,
+            worker: Tier,
+            duration: u64,
+            commit: Option<String>,
+        }
+        Escalation = "escalation" {
+            task: TaskId,
+            from: Tier,
+            to: Tier,
+            reason: String,
+        }
+        Review = "review" {
+            task: TaskId,
+            result: ReviewResult,
+            reason: String,
+        }
+        Attention = "attention" {
+            task: Option<TaskId>,
+            reason: String,
+        }
+        ServiceComplete = "service_complete" {
+            completed: u64,
+            failed: u64,
+            skipped: u64,
+            duration: u64,
+            outcome: Outcome,
+        }
+        TaskBlocked = "task_blocked" {
+            task: TaskId,
+            worker: Tier,
+        }
+        TaskAlreadyDone = "task_already_done" {
+            task: TaskId,
+        }
+        TaskAbsorbed = "task_absorbed" {
+            task: TaskId,
+            absorbed_by: Option<TaskId>,
+        }
+        Verification = "verification" {
+            task: TaskId,
+            result: CommandResult,
+            command: String,
+            exit_code: Option<i32>,
+        }
+        DecisionNeeded = "decision_needed" {
+            id: DecisionId,
+            #[serde(rename = "type")]
+            about: DecisionKind,
+            task: Option<TaskId>,
+            choices: Vec<String>,
+            context: String,
+        }
+        DecisionReceived = "decision_received" {
+            id: DecisionId,
+            action: String,
+            by: AnsweredBy,
+        }
+        ScopeDecision = "scope_decision" {
+            task: TaskId,
+            question: String,
+            decision: String,
+        }
+        TaskSlow = "task_slow" {
+            task: TaskId,
+            elapsed: u64,
+            expected: u64,
+        }
+        OutputStall = "output_stall" {
+            task: TaskId,
+            silent: u64,
+        }
+        TaskFailed = "task_failed" {
+            task: TaskId,
+            reason: String,
+        }
+        TaskSkipped = "task_skipped" {
+            task: TaskId,
+            reason: String,
+        }
+        Conflict = "conflict" {
+            task: TaskId,
+            reason: String,
+        }
+        LimitWait = "limit_wait" {
+            tier: Tier,
+            until: Timestamp,
+        }
+        BudgetWarning = "budget_warning" {
+            reason: String,
+        }
+        BudgetReached = "budget_reached" {
+            reason: String,
+        }
+        ConfigReloaded = "config_reloaded" {
+            reason: String,
+        }
+        CommandRefused = "command_refused" {
+            reason: String,
+        }
+        ApprovalChanged = "approval_changed" {
+            reason: String,
+        }
+        ServicePaused = "service_paused" {
+            reason: String,
+        }
+        ServiceInterrupted = "service_interrupted" {
+            reason: String,
+        }
     }
 }
-
-/// An event, in the vocabulary of supervisors.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the members are those of the reference, and have its names")]
-pub enum Event {
-    ServiceStart {
-        total: u64,
-    },
-    TaskStart {
-        task: TaskId,
-        worker: Tier,
-        attempt: u64,
-    },
-    TaskComplete {
-        task: TaskId,
-        worker: Tier,
-        duration: u64,
-        commit: Option<String>,
-    },
-    Escalation {
-        task: TaskId,
-        from: Tier,
-        to: Tier,
-        reason: String,
-    },
-    Review {
-        task: TaskId,
-        result: ReviewResult,
-        reason: String,
-    },
-    Attention {
-        task: Option<TaskId>,
-        reason: String,
-    },
-    ServiceComplete {
-        completed: u64,
-        failed: u64,
-        skipped: u64,
-        duration: u64,
-        outcome: Outcome,
-    },
-    TaskBlocked {
-        task: TaskId,
-        worker: Tier,
-    },
-    TaskAlreadyDone {
-        task: TaskId,
-    },
-    TaskAbsorbed {
-        task: TaskId,
-        absorbed_by: Option<TaskId>,
-    },
-    Verification {
-        task: TaskId,
-        result: CommandResult,
-        command: String,
-        exit_code: Option<i32>,
-    },
-    DecisionNeeded {
-        id: DecisionId,
-        #[serde(rename = "type")]
-        about: DecisionKind,
-        task: Option<TaskId>,
-        choices: Vec<String>,
-        context: String,
-    },
-    DecisionReceived {
-        id: DecisionId,
-        action: String,
-        by: AnsweredBy,
-    },
-    ScopeDecision {
-        task: TaskId,
-        question: String,
-        decision: String,
-    },
-    TaskSlow {
-        task: TaskId,
-        elapsed: u64,
-        expected: u64,
-    },
-    OutputStall {
-        task: TaskId,
-        silent: u64,
-    },
-    TaskFailed {
-        task: TaskId,
-        reason: String,
-    },
-    TaskSkipped {
-        task: TaskId,
-        reason: String,
-    },
-    Conflict {
-        task: TaskId,
-        reason: String,
-    },
-    LimitWait {
-        tier: Tier,
-        until: Timestamp,
-    },
-    BudgetWarning {
-        reason: String,
-    },
-    BudgetReached {
-        reason: String,
-    },
-    ConfigReloaded {
-        reason: String,
-    },
-    CommandRefused {
-        reason: String,
-    },
-    ApprovalChanged {
-        reason: String,
-    },
-    ServicePaused {
-        reason: String,
-    },
-    ServiceInterrupted {
-        reason: String,
-    },
-}
-
-/// The names of all events, in order.
-pub const EVENTS: &[&str] = &[
-    "service_start",
-    "task_start",
-    "task_complete",
-    "escalation",
-    "review",
-    "attention",
-    "service_complete",
-    "task_blocked",
-    "task_already_done",
-    "task_absorbed",
-    "verification",
-    "decision_needed",
-    "decision_received",
-    "scope_decision",
-    "task_slow",
-    "output_stall",
-    "task_failed",
-    "task_skipped",
-    "conflict",
-    "limit_wait",
-    "budget_warning",
-    "budget_reached",
-    "config_reloaded",
-    "command_refused",
-    "approval_changed",
-    "service_paused",
-    "service_interrupted",
-];
 
 impl EventLine {
     /// Formats the line as valid JSON without a line feed.

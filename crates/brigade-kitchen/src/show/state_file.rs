@@ -2,7 +2,7 @@
 
 use brigade_core::{Json, Object, Timestamp};
 
-use crate::life::{Life, MAX_HISTORY, Stage, StateFile};
+use crate::life::{Life, MAX_HISTORY, ReviewResult, Stage, StateFile};
 
 /// Makes a row without the members that have no value.
 fn row<const N: usize>(members: [(&str, Json); N]) -> Object {
@@ -49,18 +49,14 @@ impl StateFile {
             ])
         });
         // The format has two results, so unclear reviews are left out.
-        let reviews = history.reviews.iter().filter_map(|(at, task, result, reason)| {
-            let result = match result {
-                crate::life::ReviewResult::Pass => "PASS",
-                crate::life::ReviewResult::Fail => "FAIL",
-                crate::life::ReviewResult::Unclear => return None,
-            };
-            Some(row([
+        let reviews = history.reviews.iter().filter(|(_, _, result, _)| *result != ReviewResult::Unclear);
+        let reviews = reviews.map(|(at, task, result, reason)| {
+            row([
                 ("taskId", Json::from(task.as_str())),
-                ("result", Json::from(result)),
+                ("result", Json::from(result.as_str())),
                 ("reason", Json::from(reason.as_str())),
                 ("timestamp", time(*at)),
-            ]))
+            ])
         });
         let absorptions = history.absorptions.iter().map(|(at, task, by)| {
             row([

@@ -1,6 +1,6 @@
 //! The status of a PRD: the report of `status`.
 
-use brigade_core::{Fingerprint, Object, Report, SchemaId, Timestamp};
+use brigade_core::{Fingerprint, Object, Report, SchemaId, Timestamp, explained_words};
 use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
 
@@ -150,71 +150,35 @@ pub struct PhaseRow {
     pub timestamp: Timestamp,
 }
 
-/// The status of a task, as a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the words are those of the reference")]
-pub enum TaskStatus {
-    Pending,
-    Running,
-    Waiting,
-    Complete,
-    AlreadyDone,
-    Absorbed,
-    Blocked,
-    Failed,
-    Skipped,
-    Interrupted,
-    Unreachable,
-}
-
-/// The marker before a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum Marker {
-    /// Done, and reviewed if reviews are on for it.
-    #[serde(rename = "✓")]
-    Done,
-    /// Running.
-    #[serde(rename = "→")]
-    Running,
-    /// An attempt is done; review, verification or a decision is pending.
-    #[serde(rename = "◐")]
-    Waiting,
-    /// Not started.
-    #[serde(rename = "○")]
-    Open,
-}
-
-impl TaskStatus {
-    /// Returns the word used in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            TaskStatus::Pending => "pending",
-            TaskStatus::Running => "running",
-            TaskStatus::Waiting => "waiting",
-            TaskStatus::Complete => "complete",
-            TaskStatus::AlreadyDone => "already_done",
-            TaskStatus::Absorbed => "absorbed",
-            TaskStatus::Blocked => "blocked",
-            TaskStatus::Failed => "failed",
-            TaskStatus::Skipped => "skipped",
-            TaskStatus::Interrupted => "interrupted",
-            TaskStatus::Unreachable => "unreachable",
-        }
+explained_words! {
+    /// The status of a task, as a word.
+    #[allow(missing_docs, reason = "the words are those of the reference")]
+    TaskStatus {
+        Pending = "pending",
+        Running = "running",
+        Waiting = "waiting",
+        Complete = "complete",
+        AlreadyDone = "already_done",
+        Absorbed = "absorbed",
+        Blocked = "blocked",
+        Failed = "failed",
+        Skipped = "skipped",
+        Interrupted = "interrupted",
+        Unreachable = "unreachable",
     }
 }
 
-impl Marker {
-    /// Returns the character.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Marker::Done => "✓",
-            Marker::Running => "→",
-            Marker::Waiting => "◐",
-            Marker::Open => "○",
-        }
+explained_words! {
+    /// The marker before a task.
+    Marker {
+        /// Done, and reviewed if reviews are on for it.
+        Done = "✓",
+        /// Running.
+        Running = "→",
+        /// An attempt is done; review, verification or a decision is pending.
+        Waiting = "◐",
+        /// Not started.
+        Open = "○",
     }
 }
 

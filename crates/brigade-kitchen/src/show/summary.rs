@@ -10,7 +10,7 @@ use super::status::{StatusReport, TaskRow, TaskStatus};
 use super::{duration, pluralize, tier_costs};
 use crate::approval::PrdOrigin;
 use crate::config::Settings;
-use crate::life::{AnsweredBy, Life, ReviewResult};
+use crate::life::Life;
 
 /// The first words of every summary. A file is replaced only if it begins with them.
 pub const SUMMARY_HEAD: &str = "# Summary of ";
@@ -113,11 +113,7 @@ pub fn summary(status: &StatusReport, life: &Life, settings: &Settings) -> Strin
     if !life.history.reviews.is_empty() {
         text.push_str("\n## Reviews\n\n");
         for (at, task, result, reason) in &life.history.reviews {
-            let result = match result {
-                ReviewResult::Pass => "pass",
-                ReviewResult::Fail => "fail",
-                ReviewResult::Unclear => "unclear",
-            };
+            let result = result.as_str().to_lowercase();
             let _ = writeln!(text, "* {at} {task}: {result}{}", reason_suffix(Some(reason)));
         }
     }
@@ -201,11 +197,7 @@ fn decisions(text: &mut String, life: &Life) {
         let answer = match &decided.answer {
             None => "waits".to_owned(),
             Some(answer) => {
-                let by = match answer.by {
-                    AnsweredBy::Person => "a person",
-                    AnsweredBy::Supervisor => "the supervisor",
-                    AnsweredBy::Executive => "the executive",
-                };
+                let by = answer.by.as_text();
                 format!("{} by {by}{}", plain(&answer.choice), reason_suffix(answer.reason.as_ref()))
             }
         };

@@ -384,19 +384,19 @@ fn activity_lines_follow_the_specification() {
     let name = PrdName::of_path("prd-add-auth.json").unwrap();
     let (task, now) = (id("US-005"), at(2730));
     assert_eq!(
-        activity_working(now, 0, &name, &task, Tier::Sous, 225),
+        activity(now, 0, &name, &task, Tier::Sous, TaskNote::Working(225)),
         "[12:45:30] add-auth/US-005: Sous Chef working (3m 45s)"
     );
     assert_eq!(
-        activity_done(now, 60, &name, &task, Tier::Sous, 225),
+        activity(now, 60, &name, &task, Tier::Sous, TaskNote::Done(225)),
         "[13:45:30] add-auth/US-005: Sous Chef completed (225s)"
     );
     assert_eq!(
-        activity_escalated(now, 0, &name, &task, (Tier::Line, Tier::Sous), "a\n\u{1b}[2J"),
+        activity(now, 0, &name, &task, Tier::Line, TaskNote::Escalated(Tier::Sous, "a\n\u{1b}[2J")),
         "[12:45:30] add-auth/US-005: Line Cook escalated to Sous Chef (a\\n\\u{1b}[2J)"
     );
     assert_eq!(
-        activity_failed(now, 0, &name, &task, Tier::Line, "the review failed"),
+        activity(now, 0, &name, &task, Tier::Line, TaskNote::Failed("the review failed")),
         "[12:45:30] add-auth/US-005: Line Cook failed (the review failed)"
     );
     assert_eq!(

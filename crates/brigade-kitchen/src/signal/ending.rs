@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::result_file::{self, Common, ResultFault, ResultFile};
+use super::result_file::{self, Common, ResultFault};
 use super::{Signal, Tags};
 use crate::adapter::{Limit, Tokens};
 
@@ -27,7 +27,7 @@ pub struct Evidence<'a> {
     /// How its process ended.
     pub exit: Exit,
     /// The result file.
-    pub result: ResultFile<'a>,
+    pub result: Result<Option<&'a [u8]>, ResultFault>,
     /// The nonce of the run.
     pub nonce: &'a str,
     /// The answer of the worker, as found by the adapter.
@@ -128,17 +128,17 @@ pub struct AttemptNotes {
 /// Classifies how an attempt of the role `work` ended, and collects its notes.
 ///
 /// ```
-/// use brigade_kitchen::signal::{SignalSource, Ending, Evidence, Exit, ResultFile, Signal, classify_ending};
+/// use brigade_kitchen::signal::{SignalSource, Ending, Evidence, Exit, Signal, classify_ending};
 ///
 /// let mut evidence = Evidence {
 ///     exit: Exit::Code(0),
-///     result: ResultFile::Absent,
+///     result: Ok(None),
 ///     nonce: "n",
 ///     answer: Some("All done.\n<promise>COMPLETE</promise>"),
 ///     limit: None,
 /// };
 /// assert_eq!(classify_ending(&evidence).0, Ending::Said { signal: Signal::Complete, by: SignalSource::Tag });
-/// evidence.result = ResultFile::Bytes(br#"{"nonce": "n", "signal": "blocked"}"#);
+/// evidence.result = Ok(Some(br#"{"nonce": "n", "signal": "blocked"}"#));
 /// assert_eq!(classify_ending(&evidence).0, Ending::Said { signal: Signal::Blocked, by: SignalSource::ResultFile });
 /// evidence.exit = Exit::TimeLimit;
 /// assert_eq!(classify_ending(&evidence).0, Ending::TimeLimit);
@@ -152,7 +152,7 @@ pub fn classify_ending(evidence: &Evidence<'_>) -> (Ending, AttemptNotes) {
         backlog: tags.distinct("backlog"),
         ..AttemptNotes::default()
     };
-    let file = evidence.result.read(evidence.nonce);
+    let file = evidence.read_result();
     if let Some(Ok(json)) = &file {
         // The costs in a result file of this run count even if its signal does not.
         let Common { summary, cost_usd, tokens } = result_file::common(json);

@@ -6,25 +6,12 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use super::Signal;
+use super::ending::Evidence;
 use crate::adapter::Tokens;
 use crate::names::TaskId;
 
 /// The maximum size of a result file.
 pub const MAX_RESULT_BYTES: usize = 1 << 20;
-
-/// What is at the path of the result file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ResultFile<'a> {
-    /// Nothing.
-    #[default]
-    Absent,
-    /// A regular file with these bytes. For a file over the limit, bytes up to just beyond it are enough.
-    Bytes(&'a [u8]),
-    /// A link, a directory or another special file.
-    NotRegular,
-    /// A file that cannot be read.
-    Unreadable,
-}
 
 /// Why a result file does not count. The next prompt says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -85,25 +72,23 @@ struct Work {
     backlog: Vec<String>,
 }
 
-impl ResultFile<'_> {
+impl Evidence<'_> {
     /// Parses the file, if it exists. Its nonce must be that of the run.
-    pub(super) fn read(self, nonce: &str) -> Option<Result<Json, ResultFault>> {
-        let bytes = match self {
-            ResultFile::Absent => return None,
-            ResultFile::NotRegular => return Some(Err(ResultFault::NotRegular)),
-            ResultFile::Unreadable => return Some(Err(ResultFault::Unreadable)),
-            ResultFile::Bytes(bytes) => bytes,
-        };
-        if MAX_RESULT_BYTES < bytes.len() {
-            return Some(Err(ResultFault::TooLarge));
-        }
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let Ok(json @ Json::Object(_)) = Json::parse_bytes(bytes, Dialect::Strict) else {
-            return Some(Err(ResultFault::Broken));
-        };
-        let is_ours = !nonce.is_empty() && json.get("nonce").and_then(Json::as_str) == Some(nonce);
-        Some(if is_ours { Ok(json) } else { Err(ResultFault::ForeignNonce) })
+    pub(super) fn read_result(&self) -> Option<Result<Json, ResultFault>> {
+        self.result.and_then(|bytes| bytes.map(|bytes| read(bytes, self.nonce)).transpose()).transpose()
     }
+}
+
+fn read(bytes: &[u8], nonce: &str) -> Result<Json, ResultFault> {
+    if MAX_RESULT_BYTES < bytes.len() {
+        return Err(ResultFault::TooLarge);
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let Ok(json @ Json::Object(_)) = Json::parse_bytes(bytes, Dialect::Strict) else {
+        return Err(ResultFault::Broken);
+    };
+    let is_ours = !nonce.is_empty() && json.get("nonce").and_then(Json::as_str) == Some(nonce);
+    if is_ours { Ok(json) } else { Err(ResultFault::ForeignNonce) }
 }
 
 /// Reads the members that every result file may have. Members of a wrong type are left out.

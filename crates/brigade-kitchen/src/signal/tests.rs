@@ -4,13 +4,7 @@ use super::*;
 use crate::adapter::Limit;
 
 fn evidence(answer: &str) -> Evidence<'_> {
-    Evidence {
-        exit: Exit::Code(0),
-        result: ResultFile::Absent,
-        nonce: "n0",
-        answer: Some(answer),
-        limit: None,
-    }
+    Evidence { exit: Exit::Code(0), result: Ok(None), nonce: "n0", answer: Some(answer), limit: None }
 }
 
 fn promises(answer: &str) -> Vec<Signal> {
@@ -35,7 +29,7 @@ fn the_table_spells_every_signal_once() {
         assert_eq!(read.as_ref(), Some(signal).filter(|_| !TABLE[at].promise.is_empty()));
         let extra = r#""absorbed_by":"US-1","question":"x""#;
         let file = format!(r#"{{"nonce":"n0","signal":"{}",{extra}}}"#, TABLE[at].word);
-        let result = ResultFile::Bytes(file.as_bytes());
+        let result = Ok(Some(file.as_bytes()));
         let (ending, _) = classify_ending(&Evidence { result, ..evidence("") });
         assert_eq!(ending, Ending::Said { signal: signal.clone(), by: SignalSource::ResultFile });
     }
@@ -111,7 +105,7 @@ fn tags_over_several_lines_are_whole() {
 
 #[track_caller]
 fn check(exit: Exit, result: Option<&str>, answer: &str, expect: Ending) {
-    let result = result.map_or(ResultFile::Absent, |text| ResultFile::Bytes(text.as_bytes()));
+    let result = Ok(result.map(str::as_bytes));
     assert_eq!(classify_ending(&Evidence { exit, result, ..evidence(answer) }).0, expect);
 }
 
@@ -180,12 +174,12 @@ fn a_result_file_that_does_not_count_never_completes() {
         format!("{{\"nonce\":\"n0\",\"signal\":\"complete\",\"summary\":\"{}\"}}", "x".repeat(1 << 20));
     check(Exit::Code(0), Some(&large), COMPLETE, fault(ResultFault::TooLarge));
     for (result, expect) in
-        [(ResultFile::NotRegular, ResultFault::NotRegular), (ResultFile::Unreadable, ResultFault::Unreadable)]
+        [ResultFault::NotRegular, ResultFault::Unreadable].map(|fault| (Err(fault), fault))
     {
         assert_eq!(classify_ending(&Evidence { result, ..evidence(COMPLETE) }).0, fault(expect));
     }
     // An empty nonce never matches.
-    let result = ResultFile::Bytes(b"{\"nonce\":\"\",\"signal\":\"complete\"}");
+    let result = Ok(Some(&b"{\"nonce\":\"\",\"signal\":\"complete\"}"[..]));
     let ending = classify_ending(&Evidence { result, nonce: "", ..evidence("") }).0;
     assert_eq!(ending, fault(ResultFault::ForeignNonce));
 }
@@ -207,7 +201,7 @@ fn a_limit_counts_only_when_nothing_was_said() {
 fn result_file_and_tags_give_notes_together() {
     let text = r#"{"nonce":"n0","signal":"complete","summary":"s","cost_usd":0.5,"tokens":{"input":3,"output":4},
         "approach":"a","learnings":["x"," y "],"backlog":["b"],"theirs":1}"#;
-    let result = ResultFile::Bytes(text.as_bytes());
+    let result = Ok(Some(text.as_bytes()));
     let answer = "<learning>y</learning>\n<learning>z</learning>\n<approach>other</approach>";
     let (_, said) = classify_ending(&Evidence { result, ..evidence(answer) });
     assert_eq!(said.learnings, ["x", "y", "z"]);
@@ -228,10 +222,10 @@ fn an_unclear_verdict_is_none() {
     let failed = |answer| read_review(&Evidence { exit: Exit::Code(1), ..evidence(answer) });
     assert_eq!(failed("<review>PASS</review>"), None);
     assert!(!failed("<review>FAIL</review>").unwrap().pass);
-    let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"review\":\"fail\",\"reason\":\"r\"}");
+    let result = Ok(Some(&b"{\"nonce\":\"n0\",\"review\":\"fail\",\"reason\":\"r\"}"[..]));
     let review = read_review(&Evidence { result, ..evidence("<review>PASS</review>") }).unwrap();
     assert_eq!((review.pass, review.reason.as_deref()), (false, Some("r")));
-    let result = ResultFile::Bytes(b"{\"nonce\":\"n1\",\"review\":\"pass\"}");
+    let result = Ok(Some(&b"{\"nonce\":\"n1\",\"review\":\"pass\"}"[..]));
     assert_eq!(read_review(&Evidence { result, ..evidence("<review>PASS</review>") }), None);
 }
 
@@ -252,12 +246,12 @@ fn the_other_roles_are_read_too() {
         Some(PlanningResult::Path("brigade/tasks/prd-x.json".to_owned()))
     );
     assert_eq!(read_plan(&evidence("<prd_generated>../x</prd_generated>")), None);
-    let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"questions\":[\"Which?\"]}");
+    let result = Ok(Some(&b"{\"nonce\":\"n0\",\"questions\":[\"Which?\"]}"[..]));
     assert_eq!(
         read_plan(&Evidence { result, ..evidence("") }),
         Some(PlanningResult::Questions(vec!["Which?".to_owned()]))
     );
-    let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"prd\":{\"tasks\":[]}}");
+    let result = Ok(Some(&b"{\"nonce\":\"n0\",\"prd\":{\"tasks\":[]}}"[..]));
     assert!(matches!(read_plan(&Evidence { result, ..evidence("") }), Some(PlanningResult::Prd(_))));
     let prd_at_the_end = |answer: &str| matches!(read_plan(&evidence(answer)), Some(PlanningResult::Prd(_)));
     assert!(prd_at_the_end("{\"tasks\": []}"));
@@ -272,7 +266,7 @@ fn the_other_roles_are_read_too() {
     // A tag takes precedence over the end of the answer.
     assert_eq!(read_plan(&evidence("<prd_generated>/a</prd_generated>\n{\"tasks\": []}")), None);
     assert_eq!(read_plan(&Evidence { exit: Exit::Code(1), ..evidence("{\"tasks\": []}") }), None);
-    let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"output\":\" text \"}");
+    let result = Ok(Some(&b"{\"nonce\":\"n0\",\"output\":\" text \"}"[..]));
     assert_eq!(mapped(&Evidence { result, ..evidence("other") }).as_deref(), Some("text"));
     for (output, text) in [
         ("{\"a\": [1, 2]}", Some("{\"a\":[1,2]}")),
@@ -281,15 +275,15 @@ fn the_other_roles_are_read_too() {
         ("null", None),
     ] {
         let bytes = format!("{{\"nonce\":\"n0\",\"output\":{output}}}");
-        let result = ResultFile::Bytes(bytes.as_bytes());
+        let result = Ok(Some(bytes.as_bytes()));
         assert_eq!(mapped(&Evidence { result, ..evidence("other") }).as_deref(), text, "{output}");
     }
     // Issue 17: `null` is a valid output of a task. Without the member `output`, the answer counts.
-    let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"output\":null}");
+    let result = Ok(Some(&b"{\"nonce\":\"n0\",\"output\":null}"[..]));
     assert_eq!(read_tasks(&Evidence { result, ..evidence("other") }).as_deref(), Some("null"));
     for members in ["", ",\"summary\":\"s\"", ",\"cost_usd\":1"] {
         let bytes = format!("{{\"nonce\":\"n0\"{members}}}");
-        let result = ResultFile::Bytes(bytes.as_bytes());
+        let result = Ok(Some(bytes.as_bytes()));
         assert_eq!(
             read_tasks(&Evidence { result, ..evidence("other") }).as_deref(),
             Some("other"),
@@ -302,7 +296,7 @@ fn the_other_roles_are_read_too() {
         (mapped(&evidence(" \n")), mapped(&Evidence { exit: Exit::TimeLimit, ..evidence("x") })),
         (None, None)
     );
-    let result = ResultFile::Bytes(b"{\"nonce\":\"n1\",\"output\":\"x\"}");
+    let result = Ok(Some(&b"{\"nonce\":\"n1\",\"output\":\"x\"}"[..]));
     assert_eq!(mapped(&Evidence { result, ..evidence("x") }), None);
     assert_eq!(
         missing_verdict_reason(&Evidence { result, ..evidence("x") }),
@@ -312,7 +306,7 @@ fn the_other_roles_are_read_too() {
         missing_verdict_reason(&Evidence { exit: Exit::Code(3), ..evidence("x") }),
         "it exited with 3"
     );
-    let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"answer\":\"yes\",\"reason\":\"r\"}");
+    let result = Ok(Some(&b"{\"nonce\":\"n0\",\"answer\":\"yes\",\"reason\":\"r\"}"[..]));
     assert_eq!(read_scope_answer(&Evidence { result, ..evidence("") }).unwrap().answer, "yes");
 }
 
@@ -338,7 +332,7 @@ proptest! {
 #[test]
 fn costs_count_even_without_a_verdict() {
     let spent = |file: &str, exit| {
-        let result = ResultFile::Bytes(file.as_bytes());
+        let result = Ok(Some(file.as_bytes()));
         let (ending, said) = classify_ending(&Evidence { exit, result, ..evidence("") });
         (matches!(ending, Ending::Said { .. }), said.cost_usd, said.tokens.map(|tokens| tokens.output))
     };

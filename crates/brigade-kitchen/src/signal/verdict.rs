@@ -1,8 +1,8 @@
 //! Verdicts of the executive in its other roles, from the result file or else from tags. Unclear ones do not count.
 
 use brigade_core::json::{Dialect, from_json, present};
-use brigade_core::{Json, Object};
-use serde::{Deserialize, Serialize};
+use brigade_core::{Json, Object, words};
+use serde::Deserialize;
 
 use super::result_file::common;
 use super::{Evidence, Exit, Tags};
@@ -16,16 +16,16 @@ pub struct ReviewVerdict {
     pub reason: Option<String>,
 }
 
-/// What to do after a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Choice {
-    /// The task is tried again.
-    Retry,
-    /// The task is skipped.
-    Skip,
-    /// The service ends.
-    Abort,
+words! {
+    /// What to do after a failure.
+    Choice {
+        /// The task is tried again.
+        Retry = "retry",
+        /// The task is skipped.
+        Skip = "skip",
+        /// The service ends.
+        Abort = "abort",
+    }
 }
 
 /// A decision about a failed task.
@@ -48,38 +48,27 @@ pub struct ScopeAnswer {
     pub reason: Option<String>,
 }
 
-/// The state of a PRD according to a review.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PhaseStatus {
-    /// As planned.
-    OnTrack,
-    /// With details to look at.
-    MinorConcerns,
-    /// With problems that need attention.
-    NeedsAttention,
+words! {
+    /// The state of a PRD according to a review.
+    PhaseStatus {
+        /// As planned.
+        OnTrack = "on_track",
+        /// With details to look at.
+        MinorConcerns = "minor_concerns",
+        /// With problems that need attention.
+        NeedsAttention = "needs_attention",
+    }
 }
 
-/// Whether the next PRD begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum GateStatus {
-    /// It begins.
-    Proceed,
-    /// A person decides.
-    Pause,
-    /// It does not begin.
-    Stop,
-}
-
-impl GateStatus {
-    /// Returns the word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            GateStatus::Proceed => "proceed",
-            GateStatus::Pause => "pause",
-            GateStatus::Stop => "stop",
-        }
+words! {
+    /// Whether the next PRD begins.
+    GateStatus {
+        /// It begins.
+        Proceed = "proceed",
+        /// A person decides.
+        Pause = "pause",
+        /// It does not begin.
+        Stop = "stop",
     }
 }
 
@@ -130,7 +119,7 @@ enum View {
 }
 
 fn view(evidence: &Evidence<'_>) -> Option<View> {
-    match evidence.result.read(evidence.nonce) {
+    match evidence.read_result() {
         None => Some(View::Tags(Tags::find(evidence.answer.unwrap_or_default()))),
         Some(Err(_)) => None,
         Some(Ok(json)) => from_json(&json).ok().map(|members| View::File(Box::new(members))),
@@ -139,13 +128,18 @@ fn view(evidence: &Evidence<'_>) -> Option<View> {
 
 /// Returns the cost that the result file of any role reports.
 pub fn reported_cost(evidence: &Evidence<'_>) -> Option<f64> {
-    let json = evidence.result.read(evidence.nonce)?.ok()?;
+    let json = evidence.read_result()?.ok()?;
     common(&json).cost_usd
 }
 
 /// Returns whether the process succeeded. A failed process never makes anything pass.
 fn ended_well(evidence: &Evidence<'_>) -> bool {
     evidence.exit == Exit::Code(0)
+}
+
+/// Returns the answer of a worker that exited with 0.
+fn view_of_success(evidence: &Evidence<'_>) -> Option<View> {
+    if ended_well(evidence) { view(evidence) } else { None }
 }
 
 /// Returns the verdict of a review; `None` if it is unclear. A failed review never passes.
@@ -165,21 +159,14 @@ pub fn read_review(evidence: &Evidence<'_>) -> Option<ReviewVerdict> {
 
 /// Returns a decision about a failure; `None` if it is unclear.
 pub fn read_decision(evidence: &Evidence<'_>) -> Option<FailureDecision> {
-    if !ended_well(evidence) {
-        return None;
-    }
-    match view(evidence)? {
+    match view_of_success(evidence)? {
         View::File(members) => {
             let (reason, guidance) = (members.reason, members.guidance);
             Some(FailureDecision { choice: members.decision?, reason, guidance })
         }
         View::Tags(tags) => {
-            let choice = match tags.only("decision")? {
-                "RETRY" => Choice::Retry,
-                "SKIP" => Choice::Skip,
-                "ABORT" => Choice::Abort,
-                _ => return None,
-            };
+            let word = tags.only("decision")?;
+            let choice = *Choice::ALL.iter().find(|choice| choice.as_str().to_uppercase() == word)?;
             let text = |name: &str| tags.last(name).map(str::to_owned);
             Some(FailureDecision { choice, reason: text("reason"), guidance: text("guidance") })
         }
@@ -188,10 +175,7 @@ pub fn read_decision(evidence: &Evidence<'_>) -> Option<FailureDecision> {
 
 /// Returns the answer about scope from the result file, else the guidance or decision in tags.
 pub fn read_scope_answer(evidence: &Evidence<'_>) -> Option<ScopeAnswer> {
-    if !ended_well(evidence) {
-        return None;
-    }
-    let (answer, reason) = match view(evidence)? {
+    let (answer, reason) = match view_of_success(evidence)? {
         View::File(members) => (members.answer?, members.reason),
         View::Tags(tags) => {
             let answer = tags.only("decision").or_else(|| tags.last("guidance"))?.to_owned();
@@ -203,22 +187,12 @@ pub fn read_scope_answer(evidence: &Evidence<'_>) -> Option<ScopeAnswer> {
 
 /// Returns the verdict of a phase review; `None` if it is unclear.
 pub fn read_phase_review(evidence: &Evidence<'_>) -> Option<PhaseVerdict<PhaseStatus>> {
-    with_status(evidence, "phase_review", |word| match word {
-        "on_track" => Some(PhaseStatus::OnTrack),
-        "minor_concerns" => Some(PhaseStatus::MinorConcerns),
-        "needs_attention" => Some(PhaseStatus::NeedsAttention),
-        _ => None,
-    })
+    with_status(evidence, "phase_review", PhaseStatus::from_word)
 }
 
 /// Returns the verdict of the gate between two PRDs; `None` if it is unclear.
 pub fn gated(evidence: &Evidence<'_>) -> Option<PhaseVerdict<GateStatus>> {
-    with_status(evidence, "phase_gate", |word| match word {
-        "proceed" => Some(GateStatus::Proceed),
-        "pause" => Some(GateStatus::Pause),
-        "stop" => Some(GateStatus::Stop),
-        _ => None,
-    })
+    with_status(evidence, "phase_gate", GateStatus::from_word)
 }
 
 fn with_status<S>(
@@ -226,10 +200,7 @@ fn with_status<S>(
     tag: &str,
     read: fn(&str) -> Option<S>,
 ) -> Option<PhaseVerdict<S>> {
-    if !ended_well(evidence) {
-        return None;
-    }
-    match view(evidence)? {
+    match view_of_success(evidence)? {
         View::File(members) => {
             let status = read(&members.status?.to_ascii_lowercase())?;
             let content = members.content.unwrap_or_default();
@@ -248,15 +219,8 @@ fn with_status<S>(
 /// Returns the result of planning: from the result file, from the file that a tag names, or from the object at the end
 /// of the answer. `None` if there is neither a PRD nor questions.
 pub fn read_plan(evidence: &Evidence<'_>) -> Option<PlanningResult> {
-    if !ended_well(evidence) {
-        return None;
-    }
-    match view(evidence)? {
-        View::File(members) => match members.prd.flatten() {
-            Some(prd) => Some(PlanningResult::Prd(Box::new(Json::Object(prd)))),
-            None if !members.questions.is_empty() => Some(PlanningResult::Questions(members.questions)),
-            None => None,
-        },
+    match view_of_success(evidence)? {
+        View::File(members) => planned(*members),
         View::Tags(tags) => {
             if tags.last("prd_generated").is_some() {
                 let path = tags.only("prd_generated")?;
@@ -267,13 +231,16 @@ pub fn read_plan(evidence: &Evidence<'_>) -> Option<PlanningResult> {
             if json.get("tasks").is_some() {
                 return Some(PlanningResult::Prd(Box::new(json)));
             }
-            let members: Members = from_json(&json).ok()?;
-            match members.prd.flatten() {
-                Some(prd) => Some(PlanningResult::Prd(Box::new(Json::Object(prd)))),
-                None if !members.questions.is_empty() => Some(PlanningResult::Questions(members.questions)),
-                None => None,
-            }
+            planned(from_json(&json).ok()?)
         }
+    }
+}
+
+fn planned(members: Members) -> Option<PlanningResult> {
+    match members.prd.flatten() {
+        Some(prd) => Some(PlanningResult::Prd(Box::new(Json::Object(prd)))),
+        None if !members.questions.is_empty() => Some(PlanningResult::Questions(members.questions)),
+        None => None,
     }
 }
 
@@ -329,7 +296,7 @@ fn text_of(output: Json) -> Option<String> {
 
 /// Explains why planning or a map gave no result.
 pub fn missing_verdict_reason(evidence: &Evidence<'_>) -> String {
-    if let Some(Err(fault)) = evidence.result.read(evidence.nonce) {
+    if let Some(Err(fault)) = evidence.read_result() {
         return fault.to_string();
     }
     match (evidence.exit, evidence.limit.filter(|limit| limit.is_known)) {

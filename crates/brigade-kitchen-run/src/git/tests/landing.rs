@@ -224,11 +224,11 @@ fn work_that_is_given_up_is_kept_under_a_ref() {
     let place = bench.open();
     let (at, _) = place.begin(&name("a..b")).unwrap();
     write(&at.folder.join("b"), "b\n");
-    let kept = place.abandon(&prd(), &"a..b".parse().unwrap()).unwrap().reference.unwrap();
+    let kept = place.abandon(&prd(), &"a..b".parse().unwrap()).unwrap().unwrap();
     assert!(kept.starts_with("refs/brigade/abandoned/prd-add-auth/a%2E%2Eb/"), "{kept}");
     assert_eq!(bench.git(&["show", &format!("{kept}:b")]), "b");
     assert!(!at.folder.exists());
-    assert_eq!(place.abandon(&prd(), &"a..b".parse().unwrap()).unwrap().reference, None);
+    assert_eq!(place.abandon(&prd(), &"a..b".parse().unwrap()).unwrap(), None);
     assert_eq!(bench.git(&["fsck", "--strict"]), "");
 }
 

@@ -1,15 +1,15 @@
 //! Removes what the commands of a failed check left in a worktree.
 
-use brigade_kitchen::life::CommandResult;
+use brigade_kitchen::life::{CommandResult, Workplace as Mode};
 
 use super::{JobContext, JobEvent, TaskWork};
-use crate::workplace::{Isolation, RestoreOutcome};
+use crate::workplace::RestoreOutcome;
 
 impl JobContext<'_> {
     /// Puts the files of the attempt back after a failed check. Otherwise files that appeared during verification, such
     /// as `__pycache__`, would count as changes of the next attempt, and be committed.
     pub(super) fn drop_leftovers(&self, hold: &TaskWork, event: &JobEvent) {
-        if !is_failed_check(event) || self.workplace.room() != Isolation::Many || hold.changes.tree.is_empty()
+        if !is_failed_check(event) || self.workplace.mode() != Mode::Worktrees || hold.changes.tree.is_empty()
         {
             return;
         }
