@@ -1,10 +1,8 @@
 //! Reads a policy from bytes.
 
-use std::str::FromStr;
-
-use brigade_catalog::{ApprovalMode, Family, Level, Seconds, ToolSource, misspelt_effect};
+use brigade_catalog::{Seconds, misspelt_effect};
 use brigade_cmdline::{Argv, is_dangerous_variable};
-use brigade_core::{AgentFiles, Label, Place, Severity, closest};
+use brigade_core::{AgentFiles, Label, Place, Severity, Word, closest};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -12,38 +10,150 @@ use super::{
     GitAccess, InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules, ShellUse,
     UndeclaredCode,
 };
-use crate::document::{LocatedValue, Reader, Value, text_of};
+use crate::document::{LocatedValue, Reader, Value, near_word, text_of};
 use crate::testing::failed_tests;
 use brigade_core::web_url::{WebDomain, WebUrl};
 
+/// A key of the policy, and the function that reads its value. The function gets the name of the field.
+type Key = (&'static str, fn(&mut Reader<'_>, &str, Place, &Value<'_>, &mut Policy));
+
 /// All keys and tables. Those that v0.30 knows come first.
-pub(super) const TOP_LEVEL_KEYS: &[&str] = &[
-    "allowed_families",
-    "allowed_levels",
-    "allowed_sources",
-    "denied_capabilities",
-    "allowed_effects",
-    "denied_effects",
-    "required_approval_modes",
-    "max_timeout",
-    "allowed_runtimes",
-    "env_bindings",
-    "max_output_bytes",
-    "max_bound_file",
-    "sandbox",
-    "paths",
-    "git",
-    "web",
-    "mcp",
-    "registry",
-    "programs",
-    "environment",
-    "commands",
-    "limits",
-    "auto_approve",
-    "kitchen",
-    "test",
+const KEYS: [Key; 25] = [
+    ("allowed_families", |reader, field, place, value, policy| {
+        policy.allowed_families = words(reader, field, place, value);
+    }),
+    ("allowed_levels", |reader, field, place, value, policy| {
+        policy.allowed_levels = words(reader, field, place, value);
+    }),
+    ("allowed_sources", |reader, field, place, value, policy| {
+        policy.allowed_sources = words(reader, field, place, value);
+    }),
+    ("denied_capabilities", |reader, field, place, value, policy| {
+        policy.denied_capabilities = texts(reader, field, place, value);
+    }),
+    ("allowed_effects", |reader, field, place, value, policy| {
+        policy.allowed_effects = effects(reader, field, place, value);
+    }),
+    ("denied_effects", |reader, field, place, value, policy| {
+        policy.denied_effects = effects(reader, field, place, value);
+    }),
+    ("required_approval_modes", |reader, field, place, value, policy| {
+        policy.required_approval_modes = words(reader, field, place, value);
+    }),
+    ("max_timeout", |reader, _, _, value, policy| policy.max_timeout = max_timeout(reader, value)),
+    ("allowed_runtimes", |reader, field, place, value, policy| {
+        policy.allowed_runtimes = texts(reader, field, place, value);
+    }),
+    ("env_bindings", |reader, _, place, value, policy| {
+        policy.env_bindings_place = Some(place);
+        env_bindings(reader, value, policy);
+    }),
+    ("max_output_bytes", |reader, field, _, value, policy| {
+        policy.max_output_bytes = reader.size(field, value)
+    }),
+    ("max_bound_file", |reader, field, _, value, policy| policy.max_bound_file = reader.size(field, value)),
+    ("sandbox", |reader, _, place, value, policy| sandbox(reader, place, value, policy)),
+    ("paths", |reader, field, _, value, policy| members(reader, field, value, policy, &PATHS)),
+    ("git", |reader, field, _, value, policy| members(reader, field, value, policy, &GIT)),
+    ("web", |reader, field, _, value, policy| {
+        let domains: Key = ("domains", |reader, _, place, value, policy| {
+            policy.web_domains = domains(reader, place, value);
+        });
+        members(reader, field, value, policy, &[domains]);
+    }),
+    ("mcp", |reader, field, _, value, policy| {
+        let remote: Key = ("remote", |reader, field, place, value, policy| {
+            policy.mcp_remote = origins(reader, field, place, value);
+        });
+        members(reader, field, value, policy, &[remote]);
+    }),
+    ("registry", |reader, field, _, value, policy| {
+        let remote: Key = ("remote", |reader, field, place, value, policy| {
+            policy.registry_remote = origins(reader, field, place, value);
+        });
+        members(reader, field, value, policy, &[remote]);
+    }),
+    ("programs", |reader, field, _, value, policy| members(reader, field, value, policy, &PROGRAMS)),
+    ("environment", |reader, field, _, value, policy| {
+        let pass: Key = ("pass", |reader, _, place, value, policy| policy.pass = pass(reader, place, value));
+        members(reader, field, value, policy, &[pass]);
+    }),
+    ("commands", |reader, field, _, value, policy| members(reader, field, value, policy, &COMMANDS)),
+    ("limits", |reader, field, place, value, policy| {
+        policy.limits_place = Some(place);
+        members(reader, field, value, policy, &LIMITS);
+    }),
+    ("auto_approve", |reader, _, _, value, policy| {
+        policy.auto_approve = super::rules::read(reader, value, TOP_LEVEL_KEYS);
+    }),
+    ("kitchen", |reader, field, place, value, policy| {
+        if let Some(table) = reader.table(field, value) {
+            policy.kitchen = super::kitchen::read(reader, place, table, TOP_LEVEL_KEYS);
+        }
+    }),
+    ("test", |reader, _, _, value, policy| {
+        policy.tests = super::examples::read(reader, value, TOP_LEVEL_KEYS);
+    }),
 ];
+
+/// The names of all keys and tables.
+pub(super) static TOP_LEVEL_KEYS: &[&str] = &{
+    let mut names = [""; KEYS.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = KEYS[index].0;
+        index += 1;
+    }
+    names
+};
+
+const PATHS: [Key; 3] = [
+    ("agent_files", |reader, field, _, value, policy| {
+        policy.agent_files = reader
+            .word(field, value, AgentFiles::ALL, AgentFiles::as_str)
+            .map_or_else(AgentFiles::default, |word| word.value);
+    }),
+    ("outside", |reader, field, place, value, policy| {
+        policy.outside_paths = Rule { place: Some(place), items: paths(reader, field, value) };
+    }),
+    ("readable_secrets", |reader, field, place, value, policy| {
+        policy.readable_secrets = texts(reader, field, place, value);
+    }),
+];
+const GIT: [Key; 2] = [
+    ("credentials", |reader, _, _, value, policy| super::credentials::read(reader, value, policy)),
+    ("urls", |reader, field, place, value, policy| policy.git_urls = texts(reader, field, place, value)),
+];
+const PROGRAMS: [Key; 2] = [
+    ("capture", |reader, field, _, value, policy| policy.capture = command_line(reader, field, value)),
+    ("forge", |reader, field, _, value, policy| policy.forge = command_line(reader, field, value)),
+];
+const COMMANDS: [Key; 3] = [
+    ("inline_code", |reader, field, _, value, policy| {
+        policy.inline_code = reader.word(field, value, InlineCode::ALL, InlineCode::as_str);
+    }),
+    ("shell", |reader, field, _, value, policy| {
+        policy.shell = reader.word(field, value, ShellUse::ALL, ShellUse::as_str);
+    }),
+    ("undeclared_code", |reader, field, _, value, policy| {
+        policy.undeclared_code = reader.word(field, value, UndeclaredCode::ALL, UndeclaredCode::as_str);
+    }),
+];
+const LIMITS: [Key; 4] = [
+    ("processes", |reader, field, _, value, policy| {
+        policy.limits.processes = reader.count(field, value).map(|found| found.value);
+    }),
+    ("memory", |reader, field, _, value, policy| {
+        policy.limits.memory = reader.size(field, value).map(|found| found.value);
+    }),
+    ("file_size", |reader, field, _, value, policy| {
+        policy.limits.file_size = reader.size(field, value).map(|found| found.value);
+    }),
+    ("open_files", |reader, field, _, value, policy| {
+        policy.limits.open_files = reader.count(field, value).map(|found| found.value);
+    }),
+];
+
 /// The first table that v0.30 does not know. Everything in it and in those after it is intended for Brigade.
 const FIRST_TABLE: &str = "sandbox";
 const SANDBOX: &[&str] =
@@ -51,7 +161,6 @@ const SANDBOX: &[&str] =
 const INSTALL_SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets"];
 const TOOL_SANDBOX: &[&str] =
     &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "git"];
-const LIMITS: &[&str] = &["processes", "memory", "file_size", "open_files"];
 
 /// Reads a policy and evaluates its inline tests. Any error makes it invalid, because a rule would be missing.
 pub(super) fn policy(file: &str, bytes: &[u8]) -> PolicyState {
@@ -86,176 +195,35 @@ pub(super) fn untested(file: &str, bytes: &[u8]) -> PolicyState {
 
 fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
     for (key, value) in table {
-        let place = reader.place(&key.span());
-        match key.get_ref().as_ref() {
-            "allowed_families" => {
-                policy.allowed_families =
-                    words(reader, "allowed_families", place, value, Family::ALL, Family::as_str);
+        let name = key.get_ref().as_ref();
+        if let Some((field, read)) = KEYS.iter().find(|(field, _)| *field == name) {
+            let place = reader.place(&key.span());
+            read(reader, field, place, value, policy);
+            continue;
+        }
+        let is_table = match value.get_ref() {
+            DeValue::Array(entries) => {
+                entries.iter().any(|entry| matches!(entry.get_ref(), DeValue::Table(_)))
             }
-            "allowed_levels" => {
-                policy.allowed_levels =
-                    words(reader, "allowed_levels", place, value, Level::ALL, Level::as_str);
-            }
-            "allowed_sources" => {
-                policy.allowed_sources =
-                    words(reader, "allowed_sources", place, value, ToolSource::ALL, ToolSource::as_str);
-            }
-            "denied_capabilities" => {
-                policy.denied_capabilities = texts(reader, "denied_capabilities", place, value);
-            }
-            "required_approval_modes" => {
-                let (all, name) = (ApprovalMode::ALL, ApprovalMode::as_str);
-                policy.required_approval_modes =
-                    words(reader, "required_approval_modes", place, value, all, name);
-            }
-            "allowed_effects" => policy.allowed_effects = effects(reader, "allowed_effects", place, value),
-            "denied_effects" => policy.denied_effects = effects(reader, "denied_effects", place, value),
-            "allowed_runtimes" => policy.allowed_runtimes = texts(reader, "allowed_runtimes", place, value),
-            "max_timeout" => policy.max_timeout = max_timeout(reader, value),
-            "env_bindings" => {
-                policy.env_bindings_place = Some(place);
-                env_bindings(reader, value, policy);
-            }
-            "max_output_bytes" => policy.max_output_bytes = reader.size("max_output_bytes", value),
-            "max_bound_file" => policy.max_bound_file = reader.size("max_bound_file", value),
-            "sandbox" => sandbox(reader, place, value, policy),
-            "paths" => {
-                for (key, value) in reader.table("paths", value).into_iter().flatten() {
-                    match key.get_ref().as_ref() {
-                        "outside" => {
-                            let place = Some(reader.place(&key.span()));
-                            policy.outside_paths =
-                                Rule { place, items: paths(reader, "paths.outside", value) };
-                        }
-                        "readable_secrets" => {
-                            let place = reader.place(&key.span());
-                            policy.readable_secrets = texts(reader, "paths.readable_secrets", place, value);
-                        }
-                        "agent_files" => {
-                            let word =
-                                reader.word("paths.agent_files", value, AgentFiles::ALL, AgentFiles::as_str);
-                            policy.agent_files = word.map_or_else(AgentFiles::default, |word| word.value);
-                        }
-                        _ => reader.unknown_member(
-                            key,
-                            "paths.",
-                            &["agent_files", "outside", "readable_secrets"],
-                            TOP_LEVEL_KEYS,
-                        ),
-                    }
-                }
-            }
-            "git" => {
-                for (key, value) in reader.table("git", value).into_iter().flatten() {
-                    match key.get_ref().as_ref() {
-                        "urls" => {
-                            let place = reader.place(&key.span());
-                            policy.git_urls = texts(reader, "git.urls", place, value);
-                        }
-                        "credentials" => super::credentials::read(reader, value, policy),
-                        _ => reader.unknown_member(key, "git.", &["credentials", "urls"], TOP_LEVEL_KEYS),
-                    }
-                }
-            }
-            "web" => {
-                for (key, value) in reader.table("web", value).into_iter().flatten() {
-                    match key.get_ref().as_ref() {
-                        "domains" => {
-                            let place = reader.place(&key.span());
-                            policy.web_domains = domains(reader, place, value);
-                        }
-                        _ => reader.unknown_member(key, "web.", &["domains"], TOP_LEVEL_KEYS),
-                    }
-                }
-            }
-            "mcp" => {
-                for (key, value) in reader.table("mcp", value).into_iter().flatten() {
-                    match key.get_ref().as_ref() {
-                        "remote" => {
-                            let place = reader.place(&key.span());
-                            policy.mcp_remote = origins(reader, "mcp.remote", place, value);
-                        }
-                        _ => reader.unknown_member(key, "mcp.", &["remote"], TOP_LEVEL_KEYS),
-                    }
-                }
-            }
-            "registry" => {
-                for (key, value) in reader.table("registry", value).into_iter().flatten() {
-                    match key.get_ref().as_ref() {
-                        "remote" => {
-                            let place = reader.place(&key.span());
-                            policy.registry_remote = origins(reader, "registry.remote", place, value);
-                        }
-                        _ => reader.unknown_member(key, "registry.", &["remote"], TOP_LEVEL_KEYS),
-                    }
-                }
-            }
-            "programs" => {
-                for (key, value) in reader.table("programs", value).into_iter().flatten() {
-                    match key.get_ref().as_ref() {
-                        "capture" => policy.capture = command_line(reader, "programs.capture", value),
-                        "forge" => policy.forge = command_line(reader, "programs.forge", value),
-                        _ => reader.unknown_member(key, "programs.", &["capture", "forge"], TOP_LEVEL_KEYS),
-                    }
-                }
-            }
-            "environment" => {
-                for (key, value) in reader.table("environment", value).into_iter().flatten() {
-                    match key.get_ref().as_ref() {
-                        "pass" => policy.pass = pass(reader, reader.place(&key.span()), value),
-                        _ => reader.unknown_member(key, "environment.", &["pass"], TOP_LEVEL_KEYS),
-                    }
-                }
-            }
-            "commands" => {
-                for (key, value) in reader.table("commands", value).into_iter().flatten() {
-                    match key.get_ref().as_ref() {
-                        "inline_code" => {
-                            let (all, name) = (InlineCode::ALL, InlineCode::as_str);
-                            policy.inline_code = reader.word("commands.inline_code", value, all, name);
-                        }
-                        "shell" => {
-                            let (all, name) = (ShellUse::ALL, ShellUse::as_str);
-                            policy.shell = reader.word("commands.shell", value, all, name);
-                        }
-                        "undeclared_code" => {
-                            let (all, name) = (UndeclaredCode::ALL, UndeclaredCode::as_str);
-                            policy.undeclared_code =
-                                reader.word("commands.undeclared_code", value, all, name);
-                        }
-                        _ => reader.unknown_member(
-                            key,
-                            "commands.",
-                            &["inline_code", "shell", "undeclared_code"],
-                            TOP_LEVEL_KEYS,
-                        ),
-                    }
-                }
-            }
-            "limits" => {
-                policy.limits_place = Some(place);
-                limits(reader, value, policy);
-            }
-            "test" => policy.tests = super::examples::read(reader, value, TOP_LEVEL_KEYS),
-            "auto_approve" => policy.auto_approve = super::rules::read(reader, value, TOP_LEVEL_KEYS),
-            "kitchen" => {
-                if let Some(table) = reader.table("kitchen", value) {
-                    policy.kitchen = super::kitchen::read(reader, place, table, TOP_LEVEL_KEYS);
-                }
-            }
-            name => {
-                let is_table = match value.get_ref() {
-                    DeValue::Array(entries) => {
-                        entries.iter().any(|entry| matches!(entry.get_ref(), DeValue::Table(_)))
-                    }
-                    value => matches!(value, DeValue::Table(_)),
-                };
-                let tables = TOP_LEVEL_KEYS.iter().copied().skip_while(|known| *known != FIRST_TABLE);
-                match closest(name, tables).filter(|_| is_table) {
-                    Some(meant) => reader.unknown_table(key, meant),
-                    None => reader.unknown_key(key, TOP_LEVEL_KEYS),
-                }
-            }
+            value => matches!(value, DeValue::Table(_)),
+        };
+        let tables = TOP_LEVEL_KEYS.iter().copied().skip_while(|known| *known != FIRST_TABLE);
+        match closest(name, tables).filter(|_| is_table) {
+            Some(meant) => reader.unknown_table(key, meant),
+            None => reader.unknown_key(key, TOP_LEVEL_KEYS),
+        }
+    }
+}
+
+/// Reads the table `table`, which has only these keys.
+fn members(reader: &mut Reader<'_>, table: &str, value: &Value<'_>, policy: &mut Policy, keys: &[Key]) {
+    for (key, value) in reader.table(table, value).into_iter().flatten() {
+        if let Some((name, read)) = keys.iter().find(|(name, _)| name == key.get_ref()) {
+            let place = reader.place(&key.span());
+            read(reader, &format!("{table}.{name}"), place, value, policy);
+        } else {
+            let names: Vec<&str> = keys.iter().map(|(name, _)| *name).collect();
+            reader.unknown_member(key, &format!("{table}."), &names, TOP_LEVEL_KEYS);
         }
     }
 }
@@ -278,25 +246,16 @@ pub(super) fn effects(reader: &mut Reader<'_>, field: &str, place: Place, value:
 }
 
 /// Reads a list of keywords.
-fn words<T: Copy + FromStr>(
-    reader: &mut Reader<'_>,
-    field: &str,
-    place: Place,
-    value: &Value<'_>,
-    all: &[T],
-    name: fn(T) -> &'static str,
-) -> Rule<T> {
+fn words<T: Word>(reader: &mut Reader<'_>, field: &str, place: Place, value: &Value<'_>) -> Rule<T> {
     let mut items = Vec::new();
     for (index, text) in reader.strings(field, value).into_iter().enumerate() {
-        if let Ok(word) = text.value.parse() {
-            items.push(LocatedValue { value: word, place: text.place });
-            continue;
+        match T::from_word(&text.value) {
+            Some(value) => items.push(LocatedValue { value, place: text.place }),
+            None => {
+                let field = format!("{field}[{}]", index + 1);
+                reader.error_at(text.place, &field, T::EXPECTED, near_word::<T>(&text.value));
+            }
         }
-        let known: Vec<&str> = all.iter().map(|word| name(*word)).collect();
-        let hint =
-            closest(&text.value, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"));
-        let message = format!("expected one of {}", known.join(", "));
-        reader.error_at(text.place, &format!("{field}[{}]", index + 1), &message, hint);
     }
     Rule { place: Some(place), items }
 }
@@ -523,21 +482,6 @@ fn sandbox_rules(
         }
     }
     rules
-}
-
-fn limits(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy) {
-    let Some(table) = reader.table("limits", value) else { return };
-    for (key, value) in table {
-        let field = format!("limits.{}", key.get_ref());
-        let limits = &mut policy.limits;
-        match key.get_ref().as_ref() {
-            "processes" => limits.processes = reader.count(&field, value).map(|found| found.value),
-            "memory" => limits.memory = reader.size(&field, value).map(|found| found.value),
-            "file_size" => limits.file_size = reader.size(&field, value).map(|found| found.value),
-            "open_files" => limits.open_files = reader.count(&field, value).map(|found| found.value),
-            _ => reader.unknown_member(key, "limits.", LIMITS, TOP_LEVEL_KEYS),
-        }
-    }
 }
 
 #[cfg(test)]
