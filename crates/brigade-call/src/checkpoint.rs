@@ -3,9 +3,9 @@
 use brigade_core::json::exact;
 use brigade_core::{
     CallId, CheckpointId, ErrorCode, ErrorKind, Extra, Json, Object, OperationError, RunId, Timestamp,
-    open_words, record,
+    open_words,
 };
-use serde::{Deserialize, Serialize};
+use brigade_macros::record;
 use thiserror::Error;
 
 use crate::CHECKPOINTS;
@@ -28,9 +28,7 @@ open_words! {
 }
 
 /// A stored checkpoint.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self")]
+#[record(PartialEq)]
 #[non_exhaustive]
 pub struct Checkpoint {
     /// Its id, and the name of its file.
@@ -73,17 +71,10 @@ pub struct Checkpoint {
     /// The path of the file, if a report, a receipt or 0.30.0 names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_path: Option<String>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(Checkpoint);
-
 /// The answer, as recorded in a receipt.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self")]
+#[record(PartialEq)]
 #[non_exhaustive]
 pub struct CheckpointChoice {
     /// The checkpoint.
@@ -98,12 +89,7 @@ pub struct CheckpointChoice {
     /// For the first checkpoint of a run: the answers to all checkpoints that the run resumed after.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<CheckpointChoice>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(CheckpointChoice);
 
 impl OperationError for CheckpointRefusal {
     fn kind(&self) -> ErrorKind {

@@ -13,9 +13,9 @@
 //! | name, family, description, source, projections | no: the source and the projections are bound separately |
 
 use brigade_catalog::{ApprovalMode, Family, Level, Seconds, Tool};
-use brigade_core::{Extra, Fingerprint, Number, record};
+use brigade_core::{Extra, Fingerprint, Number};
+use brigade_macros::record;
 use brigade_policy::shown_label;
-use serde::{Deserialize, Serialize};
 
 /// The sha256 of the files that a contract names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,9 +120,7 @@ pub fn approval_required(tool: &Tool) -> bool {
 }
 
 /// The labels of a contract, as records keep them and reports show them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct ContractLabels {
     /// The approval mode.
@@ -160,12 +158,7 @@ pub struct ContractLabels {
     /// Seconds that a call may pass without progress of its server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<Number>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(ContractLabels);
 
 impl ContractLabels {
     /// Returns the labels of a tool that does not exist.

@@ -14,9 +14,10 @@ use std::collections::BTreeMap;
 use brigade_catalog::{Effect, Family};
 use brigade_core::json::{exact, pretty_text};
 use brigade_core::{
-    CallId, CheckpointId, Extra, Fingerprint, Json, Number, Object, RecordedWord, RunId, StoredFingerprint,
-    Timestamp, open_words, record,
+    CallId, CheckpointId, Fingerprint, Json, Number, Object, RecordedWord, RunId, StoredFingerprint,
+    Timestamp, open_words,
 };
+use brigade_macros::record;
 use brigade_policy::{CallKind, PolicyDecision, Reads, SandboxMode};
 use brigade_projection::ProjectionSummary;
 use serde::{Deserialize, Serialize};
@@ -49,9 +50,7 @@ const SCHEMA: &str = "brigade.receipt.v1";
 ///
 /// Keeps the whole document, including members of other versions and programs. Paths are relative to the workspace;
 /// reports show absolute paths.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self")]
+#[record(PartialEq)]
 #[non_exhaustive]
 pub struct Receipt {
     /// The kind of run: `attempt` for a worker's attempt at a task, `install` for an installation; absent for the run
@@ -302,12 +301,7 @@ pub struct Receipt {
     /// How the tool differs from its pin, in sentences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_pin_changes: Option<Vec<String>>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(Receipt);
 
 impl Receipt {
     /// The kind of the receipt of an attempt.
@@ -442,25 +436,16 @@ pub struct TouchedFile {
 pub struct NotAReceipt(&'static str);
 
 /// The output of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct RunOutput {
     /// Standard output.
     pub stdout: StreamOutput,
     /// Standard error.
     pub stderr: StreamOutput,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(RunOutput);
-
 /// The output of a run on one stream.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct StreamOutput {
     /// Bytes that were written.
     pub bytes: u64,
@@ -470,17 +455,10 @@ pub struct StreamOutput {
     pub log_bytes: Option<u64>,
     /// The sha256 of the log.
     pub log_sha256: Option<Fingerprint>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(StreamOutput);
-
 /// The process tree of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct RunProcess {
     /// The process id of the program.
     pub pid: u32,
@@ -494,12 +472,7 @@ pub struct RunProcess {
     pub cancelled: bool,
     /// The most memory that a process of the tree held.
     pub peak_memory_bytes: Option<u64>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(RunProcess);
 
 open_words! {
     /// Whether code could change between its comparison and its execution.
@@ -512,9 +485,7 @@ open_words! {
 }
 
 /// How a run was confined; without a sandbox, it has only the mode.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct SandboxUsed {
     /// The mode: `off`, `best-effort` or `enforce`.
     pub mode: RecordedWord<SandboxMode>,
@@ -549,17 +520,10 @@ pub struct SandboxUsed {
     /// What the kernel could not enforce.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(SandboxUsed);
-
 /// How much the summaries of a receipt leave out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct OutputCompaction {
     /// The program that made the summaries.
     pub reducer_id: String,
@@ -573,12 +537,7 @@ pub struct OutputCompaction {
     pub unit: String,
     /// Whether the logs have the whole output.
     pub raw_retrievable: bool,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(OutputCompaction);
 
 impl Receipt {
     /// Returns the requested arguments; an empty object if the receipt has none.

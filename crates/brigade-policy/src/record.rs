@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use brigade_cmdline::Argv;
 use brigade_core::json::present;
-use brigade_core::{Extra, Fingerprint, Label, Number, Place, RecordedWord, Severity, record};
+use brigade_core::{Extra, Fingerprint, Label, Number, Place, RecordedWord, Severity};
+use brigade_macros::record;
 use brigade_redact::shown_command;
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +15,7 @@ use crate::{
 };
 
 /// The policy's decision on a call, with the keys of v0.30 and newer ones.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct PolicyDecision {
     /// Whether there is a policy, valid or not.
@@ -67,12 +66,7 @@ pub struct PolicyDecision {
     /// Runtimes that calls may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_runtimes: Option<Vec<String>>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(PolicyDecision);
 
 impl PolicyDecision {
     /// Hides values in the texts that come from entries and from the policy.
@@ -92,9 +86,7 @@ impl PolicyDecision {
 }
 
 /// The sandbox of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct SandboxDecision {
     /// The mode: `off`, `best-effort` or `enforce`.
@@ -119,12 +111,7 @@ pub struct SandboxDecision {
     /// Additional directories to read, in which programs of the command are installed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub program_paths: Vec<String>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(SandboxDecision);
 
 /// The rules of the policy file, as in `policy show`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,16 +1,14 @@
 //! The result of an installation.
 
 use brigade_catalog::ToolState;
-use brigade_core::{Extra, record};
+
+use brigade_macros::record;
 use brigade_policy::CallKind;
-use serde::{Deserialize, Serialize};
 
 use super::Receipt;
 
 /// The result of an installation, which depends on whether the tool is present afterwards.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct InstallRun {
     /// The state of the tool before the run.
     pub before: Option<ToolState>,
@@ -23,12 +21,7 @@ pub struct InstallRun {
     /// `install_not_effective`, if the command succeeded and the tool is still missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(InstallRun);
 
 impl InstallRun {
     /// The code of an installation that changed nothing.

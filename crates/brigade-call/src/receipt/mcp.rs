@@ -1,7 +1,8 @@
 //! The part of a receipt about the exchange with an MCP server.
 
 use brigade_core::json::exact;
-use brigade_core::{Extra, Fingerprint, Json, Object, Timestamp, record};
+use brigade_core::{Fingerprint, Json, Object, Timestamp};
+use brigade_macros::record;
 use serde::{Deserialize, Serialize};
 
 /// The id of a request to an MCP server.
@@ -16,9 +17,7 @@ pub enum McpRequestId {
 }
 
 /// The pin of an MCP tool, as a run saw it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct McpPinState {
     /// `first use`, `unchanged`, `changed` or `unknown`.
     pub state: String,
@@ -29,17 +28,10 @@ pub struct McpPinState {
     /// When it was pinned.
     #[serde(deserialize_with = "exact")]
     pub pinned_at: Option<Timestamp>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(McpPinState);
-
 /// A block of an answer: its kind and the beginning of its text, without its data.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct ContentBlock {
     /// The kind that the server names: `text`, `image`, `resource` and others.
     pub kind: String,
@@ -58,17 +50,10 @@ pub struct ContentBlock {
     /// The beginning of its text, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(ContentBlock);
-
 /// The response of a server: its result or its error, shortened and without secrets. Empty without a response.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct McpResponse {
     /// `2.0`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,9 +68,4 @@ pub struct McpResponse {
     /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Object>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(McpResponse);

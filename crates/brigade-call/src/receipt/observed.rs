@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Extra, Fingerprint, open_words, record};
-use serde::{Deserialize, Serialize};
+use brigade_core::{Fingerprint, open_words};
+use brigade_macros::record;
 
 /// What the kernel reported about a run.
 ///
 /// The lists are present if the run was observed. The kernel reports requests, not their results. An entry listed as
 /// read, executed or written existed and access was permitted. Access to an entry listed as denied was forbidden.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct RunObserved {
     /// `observed`; `unchanged` if an equal earlier run was observed; `unavailable` if this system cannot observe.
     pub state: ObservedState,
@@ -49,12 +47,7 @@ pub struct RunObserved {
     /// How often something outside of the workspace was opened or executed, by the first folder of its path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside: Option<BTreeMap<String, u64>>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(RunObserved);
 
 impl RunObserved {
     /// Says why the run has no observation.
@@ -129,9 +122,7 @@ open_words! {
 }
 
 /// How often a run used the workspace, including repetitions and what the lists leave out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct ObservedCounts {
     /// Opened a file for reading.
     pub read: u64,
@@ -143,34 +134,20 @@ pub struct ObservedCounts {
     pub connected: u64,
     /// Tried a forbidden access.
     pub denied: u64,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(ObservedCounts);
-
 /// A file or folder that a run used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct ObservedFile {
     /// Its path in the workspace, without links. The path of a folder that was listed ends with `/`.
     pub path: String,
     /// The sha256 of a plain file when it was read or executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Fingerprint>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(ObservedFile);
-
 /// An address that a socket was connected or bound to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct ObservedAddress {
     /// The IP address, or the path of a socket of this machine.
     pub address: String,
@@ -179,25 +156,13 @@ pub struct ObservedAddress {
     pub port: Option<u16>,
     /// How the socket was used: `connect` or `bind`.
     pub what: SocketUse,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(ObservedAddress);
-
 /// A forbidden access that a run tried.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct ObservedDenial {
     /// The path: in the workspace, or an absolute one.
     pub path: String,
     /// What it tried: `read`, `write` or `execute`; `create` for a new file that is read, too.
     pub what: DeniedUse,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(ObservedDenial);

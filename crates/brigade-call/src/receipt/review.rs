@@ -1,17 +1,15 @@
 //! Who approved a run, and when.
 
+use brigade_core::Timestamp;
 use brigade_core::json::exact;
-use brigade_core::{Extra, Timestamp, record};
+use brigade_macros::record;
 use brigade_policy::approval::ToolApproval;
-use serde::{Deserialize, Serialize};
 
 use crate::approver::{ApprovedBy, Approver, ApproverKind};
 use crate::call::Call;
 
 /// The approval of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct RunReview {
     /// When.
@@ -40,12 +38,7 @@ pub struct RunReview {
     /// The agent whose client asked the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(RunReview);
 
 impl RunReview {
     /// Returns the review of a call.

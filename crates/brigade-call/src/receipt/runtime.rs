@@ -1,13 +1,11 @@
 //! The runtime of a call, as shown in receipts and reports.
 
 use brigade_core::json::exact;
-use brigade_core::{Extra, Fingerprint, Severity, Timestamp, record};
-use serde::{Deserialize, Serialize};
+use brigade_core::{Fingerprint, Severity, Timestamp};
+use brigade_macros::record;
 
 /// The state of a runtime.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct RuntimeStatus {
     /// The id.
@@ -66,12 +64,7 @@ pub struct RuntimeStatus {
     pub issues: Vec<RuntimeIssueRecord>,
     /// How many issues there are.
     pub issue_count: u64,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(RuntimeStatus);
 
 impl RuntimeStatus {
     /// Returns every text that may contain a bound value, to mask it. Ids are not included.
@@ -105,9 +98,7 @@ impl RuntimeStatus {
 }
 
 /// What a health check found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct RuntimeHealth {
     /// Whether it is healthy.
     pub ok: bool,
@@ -116,17 +107,10 @@ pub struct RuntimeHealth {
     /// When it was checked.
     #[serde(deserialize_with = "exact")]
     pub checked_at: Option<Timestamp>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(RuntimeHealth);
-
 /// The metadata file of a runtime.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct RuntimeMetadata {
     /// The version of the file; absent in those of 0.30.0.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -197,33 +181,19 @@ pub struct RuntimeMetadata {
     /// When its health was last checked.
     #[serde(deserialize_with = "exact", skip_serializing_if = "Option::is_none")]
     pub health_checked_at: Option<Timestamp>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(RuntimeMetadata);
-
 /// The process that writes the logs of a runtime.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct LogWriter {
     /// The process id.
     pub pid: u32,
     /// When it started, in the kernel's clock ticks.
     pub start_time: u64,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(LogWriter);
-
 /// An issue of a runtime.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct RuntimeIssueRecord {
     /// `warn`, as v0.30 has it for every issue; see `severity`.
     pub status: String,
@@ -265,9 +235,4 @@ pub struct RuntimeIssueRecord {
     /// The identity of the issue.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub fingerprint: Option<Fingerprint>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(RuntimeIssueRecord);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Extra, Fingerprint, record};
-use serde::{Deserialize, Serialize};
+use brigade_core::{Extra, Fingerprint};
+use brigade_macros::record;
 
 use super::Receipt;
 
@@ -15,9 +15,7 @@ const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 const PREDICATE_TYPE: &str = "urn:brigade:receipt:v1";
 
 /// The content of an envelope: an in-toto statement about a receipt.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self")]
+#[record(PartialEq)]
 #[non_exhaustive]
 pub struct Statement {
     /// The type of the statement.
@@ -31,29 +29,17 @@ pub struct Statement {
     pub predicate_type: String,
     /// The receipt.
     pub predicate: Receipt,
-    /// Members unknown to this version.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(Statement);
-
 /// A file that a statement is about.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct Subject {
     /// The file, relative to the workspace.
     pub name: String,
     /// The digests of its bytes by algorithm, such as `sha256`.
     pub digest: BTreeMap<String, String>,
-    /// Members unknown to this version.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(Subject);
 
 impl Statement {
     /// Creates the statement about a receipt whose file has this sha256.
