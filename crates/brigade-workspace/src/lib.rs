@@ -79,6 +79,7 @@ mod sources;
 pub mod testing;
 mod tool;
 mod tool_visibility;
+mod traced_cache;
 mod tracked;
 mod trust;
 mod user;

@@ -5,36 +5,28 @@
 //! again. Programs that a call itself starts are never cached, because a write through a mapping may not change the
 //! times.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use brigade_call::{Call, Caller, PlanFacts};
 use brigade_catalog::{Family, Runtimes, Tool};
-use brigade_exec::OpenedProgram;
 use brigade_fs::{FsError, Trace, TracingFs};
 use brigade_mcp::{ListedTool, McpOfCall};
-use brigade_projection::ProjectionItem;
 
 use crate::config::Config;
 use crate::host::Host;
 use crate::pin_of_call::{PinOfCall, Pins};
 use crate::plan::PlanInput;
 use crate::tool::FactReader;
-
-/// The minimum age of the last change of all files before facts are cached. A second change soon after may have the
-/// same time.
-pub(crate) const MIN_FILE_AGE: Duration = Duration::from_secs(2);
-
-/// The maximum number of cached pairs of tool and caller.
-pub(crate) const MAX_ENTRIES: usize = 1_000;
+use crate::traced_cache::{MIN_FILE_AGE, TracedCache};
 
 /// The cached configuration and facts of plans.
 #[derive(Default)]
 pub struct Memory {
     config: Slot<Config>,
     runtimes: Slot<Runtimes>,
-    inputs: Mutex<HashMap<(String, String), Arc<Input>>>,
+    /// The facts of plans by tool and caller. The facts have another tool in its place.
+    inputs: TracedCache<(String, String), PlanInput<'static>>,
     pins: Pins,
 }
 
@@ -50,10 +42,10 @@ impl<T> Default for Slot<T> {
 impl<T> Slot<T> {
     /// Returns the cached value, read again only if a file changed.
     fn get<E>(&self, host: Host<'_>, read: impl FnOnce(Host<'_>) -> Result<T, E>) -> Result<Arc<T>, E> {
-        if let Some((trace, known)) = &*lock(&self.0)
+        if let Some((trace, cached)) = &*lock(&self.0)
             && trace.holds()
         {
-            return Ok(known.clone());
+            return Ok(cached.clone());
         }
         let traced = TracingFs::new(host.fs);
         let read = Arc::new(read(Host { fs: &traced, ..host })?);
@@ -61,18 +53,6 @@ impl<T> Slot<T> {
         *lock(&self.0) = trace.map(|trace| (trace, read.clone()));
         Ok(read)
     }
-}
-
-/// The cached facts for plans of one tool.
-struct Input {
-    trace: Trace,
-    /// The configuration that it was read with.
-    config: Arc<Config>,
-    /// The facts, without the tool.
-    facts: PlanFacts<'static>,
-    projections: Vec<ProjectionItem>,
-    program: Option<OpenedProgram>,
-    directory: std::path::PathBuf,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -153,38 +133,20 @@ impl Memory {
             return FactReader::new(host, config).plan(tool, caller);
         }
         let key = (tool.id.to_string(), caller.as_record());
-        let known = lock(&self.inputs).get(&key).cloned();
-        if let Some(input) = known.filter(|input| Arc::ptr_eq(&input.config, config))
-            && input.trace.holds()
-        {
-            return Ok(PlanInput {
-                facts: PlanFacts { tool, ..input.facts.clone() },
-                projections: input.projections.clone(),
-                program: input.program.clone(),
-                directory: input.directory.clone(),
-            });
+        if let Some(cached) = self.inputs.get(&key, config) {
+            let cached = cached.value.clone();
+            return Ok(PlanInput { facts: PlanFacts { tool, ..cached.facts }, ..cached });
         }
         let traced = TracingFs::new(host.fs);
         let input = FactReader::new(Host { fs: &traced, ..host }, config).plan(tool, caller)?;
-        let trace = traced.into_settled(host.clock.now(), MIN_FILE_AGE);
-        let mut inputs = lock(&self.inputs);
-        if MAX_ENTRIES <= inputs.len() {
-            inputs.clear();
-        }
-        match trace.and_then(|trace| Some((trace, without_tool(&input.facts)?))) {
-            Some((trace, facts)) => {
-                tracing::debug!(tool = key.0, paths = trace.len(), "cached the facts of a plan");
-                let remembered = Input {
-                    trace,
-                    config: config.clone(),
-                    facts,
-                    projections: input.projections.clone(),
-                    program: input.program.clone(),
-                    directory: input.directory.clone(),
-                };
-                inputs.insert(key, Arc::new(remembered));
-            }
-            None => drop(inputs.remove(&key)),
+        if let Some(facts) = without_tool(&input.facts) {
+            let cached = PlanInput {
+                facts,
+                projections: input.projections.clone(),
+                program: input.program.clone(),
+                directory: input.directory.clone(),
+            };
+            self.inputs.keep(key, &host, config, traced, cached);
         }
         Ok(input)
     }

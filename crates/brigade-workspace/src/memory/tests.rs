@@ -19,7 +19,7 @@ fn plan(bench: &Bench, caller: Caller) -> (brigade_call::Plan, usize) {
     let planned =
         gather::plan_call(&bench.context, &config, tool, Ok(json("{}")), caller, None, None).unwrap();
     let memory = bench.context.memory.as_ref().unwrap();
-    (planned.plan, lock(&memory.inputs).len())
+    (planned.plan, memory.inputs.lock().len())
 }
 
 fn agent(name: &str) -> Caller {
