@@ -171,12 +171,12 @@ impl ToolUse {
         let executed = used.executed;
         let names = |path: &String| tool.code.contains(&pattern_of(path)) && !executed.contains(path);
         let state = used.refused.into_iter().filter(|path| names(path) && !shows_code(path)).collect();
-        let unbound = used.files.into_iter().map(|(path, seen)| {
-            let is_code = seen.executed || shows_code(&path) || (has_no_ending(&path) && !is_written(&path));
+        let unbound = used.files.into_iter().map(|(path, file)| {
+            let is_code = file.executed || shows_code(&path) || (has_no_ending(&path) && !is_written(&path));
             UnboundFile {
                 kind: if is_code { FileUse::Code } else { FileUse::Data },
-                executed: seen.executed,
-                denied: seen.denied,
+                executed: file.executed,
+                denied: file.denied,
                 written: is_written(&path),
                 path,
             }
@@ -219,7 +219,7 @@ impl ToolUse {
     /// Creates patterns for the files to declare: their names, or a directory with several files of one kind and no
     /// other used files. `fits` returns whether an approval could bind the files that a code pattern matches.
     pub fn patterns(&self, fits: &dyn Fn(&str) -> bool) -> Patterns {
-        let of = |kind, least, fits: &dyn Fn(&str) -> bool| {
+        let patterns = |kind, least, fits: &dyn Fn(&str) -> bool| {
             let files: Vec<&str> = self.to_declare(kind).map(|file| file.path.as_str()).collect();
             let declared: HashSet<&str> = files.iter().copied().collect();
             let others = self.unbound.iter().filter(|file| !declared.contains(file.path.as_str()));
@@ -233,8 +233,8 @@ impl ToolUse {
             name_files("", &files, &others, least, fits, &mut found);
             found
         };
-        let code = of(FileUse::Code, CODE_IN_FOLDER, fits);
-        let mut data = of(FileUse::Data, DATA_IN_FOLDER, &|_| true);
+        let code = patterns(FileUse::Code, CODE_IN_FOLDER, fits);
+        let mut data = patterns(FileUse::Data, DATA_IN_FOLDER, &|_| true);
         let has_code = |folder: &str| self.to_declare(FileUse::Code).any(|file| is_below(&file.path, folder));
         for folder in self.folders.iter().filter(|folder| !has_code(folder)) {
             data.retain(|pattern| !is_below(pattern, &pattern_of(folder)));
@@ -325,9 +325,9 @@ impl ObservedUses {
             }
             self.written.insert(file.path.clone());
         }
-        for seen in observed.connected.iter().flatten() {
-            if let Some(port) = seen.port {
-                self.effect(NETWORK, &format!("{} port {port}", seen.address), false);
+        for peer in observed.connected.iter().flatten() {
+            if let Some(port) = peer.port {
+                self.effect(NETWORK, &format!("{} port {port}", peer.address), false);
             }
         }
         let wrote: BTreeSet<&str> =

@@ -196,9 +196,9 @@ impl Plan {
 
     /// Returns the changes since the call was queued that a person must see before an approval, with hints on what to
     /// check.
-    pub fn told(&self, call: &Call) -> Vec<Blocker> {
+    pub fn blockers_to_review(&self, call: &Call) -> Vec<Blocker> {
         let files: Vec<&String> = self.binding().files.keys().filter(|path| !path.starts_with('/')).collect();
-        let told = self.to_be_told(call).into_iter().map(|change| {
+        let blockers = self.changes_to_review(call).into_iter().map(|change| {
             let message = format!("changed since the call was queued: {change}");
             let blocker = Blocker::new(change.code(), message);
             match change {
@@ -232,6 +232,6 @@ impl Plan {
                 _ => blocker,
             }
         });
-        told.collect()
+        blockers.collect()
     }
 }

@@ -439,9 +439,9 @@ fn render_arguments(
     };
     let (rendered, missing) = render_all(&facts.tool.argument_template, given, is_optional);
     // The schema may have reported it before.
-    let unsaid: Vec<_> =
-        missing.into_iter().filter(|missing| !typed::is_said(&missing.argument, blockers)).collect();
-    for missing in unsaid {
+    let unreported: Vec<_> =
+        missing.into_iter().filter(|missing| !typed::is_reported(&missing.argument, blockers)).collect();
+    for missing in unreported {
         let field = format!("argument_template.{}", missing.template);
         let message = format!(
             "argument_template {} references missing arg {}",

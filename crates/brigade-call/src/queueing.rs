@@ -172,7 +172,7 @@ impl Plan {
     /// policy's decision. A person may accept these after seeing them.
     ///
     /// The policy of a call that was queued although it was blocked is expected to change.
-    pub fn to_be_told(&self, call: &Call) -> Vec<Change> {
+    pub fn changes_to_review(&self, call: &Call) -> Vec<Change> {
         let mut changes = Vec::new();
         if call.planned_code.is_some_and(|planned| planned != self.binding().code_fingerprint()) {
             changes.push(Change::Code);

@@ -54,13 +54,13 @@ impl SeenPart {
             let fingerprint = contract_fingerprint(&narrow, &ContractFiles::default());
             parts.push(SeenPart { name: "contract".to_owned(), path: None, fingerprint });
             let input = facts.input_schema.fingerprint();
-            let of = |fact: &FileFact| fact.fingerprint();
+            let digest = |fact: &FileFact| fact.fingerprint();
             parts.extend(entry_file(tool, "input schema", |tool| &tool.input_schema_path, input));
-            let output = of(&facts.output_schema);
+            let output = digest(&facts.output_schema);
             parts.extend(entry_file(tool, "output schema", |tool| &tool.output_schema_path, output));
-            let examples = of(&facts.examples);
+            let examples = digest(&facts.examples);
             parts.extend(entry_file(tool, "examples", |tool| &tool.examples_path, examples));
-            parts.extend(entry_file(tool, "source", |tool| &tool.source_path, of(&facts.source)));
+            parts.extend(entry_file(tool, "source", |tool| &tool.source_path, digest(&facts.source)));
         }
         if let Some(real) = &facts.real_directory {
             let fingerprint = Fingerprint::of_bytes(real.as_bytes());

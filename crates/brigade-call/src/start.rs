@@ -187,20 +187,20 @@ impl Objection {
 
     /// Returns the objection as the blocker of a plan. `place_of` returns where the entry has a field.
     pub fn blocker(&self, place_of: impl Fn(&str) -> Place) -> Blocker {
-        let of = |field: &'static str, code: ErrorCode| {
+        let at = |field: &'static str, code: ErrorCode| {
             Blocker::new(code, self.to_string()).at(place_of(field)).field(field)
         };
-        let of_command = |code| of("command", code);
+        let at_command = |code| at("command", code);
         match self {
-            Objection::BrokenEntry => of("id", ErrorCode::InvalidEntry),
-            Objection::NoCommand => of_command(ErrorCode::MissingCommand),
-            Objection::NotWords(_) => of_command(ErrorCode::InvalidCommand),
+            Objection::BrokenEntry => at("id", ErrorCode::InvalidEntry),
+            Objection::NoCommand => at_command(ErrorCode::MissingCommand),
+            Objection::NotWords(_) => at_command(ErrorCode::InvalidCommand),
             Objection::TooLong(message) => {
                 Blocker::new(ErrorCode::ArgumentsTooLong, message.clone()).field("args")
             }
-            Objection::Risk(_) => of_command(ErrorCode::HighRiskCommand)
+            Objection::Risk(_) => at_command(ErrorCode::HighRiskCommand)
                 .hint("put the steps into a reviewed script and call that"),
-            Objection::Secret => of_command(ErrorCode::SecretInCatalog),
+            Objection::Secret => at_command(ErrorCode::SecretInCatalog),
             Objection::ProgramNotFound { word, home } => {
                 let create = "create it and make it executable (`chmod +x`), or name its interpreter first in `command`";
                 let install = "install it, add its directory to PATH, or name its path in `command`";
@@ -209,17 +209,17 @@ impl Objection {
                     closest(word, possible_interpreters(word)).map(|near| format!("did you mean `{near}`?"))
                 };
                 let hint = no_home(word, home.as_deref()).or_else(near).unwrap_or_else(|| other.to_owned());
-                of_command(ErrorCode::ProgramNotFound).hint(hint)
+                at_command(ErrorCode::ProgramNotFound).hint(hint)
             }
-            Objection::ProgramUnreadable { .. } => of_command(ErrorCode::ProgramNotFound)
+            Objection::ProgramUnreadable { .. } => at_command(ErrorCode::ProgramNotFound)
                 .hint("let its user read it, so that an approval can bind its bytes"),
-            Objection::DirectoryMissing => of("cwd", ErrorCode::MissingCwd),
-            Objection::DirectoryOutside => of("cwd", ErrorCode::PathOutside)
+            Objection::DirectoryMissing => at("cwd", ErrorCode::MissingCwd),
+            Objection::DirectoryOutside => at("cwd", ErrorCode::PathOutside)
                 .hint("list its directory under `outside` in [paths] of .brigade/tools/policy.toml"),
             Objection::Policy(blocker) | Objection::Unbound(blocker) => blocker.clone(),
             Objection::NotApproved => Blocker::new(ErrorCode::KitchenNotApproved, self.to_string()),
             Objection::ProgramChanged | Objection::FileChanged(_) => {
-                of_command(ErrorCode::KitchenProgramChanged)
+                at_command(ErrorCode::KitchenProgramChanged)
             }
         }
     }

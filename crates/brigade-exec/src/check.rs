@@ -36,16 +36,16 @@ pub fn check(start: &Conversation<'_>) -> CheckResult {
     let ConversationResult { outcome, problem } = talk(start, &mut sink, &mut SilentPeer);
     let redactor = Redactor::new(start.secrets);
     let text = |bytes: &[u8]| redactor.redact_str(&String::from_utf8_lossy(bytes));
-    let mut told = CheckResult { exit: None, problem, stdout: text(&stdout), stderr: text(&stderr) };
+    let mut result = CheckResult { exit: None, problem, stdout: text(&stdout), stderr: text(&stderr) };
     match outcome {
         Some(outcome) if outcome.timed_out() => {
-            told.problem = Some(format!("it did not end within {} s", start.timeout.as_secs_f64()));
+            result.problem = Some(format!("it did not end within {} s", start.timeout.as_secs_f64()));
         }
-        Some(outcome) if outcome.cancelled() => told.problem = Some("it was cancelled".to_owned()),
-        Some(outcome) => told.exit = Some(outcome.exit),
+        Some(outcome) if outcome.cancelled() => result.problem = Some("it was cancelled".to_owned()),
+        Some(outcome) => result.exit = Some(outcome.exit),
         None => {}
     }
-    told
+    result
 }
 
 /// Says nothing, and waits for the end.

@@ -105,11 +105,11 @@ pub(crate) fn confine(
     read.extend(shown_of_runtimes(folders.workspace));
     read.extend(folders.work.filter(|work| !work.is_writable).map(|work| work.path.to_owned()));
     read.extend(folders.work.and_then(|work| work.objects).map(Path::to_owned));
-    let mut asked = named_paths(&grants.write_paths, "write_paths", folders, &mut notes);
-    asked.extend(grants.workspace_write.then(|| folders.workspace.to_owned()));
+    let mut requested = named_paths(&grants.write_paths, "write_paths", folders, &mut notes);
+    requested.extend(grants.workspace_write.then(|| folders.workspace.to_owned()));
     let agent_files = decision.sandbox.agent_files;
     let WriteRules { write, deny_write, deny_new, write_only, extent } =
-        write_rules(folders, asked, agent_files);
+        write_rules(folders, requested, agent_files);
     let closed = closed.map(|mut closed| {
         closed.write_only.extend(write_only);
         closed
@@ -187,7 +187,7 @@ struct WriteRules {
 }
 
 /// Opens the own directories of a run and the paths that were asked for, without state of git and Brigade.
-fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>, agent_files: AgentFiles) -> WriteRules {
+fn write_rules(folders: &RunFolders<'_>, mut requested: Vec<PathBuf>, agent_files: AgentFiles) -> WriteRules {
     let work_path = folders.work.map_or(folders.temporary, |work| work.path);
     let pipes = folders.work.and_then(|work| work.pipes);
     let mut write = vec![folders.temporary.to_owned()];
@@ -197,9 +197,9 @@ fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>, agent_files: A
     write.extend(pipes.map(Path::to_owned));
     write.extend(folders.private_home.map(Path::to_owned));
     let mut kept = ProtectedEntries::find(folders.workspace, &OWN_STATE);
-    asked.retain(|path| !kept.protects(path));
+    requested.retain(|path| !kept.protects(path));
     let touches = |path: &PathBuf| kept.enclosing(path, folders.workspace).is_some() || kept.is_inside(path);
-    let repositories = if asked.iter().any(touches) {
+    let repositories = if requested.iter().any(touches) {
         search_closed(folders.workspace, folders.host, agent_files)
     } else {
         ClosedPaths::default()
@@ -209,7 +209,7 @@ fn write_rules(folders: &RunFolders<'_>, mut asked: Vec<PathBuf>, agent_files: A
     }
     let mut is_open = false;
     let mut write_only = Vec::new();
-    for path in asked {
+    for path in requested {
         let around = kept.enclosing(&path, folders.workspace);
         is_open |= around.is_some();
         match (kept.scope, around) {
@@ -336,9 +336,9 @@ pub(crate) fn used(
     };
     // Several links may be one, and what is said of each is said once.
     let missing = |enforcement: &Enforcement| {
-        let mut said = BTreeSet::new();
+        let mut listed = BTreeSet::new();
         let all = enforcement.missing.iter().chain(notes);
-        all.filter(|sentence| said.insert(sentence.as_str())).cloned().collect()
+        all.filter(|sentence| listed.insert(sentence.as_str())).cloned().collect()
     };
     let paths = |paths: &[PathBuf]| {
         let shown = paths.iter().map(|path| match path.strip_prefix(workspace) {

@@ -143,8 +143,8 @@ fn read_one(name: &str, json: &Json, owner: &Owner<'_>, redactor: &Redactor) -> 
     let Json::Object(members) = json else {
         return Err("expected an object".to_owned());
     };
-    must_be_ours(members, "call_id", owner.call_id.as_str())?;
-    must_be_ours(members, "run_id", owner.run_id.as_str())?;
+    must_match(members, "call_id", owner.call_id.as_str())?;
+    must_match(members, "run_id", owner.run_id.as_str())?;
     match text(members, "status")? {
         None | Some("" | "pending") => {}
         Some(_) => return Err("`status`: a script can only ask for a pending checkpoint".to_owned()),
@@ -183,10 +183,10 @@ fn read_one(name: &str, json: &Json, owner: &Owner<'_>, redactor: &Redactor) -> 
     Ok(checkpoint)
 }
 
-fn must_be_ours(members: &Object, key: &str, ours: &str) -> Result<(), String> {
+fn must_match(members: &Object, key: &str, expected: &str) -> Result<(), String> {
     match text(members, key)? {
         None | Some("") => Ok(()),
-        Some(given) if given == ours => Ok(()),
+        Some(given) if given == expected => Ok(()),
         Some(_) => Err(format!("`{key}`: names another one than ours")),
     }
 }

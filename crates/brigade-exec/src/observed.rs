@@ -219,8 +219,8 @@ impl DenialContext<'_> {
     fn message(&self, path: &str, what: &DeniedUse, is_kept: bool) -> Option<String> {
         let DenialContext { fs, ran, writes, .. } = *self;
         let ObservedRun { tool, files, data, completed } = ran;
-        let declared = |said: String| {
-            Hint::from(said + ": ")
+        let declared = |message: String| {
+            Hint::from(message + ": ")
                 .then(NextStep::DeclareUsed(tool.to_owned()))
                 .spelled(self.speller, None)
                 .to_string()
@@ -320,11 +320,11 @@ pub fn refused_writes(observed: &RunObserved, sandbox: &SandboxUsed, tool: &str)
         .collect();
     refused.sort_by_key(|path| always_closed(path).is_none());
     refused.dedup();
-    let said = refused.into_iter().map(|path| {
+    let messages = refused.into_iter().map(|path| {
         let why = refused_write(RefusedWrite { path, tool, writable });
         format!("the sandbox refused writing {}: {why}", escape_terminal(path))
     });
-    said.collect()
+    messages.collect()
 }
 
 /// Where git keeps objects, which a run writes if the repository is open.
@@ -417,11 +417,11 @@ mod tests {
                 ..ObservedDenial::default()
             });
             let observed = RunObserved { denied: Some(denied.collect()), ..RunObserved::default() };
-            let said = refused_writes(&observed, &sandbox, "ship");
-            let paths: Vec<&str> = said
+            let messages = refused_writes(&observed, &sandbox, "ship");
+            let paths: Vec<&str> = messages
                 .iter()
-                .map(|said| {
-                    said.strip_prefix("the sandbox refused writing ").unwrap().split(": ").next().unwrap()
+                .map(|message| {
+                    message.strip_prefix("the sandbox refused writing ").unwrap().split(": ").next().unwrap()
                 })
                 .collect();
             assert_eq!(paths, expect);

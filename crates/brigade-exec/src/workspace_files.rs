@@ -96,10 +96,10 @@ pub fn folder_files(fs: &dyn Fs, folder: &RelPath) -> Result<FolderFiles, FsErro
 pub(crate) fn state_below(fs: &dyn Fs, folder: &RelPath) -> Result<Option<Vec<RelPath>>, FsError> {
     let mut found = Vec::new();
     let mut folders = vec![folder.clone()];
-    let mut seen = 0;
+    let mut visited = 0;
     while let Some(folder) = folders.pop() {
-        seen += 1;
-        if MAX_FILES < seen {
+        visited += 1;
+        if MAX_FILES < visited {
             return Ok(None);
         }
         for entry in fs.list_dir(&folder)? {
@@ -264,11 +264,11 @@ pub fn ways_to_root(fs: &dyn Fs, paths: impl IntoIterator<Item = PathBuf>) -> BT
         found.is_some_and(|found| matches!(found, Location::Inside(real) if real.is_root()))
     };
     let paths = paths.into_iter().filter(|path| path.is_absolute() && !path.starts_with(fs.root()));
-    let mut seen = BTreeSet::new();
+    let mut visited = BTreeSet::new();
     let mut ways = BTreeSet::new();
     for path in paths {
         // Of what was looked at, everything above was, too.
-        let above = path.ancestors().take_while(|path| seen.insert(path.to_path_buf()));
+        let above = path.ancestors().take_while(|path| visited.insert(path.to_path_buf()));
         ways.extend(above.filter(is_root).map(Path::to_owned));
     }
     ways
@@ -362,7 +362,7 @@ pub enum PatternUse {
 ///
 /// # Errors
 /// Fails if a directory cannot be read.
-pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternUse) -> Result<PatternMatches, FsError> {
+pub fn matching_files(fs: &dyn Fs, pattern: &str, use_of: PatternUse) -> Result<PatternMatches, FsError> {
     let glob = Glob::beneath(pattern);
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     // What is before the first directory that is not a plain name need not be searched.
@@ -370,11 +370,11 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternUse) -> Result<Patt
     let parts: Vec<&str> = pattern.split('/').collect();
     let base: Vec<&str> = parts[..parts.len() - 1].iter().copied().take_while(is_plain).collect();
     let Ok(base) = base.join("/").parse::<RelPath>() else { return Ok(PatternMatches::All(Vec::new())) };
-    let binds = of == PatternUse::Code;
+    let binds = use_of == PatternUse::Code;
     let may_match_below =
         |folder: &RelPath| parts.contains(&"**") || folder.as_path().components().count() < parts.len();
     let mut found = BTreeSet::new();
-    let (mut bytes, mut seen) = (0u64, 0usize);
+    let (mut bytes, mut visited) = (0u64, 0usize);
     let mut leading = None;
     // The path of each directory, the one without links, and whether a link led to it.
     let mut folders = vec![(base.clone(), base, false)];
@@ -443,8 +443,8 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternUse) -> Result<Patt
                 FileKind::File | FileKind::Link | FileKind::Other => {}
             }
         }
-        seen += 1;
-        if MAX_FILES < found.len() || 10 * MAX_FILES < seen || MAX_BYTES < bytes {
+        visited += 1;
+        if MAX_FILES < found.len() || 10 * MAX_FILES < visited || MAX_BYTES < bytes {
             return Ok(PatternMatches::TooMuch { files: found.len(), bytes });
         }
     }
@@ -547,7 +547,7 @@ mod tests {
         link(Path::new("deep"), "lib/around");
         link(Path::new("."), "lib/self");
         let fs = brigade_fs::DiskFs::open(root.path()).unwrap();
-        let matching = |pattern, of| matching_files(&fs, pattern, of).unwrap();
+        let matching = |pattern, use_of| matching_files(&fs, pattern, use_of).unwrap();
         let all = |files: &[&str]| PatternMatches::All(files.iter().map(|file| (*file).to_owned()).collect());
         let code = [
             "lib/.git",

@@ -41,10 +41,10 @@ pub fn require_list(
         _ => {}
     }
     let all = Redactor::new(secrets).for_output().redact_str(&printed.text());
-    let said = beginning_and_end(&all);
-    let why = match escape_terminal(&said) {
-        said if said.is_empty() => fault.message.clone(),
-        said => format!("{}; it printed: {said}", fault.message),
+    let output = beginning_and_end(&all);
+    let why = match escape_terminal(&output) {
+        output if output.is_empty() => fault.message.clone(),
+        output => format!("{}; it printed: {output}", fault.message),
     };
     let is_confined = start.decision().is_some_and(|decision| decision.sandbox.mode != SandboxMode::Off);
     let runtime = tool.runtime_id.as_deref().unwrap_or_default();
@@ -251,8 +251,11 @@ mod tests {
             ("mkdir: cannot create directory /srv/x: Read-only file system", "`/srv/x`"),
             ("open failed: operation not permitted", "a path"),
         ] {
-            let said = denied_by_sandbox(printed, &[], "up").unwrap();
-            assert!(said.contains(&format!("access to {path}: `write_paths` of the runtime `up`")), "{said}");
+            let output = denied_by_sandbox(printed, &[], "up").unwrap();
+            assert!(
+                output.contains(&format!("access to {path}: `write_paths` of the runtime `up`")),
+                "{output}"
+            );
         }
         assert!(denied_by_sandbox("getaddrinfo EAI_AGAIN registry", &[], "up").unwrap().contains("network"));
         assert_eq!(denied_by_sandbox("SyntaxError: /x/y.py", &[], "up"), None);
@@ -265,8 +268,9 @@ mod tests {
             denial("/root/.npmrc", Attempt::Read),
             denial("data/x.db", Attempt::Create),
         ];
-        let said = denied_by_sandbox("unable to open database file", &denied_writes(&denied), "up").unwrap();
-        assert!(said.contains("access to `data/x.db`: `write_paths`"), "{said}");
+        let output =
+            denied_by_sandbox("unable to open database file", &denied_writes(&denied), "up").unwrap();
+        assert!(output.contains("access to `data/x.db`: `write_paths`"), "{output}");
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl McpAnswer {
         let structured = result.get("structuredContent");
         let is_error = result.get("isError").and_then(Json::as_bool) == Some(true);
         let mut parts: Vec<String> =
-            blocks.iter().take(BLOCKS).map(|block| spoken(block, redactor)).collect();
+            blocks.iter().take(BLOCKS).map(|block| block_text(block, redactor)).collect();
         if let Some(structured) = structured {
             parts.push(format!(
                 "[structured] {}",
@@ -128,9 +128,9 @@ pub(crate) fn with_masked(result: Json, before: usize) -> Json {
 
 /// Counts the marks in a result. A text that is repeated as data counts once.
 pub(crate) fn marks_of(result: &Json) -> usize {
-    let of = |name: &str| result.get(name).map_or(0, marks);
-    let said = of("content") + of("contents") + of("messages");
-    said.max(of("structuredContent"))
+    let count_in = |name: &str| result.get(name).map_or(0, marks);
+    let shown = count_in("content") + count_in("contents") + count_in("messages");
+    shown.max(count_in("structuredContent"))
 }
 
 fn marks(json: &Json) -> usize {
@@ -224,7 +224,7 @@ fn describe(block: &Json, redactor: &Redactor) -> ContentBlock {
     }
 }
 
-fn spoken(block: &Json, redactor: &Redactor) -> String {
+fn block_text(block: &Json, redactor: &Redactor) -> String {
     let read = read(block);
     let text = read.text.map(|text| short(&redactor.redact_str(text), SUMMARY));
     if let ("text", Some(text)) = (read.kind, &text) {

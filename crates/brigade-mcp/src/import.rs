@@ -57,11 +57,12 @@ pub fn import_ids<'e>(
     tools: &'e [ListedTool],
     catalog: &Catalog,
 ) -> BTreeMap<&'e str, String> {
-    let mut taken: BTreeSet<String> =
+    let mut used_ids: BTreeSet<String> =
         catalog.tools().iter().map(|tool| tool.id.as_str().to_owned()).collect();
     let known = |name: &str| {
-        let wanted = McpTool { server: runtime.id.as_str().to_owned(), tool: name.to_owned(), variant: None };
-        let known = catalog.tools().iter().find(|tool| McpTool::of_tool(tool).as_ref() == Some(&wanted));
+        let selected =
+            McpTool { server: runtime.id.as_str().to_owned(), tool: name.to_owned(), variant: None };
+        let known = catalog.tools().iter().find(|tool| McpTool::of_tool(tool).as_ref() == Some(&selected));
         known.map(|tool| tool.id.as_str().to_owned())
     };
     let mut ids = BTreeMap::new();
@@ -73,9 +74,9 @@ pub fn import_ids<'e>(
             let plain = format!("{}-{}", slug(runtime.id.as_str()), slug(&listed.name));
             let numbered = (2..).map(|number| format!("{plain}-{number}"));
             let mut candidates = std::iter::once(plain.clone()).chain(numbered);
-            candidates.find(|id| !taken.contains(id)).expect("there are more numbers than tools")
+            candidates.find(|id| !used_ids.contains(id)).expect("there are more numbers than tools")
         });
-        taken.insert(id.clone());
+        used_ids.insert(id.clone());
         ids.insert(listed.name.as_str(), id);
     }
     ids
@@ -204,7 +205,7 @@ fn slug(name: &str) -> String {
 ///
 /// # Errors
 /// Fails if the server does not list a requested tool.
-pub fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e ListedTool>, Failure> {
+pub fn selected<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e ListedTool>, Failure> {
     let listed: Vec<&str> = exchange.tools.iter().map(|tool| tool.name.as_str()).collect();
     if let Some(name) = names.iter().find(|name| !listed.contains(&name.as_str())) {
         let message = format!("the server lists no tool `{}`", escape_terminal(name));
@@ -215,8 +216,8 @@ pub fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e Li
         });
     }
     let mut seen = BTreeSet::new();
-    let wanted = exchange.tools.iter().filter(|tool| names.is_empty() || names.contains(&tool.name));
-    Ok(wanted.filter(|tool| seen.insert(tool.name.clone())).collect())
+    let selected = exchange.tools.iter().filter(|tool| names.is_empty() || names.contains(&tool.name));
+    Ok(selected.filter(|tool| seen.insert(tool.name.clone())).collect())
 }
 
 #[cfg(test)]

@@ -72,8 +72,8 @@ pub use exchange::{
     Exchange, KeepPin, Listener, McpErrorKind, McpFault, McpProgress, McpRequest, PinRule, ServerExit,
 };
 pub use import::{
-    SchemaPaths, entry_description, import_ids, import_tool, imported_tool, proposed_effects, stored_schema,
-    wanted,
+    SchemaPaths, entry_description, import_ids, import_tool, imported_tool, proposed_effects, selected,
+    stored_schema,
 };
 pub use live::{Comparison, ComparisonBasis};
 pub use offered::{OfferSet, OfferedArgument, OfferedNames, OfferedPrompt, OfferedResource};

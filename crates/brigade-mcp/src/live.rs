@@ -47,7 +47,7 @@ struct SharedServer<'c> {
     /// The command that starts the server.
     command: ServerCommand,
     /// Its answer, or why it did not answer.
-    said: Result<Exchange, Silence>,
+    answer: Result<Exchange, Silence>,
 }
 
 /// A comparison of what servers list with what is stored.
@@ -71,10 +71,10 @@ impl Comparison<'_> {
     /// # Errors
     /// Fails on a disk error.
     pub fn report(&self, tools: &[&Tool]) -> Result<LiveReport, FsError> {
-        compare(self, &self.asked(tools)?)
+        compare(self, &self.servers(tools)?)
     }
 
-    fn asked<'c>(&self, tools: &[&'c Tool]) -> Result<Vec<SharedServer<'c>>, FsError> {
+    fn servers<'c>(&self, tools: &[&'c Tool]) -> Result<Vec<SharedServer<'c>>, FsError> {
         let mut groups: BTreeMap<ServerKey<'c>, Vec<(&'c Tool, McpTool)>> = BTreeMap::new();
         for tool in tools {
             if let Some(mcp) = self.store.key(self.catalog, tool)? {
@@ -90,74 +90,74 @@ impl Comparison<'_> {
         }
         let ask = |(started, tools): (ServerKey<'c>, Vec<(&'c Tool, McpTool)>)| {
             let (tools, keys): (Vec<&Tool>, Vec<McpTool>) = tools.into_iter().unzip();
-            let said = (self.ask)(tools[0]);
+            let answer = (self.ask)(tools[0]);
             SharedServer {
                 server: started.server,
                 command: ServerCommand::from_tool(tools[0]),
                 tools,
                 keys,
-                said,
+                answer,
             }
         };
         Ok(groups.into_iter().map(ask).collect())
     }
 }
 
-fn compare(comparison: &Comparison<'_>, asked: &[SharedServer<'_>]) -> Result<LiveReport, FsError> {
+fn compare(comparison: &Comparison<'_>, servers: &[SharedServer<'_>]) -> Result<LiveReport, FsError> {
     let Comparison { store, catalog, against, .. } = *comparison;
     let (pins, _) = store.all()?;
     if against == ComparisonBasis::Pins {
-        note_listings(&store, asked, &pins)?;
+        note_listings(&store, servers, &pins)?;
     }
-    note_servers(comparison, asked, &pins)?;
+    note_servers(comparison, servers, &pins)?;
     let states = store.servers(catalog, &pins)?;
     let mut report = LiveReport::default();
-    for (index, one) in asked.iter().enumerate() {
-        let (all, asked) = (asked, one);
-        report.servers.push(summary(asked));
-        let exchange = match &asked.said {
+    for (index, shared) in servers.iter().enumerate() {
+        report.servers.push(summary(shared));
+        let exchange = match &shared.answer {
             Ok(exchange) => exchange,
             Err(why) => {
                 // A start refused by the policy is explained by `policy explain`.
                 let step: fn(String) -> NextStep =
                     if why.is_of_the_policy() { NextStep::ExplainPolicy } else { NextStep::DescribeTool };
                 report.issues.push(LiveIssue {
-                    hint: Some(step(asked.tools[0].id.to_string()).into()),
-                    ..issue("mcp_server_failed", &asked.server, None, format!("no tools were listed: {why}"))
+                    hint: Some(step(shared.tools[0].id.to_string()).into()),
+                    ..issue("mcp_server_failed", &shared.server, None, format!("no tools were listed: {why}"))
                 });
                 continue;
             }
         };
-        for (tool, mcp) in asked.tools.iter().zip(&asked.keys) {
+        for (tool, mcp) in shared.tools.iter().zip(&shared.keys) {
             let pin = pins.iter().find(|pin| pin.tool == *mcp);
             let line = live_tool(comparison, tool, mcp, pin, &exchange.tools, &mut report.issues);
             report.tools.push(line);
         }
         let others =
-            pins.iter().filter(|pin| answers_for(all, index, pin) && !asked.keys.contains(&pin.tool));
+            pins.iter().filter(|pin| answers_for(servers, index, pin) && !shared.keys.contains(&pin.tool));
         for pin in others.filter(|_| against == ComparisonBasis::Pins) {
             let listed = exchange.tools.iter().find(|listed| listed.name == pin.tool.tool);
             report.issues.extend(pin_issue(pin, listed, against));
         }
         let appeared: BTreeSet<&str> = states
             .iter()
-            .filter(|state| state.listing.server == asked.server)
+            .filter(|state| state.listing.server == shared.server)
             .flat_map(|state| state.appeared.iter().map(String::as_str))
             .collect();
-        report.issues.extend(new_tools(catalog, asked, &pins, &exchange.tools, &appeared));
+        report.issues.extend(new_tools(catalog, shared, &pins, &exchange.tools, &appeared));
     }
-    let is_asked = |server: &str| asked.iter().any(|asked| asked.server == server && asked.said.is_ok());
-    for state in states.iter().filter(|state| is_asked(&state.listing.server)) {
+    let has_answered =
+        |server: &str| servers.iter().any(|shared| shared.server == server && shared.answer.is_ok());
+    for state in states.iter().filter(|state| has_answered(&state.listing.server)) {
         // A vanished tool in the catalog is already reported for its entry.
-        let is_said = |issue: &LiveIssue| {
-            report.issues.iter().any(|said| said.code == issue.code && said.tool == issue.tool)
+        let is_reported = |issue: &LiveIssue| {
+            report.issues.iter().any(|reported| reported.code == issue.code && reported.tool == issue.tool)
         };
         let fresh: Vec<LiveIssue> =
-            server_issues(state).into_iter().filter(|issue| !is_said(issue)).collect();
+            server_issues(state).into_iter().filter(|issue| !is_reported(issue)).collect();
         report.issues.extend(fresh);
     }
     if against == ComparisonBasis::Pins {
-        let reached: BTreeSet<&str> = asked.iter().map(|asked| asked.server.as_str()).collect();
+        let reached: BTreeSet<&str> = servers.iter().map(|shared| shared.server.as_str()).collect();
         for pin in pins.iter().filter(|pin| !reached.contains(pin.tool.server.as_str())) {
             let message = "no enabled tool of the catalog says how the server is started".to_owned();
             report.issues.push(LiveIssue {
@@ -174,15 +174,15 @@ fn compare(comparison: &Comparison<'_>, asked: &[SharedServer<'_>]) -> Result<Li
 /// Stores changes in the pins' files, so exactly the shown change can be accepted.
 fn note_listings(
     store: &PinStore<'_>,
-    asked: &[SharedServer<'_>],
+    servers: &[SharedServer<'_>],
     pins: &[PinRecord],
 ) -> Result<(), FsError> {
     let now = store.clock.now();
-    for (index, one) in asked.iter().enumerate() {
-        let Ok(exchange) = &one.said else { continue };
-        for pin in pins.iter().filter(|pin| answers_for(asked, index, pin)) {
+    for (index, shared) in servers.iter().enumerate() {
+        let Ok(exchange) = &shared.answer else { continue };
+        for pin in pins.iter().filter(|pin| answers_for(servers, index, pin)) {
             let mut listed = exchange.tools.iter().filter(|listed| listed.name == pin.tool.tool);
-            let own = one.keys.contains(&pin.tool).then_some(one.command);
+            let own = shared.keys.contains(&pin.tool).then_some(shared.command);
             match (listed.next(), listed.next()) {
                 (Some(listed), None) => store.note_listing(pin, listed, own, now)?,
                 (None, _) => store.note_vanished(pin, now)?,
@@ -196,17 +196,17 @@ fn note_listings(
 /// Stores the tool names of servers. Only a check of pins adds a server that was unknown before.
 fn note_servers(
     comparison: &Comparison<'_>,
-    asked: &[SharedServer<'_>],
+    servers: &[SharedServer<'_>],
     pins: &[PinRecord],
 ) -> Result<(), FsError> {
     let Comparison { store, catalog, against, .. } = *comparison;
-    for (index, one) in asked.iter().enumerate() {
-        let Ok(exchange) = &one.said else { continue };
-        let is_pinned = pins.iter().any(|pin| answers_for(asked, index, pin));
+    for (index, shared) in servers.iter().enumerate() {
+        let Ok(exchange) = &shared.answer else { continue };
+        let is_pinned = pins.iter().any(|pin| answers_for(servers, index, pin));
         let first_time =
             if is_pinned && against == ComparisonBasis::Pins { OnFirstUse::Begin } else { OnFirstUse::Leave };
         let names = exchange.tools.iter().map(|tool| tool.name.as_str());
-        store.note_names(catalog, one.tools[0], names, first_time)?;
+        store.note_names(catalog, shared.tools[0], names, first_time)?;
     }
     Ok(())
 }
@@ -292,16 +292,17 @@ fn contract_changes(stored: Option<Json>, listed: &ListedTool) -> Vec<String> {
 
 /// Returns whether a server's answer applies to a pin: it was asked for the pinned tool, or it is the only server with
 /// that name.
-fn answers_for(asked: &[SharedServer<'_>], index: usize, pin: &PinRecord) -> bool {
-    let one = &asked[index];
-    if one.server != pin.tool.server {
+fn answers_for(servers: &[SharedServer<'_>], index: usize, pin: &PinRecord) -> bool {
+    let shared = &servers[index];
+    if shared.server != pin.tool.server {
         return false;
     }
-    let others =
-        || asked.iter().enumerate().filter(|(other, asked)| *other != index && asked.server == one.server);
-    one.keys.contains(&pin.tool)
+    let others = || {
+        servers.iter().enumerate().filter(|(other, server)| *other != index && server.server == shared.server)
+    };
+    shared.keys.contains(&pin.tool)
         || !others().any(|(_, other)| other.keys.contains(&pin.tool))
-            && (pin.command.is_none_or(|command| command == one.command)
+            && (pin.command.is_none_or(|command| command == shared.command)
                 || !others().any(|(_, other)| Some(other.command) == pin.command))
 }
 
@@ -334,7 +335,7 @@ fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: ComparisonBa
 /// Lists tools of a server that have no pin and no catalog entry.
 fn new_tools(
     catalog: &Catalog,
-    asked: &SharedServer<'_>,
+    shared: &SharedServer<'_>,
     pins: &[PinRecord],
     listed: &[ListedTool],
     appeared: &BTreeSet<&str>,
@@ -342,7 +343,7 @@ fn new_tools(
     let of_catalog = catalog.tools().iter().filter_map(McpTool::of_tool);
     let known: BTreeSet<String> = of_catalog
         .chain(pins.iter().map(|pin| pin.tool.clone()))
-        .filter(|known| known.server == asked.server)
+        .filter(|known| known.server == shared.server)
         .map(|known| known.tool)
         .collect();
     let names: BTreeSet<&str> = listed
@@ -363,25 +364,25 @@ fn new_tools(
             shown.join(", ")
         ),
     };
-    let runtime = asked.tools.first().and_then(|tool| tool.runtime_id.as_deref());
+    let runtime = shared.tools.first().and_then(|tool| tool.runtime_id.as_deref());
     Some(LiveIssue {
         severity: Severity::Info,
         hint: runtime.map(|runtime| NextStep::TryImportMcp(runtime.to_owned()).into()),
-        ..issue("mcp_tool_new", &asked.server, None, message)
+        ..issue("mcp_tool_new", &shared.server, None, message)
     })
 }
 
-fn summary(asked: &SharedServer<'_>) -> LiveServerReport {
-    let exchange = asked.said.as_ref().ok();
+fn summary(shared: &SharedServer<'_>) -> LiveServerReport {
+    let exchange = shared.answer.as_ref().ok();
     LiveServerReport {
-        server: asked.server.clone(),
+        server: shared.server.clone(),
         answered: exchange.is_some(),
         server_info: exchange.and_then(|exchange| exchange.server.clone()).unwrap_or_default(),
         protocol_version: exchange.and_then(|exchange| exchange.protocol_version.clone()),
         tools: exchange
             .map(|exchange| exchange.tools.iter().map(|tool| tool.name.clone()).collect())
             .unwrap_or_default(),
-        error: asked.said.as_ref().err().map(Silence::line),
+        error: shared.answer.as_ref().err().map(Silence::line),
     }
 }
 

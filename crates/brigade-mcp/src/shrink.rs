@@ -89,9 +89,9 @@ fn cut_longest(value: &mut Json, over: usize) {
                     cut_longest(item, over);
                 }
                 _ => {
-                    let mut taken = 0;
-                    while let Some(size) = sizes.get(items.len().wrapping_sub(1)).filter(|_| taken < over) {
-                        taken += size + 1;
+                    let mut saved = 0;
+                    while let Some(size) = sizes.get(items.len().wrapping_sub(1)).filter(|_| saved < over) {
+                        saved += size + 1;
                         items.pop();
                     }
                 }

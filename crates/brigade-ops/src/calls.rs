@@ -229,7 +229,7 @@ impl Calls {
         if reviewed.is_some_and(|reviewed| !is_shown(&reviewed)) {
             return Err(refused(QueueError::Changed { id: call.id.clone() }.into()));
         }
-        if !to_be_told(context, plan, call).is_empty() {
+        if !changes_to_review(context, plan, call).is_empty() {
             return Err(tell_changes(context, &stored, plan)?);
         }
         let pin = approved.binding.pin;
@@ -393,8 +393,8 @@ fn may_cover_more(context: &WorkspaceContext, call: &Call, hosts: &[HostOffer]) 
 
 /// Lists changes since the call was queued that a person sees first. Another host of a team may have queued it, with
 /// other programs and another policy.
-fn to_be_told(context: &WorkspaceContext, plan: &Plan, call: &Call) -> Vec<Change> {
-    let mut changes = plan.to_be_told(call);
+fn changes_to_review(context: &WorkspaceContext, plan: &Plan, call: &Call) -> Vec<Change> {
+    let mut changes = plan.changes_to_review(call);
     changes.retain(|change| context.shared_name().is_none() || *change == Change::Code);
     changes
 }
@@ -406,7 +406,7 @@ fn tell_changes(context: &WorkspaceContext, stored: &StoredCall, plan: &Plan) ->
     let report = record_review(context, stored, Review::Replan(Box::new(plan.replan())))?;
     let message = format!("call {} is not approved yet: it would not run what was queued", call.id);
     let error = Error::new(ErrorKind::Refused, message)
-        .because(plan.told(call))
+        .because(plan.blockers_to_review(call))
         .hint(Hint::to("take it as it is now", NextStep::Approve(call.id.clone())));
     Ok(error.refusing(context, Refusal::Review { call: Some(Box::new(report.call)), pin: report.pin }))
 }

@@ -73,7 +73,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
             grants.worker_effects.iter().filter(is_kept).cloned().collect()
         }
         CrewWork::Command { effects, .. } => {
-            let is_asked = |effect: &&String| effects.is_none_or(|asked| asked.contains(effect));
+            let is_asked = |effect: &&String| effects.is_none_or(|requested| requested.contains(effect));
             grants.verification_effects.iter().filter(is_asked).cloned().collect()
         }
     };
@@ -189,8 +189,8 @@ mod tests {
         assert_eq!(grants("", worker(false), false), (false, true));
         assert_eq!(grants("denied_effects = ['network']", worker(false), true), (true, false));
         assert_eq!(grants("", COMMAND, true), (true, false));
-        let asked = ["network".to_owned()];
-        let work = CrewWork::Command { needs_shell: false, effects: Some(&asked) };
+        let requested = ["network".to_owned()];
+        let work = CrewWork::Command { needs_shell: false, effects: Some(&requested) };
         assert_eq!(grants("", work, true), (false, false));
     }
 

@@ -355,11 +355,11 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Adds the ruling on a command that chooses its code itself, in an entry without `code`. `said` says how it
+    /// Adds the ruling on a command that chooses its code itself, in an entry without `code`. `reason` says how it
     /// chooses, and `declare` what to declare.
-    pub fn choose(&mut self, state: &PolicyState, said: &str, declare: &str) {
+    pub fn choose(&mut self, state: &PolicyState, reason: &str, declare: &str) {
         let rule = state.policy().and_then(|policy| policy.undeclared_code.as_ref());
-        let blocker = refuse_undeclared_code(state, said, declare);
+        let blocker = refuse_undeclared_code(state, reason, declare);
         let place = self.rulings.iter().rposition(|ruling| ruling.topic == Topic::Command);
         let effects = || self.rulings.iter().rposition(|ruling| ruling.topic == Topic::Effect);
         let place = place.or_else(effects).map_or(self.rulings.len(), |place| place + 1);
@@ -368,7 +368,7 @@ impl Explanation {
             subject: "undeclared_code".to_owned(),
             reason: match &blocker {
                 Some(blocker) => blocker.message.clone(),
-                None => format!("it may: {said}"),
+                None => format!("it may: {reason}"),
             },
             field: rule.map(|_| "commands.undeclared_code"),
             place: rule.map(|rule| rule.place.clone()),
@@ -489,8 +489,8 @@ pub fn invalid(state: &PolicyState) -> Vec<Blocker> {
         .map(|issue| {
             let hint = issue.hint.clone().unwrap_or_else(|| step_to_correct(&issue.place).into());
             let fault = Fault::from(issue);
-            let said = if issue.is_tracked() { "the policy" } else { "the policy is invalid" };
-            let blocker = Blocker::new(error_code(issue), format!("{said}: {}", fault.message))
+            let subject = if issue.is_tracked() { "the policy" } else { "the policy is invalid" };
+            let blocker = Blocker::new(error_code(issue), format!("{subject}: {}", fault.message))
                 .at(issue.place.clone())
                 .hint(hint);
             match &issue.field {

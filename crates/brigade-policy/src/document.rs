@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use brigade_catalog::source::{self, Locator};
-use brigade_core::{ConfigIssue, Hint, Json, Place, Severity, closest};
+use brigade_core::{ConfigIssue, Hint, Json, Place, Severity, Word, closest};
 use brigade_redact::shown_name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
     /// Warns about an unknown top-level key, with a suggestion.
     pub fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
-        self.warning(key.span(), shown_name(name), "unknown key, so it has no effect", meant(name, known));
+        self.warning(key.span(), shown_name(name), "unknown key, so it has no effect", suggest(name, known));
     }
 
     /// Reports an unknown key of a table as an error, with a suggestion. A misspelt restriction would otherwise leave
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
         let hint = if top.contains(&name) && !known.contains(&name) {
             Some(format!("`{name}` belongs above the first [table] of the file"))
         } else {
-            meant(name, known)
+            suggest(name, known)
         };
         self.error(key.span(), Some(&format!("{table}{}", shown_name(name))), "unknown key", hint);
     }
@@ -236,7 +236,7 @@ impl<'a> Reader<'a> {
             None => {
                 let known: Vec<&str> = all.iter().map(|word| name(*word)).collect();
                 let message = format!("expected one of {}", known.join(", "));
-                self.error(value.span(), Some(field), &message, meant(&text.value, &known));
+                self.error(value.span(), Some(field), &message, suggest(&text.value, &known));
                 None
             }
         }
@@ -334,7 +334,13 @@ pub fn text_of<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Box<ConfigIss
     })
 }
 
-fn meant(name: &str, known: &[&str]) -> Option<String> {
+/// Suggests a keyword that is spelled almost like this text.
+pub fn near_word<T: Word>(text: &str) -> Option<String> {
+    let words = T::ALL.iter().map(|word| word.as_str());
+    closest(text, words).map(|word| format!("did you mean `{word}`?"))
+}
+
+fn suggest(name: &str, known: &[&str]) -> Option<String> {
     closest(name, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"))
 }
 

@@ -94,11 +94,11 @@ pub const GIT_EFFECT: &str = opening::<1>(SandboxOpening::Repository)[0];
 pub const NETWORK_EFFECTS: &[&str] = &opening::<3>(SandboxOpening::Network);
 
 /// Returns the effects that open something, in the order of the table.
-const fn opening<const COUNT: usize>(wanted: SandboxOpening) -> [&'static str; COUNT] {
+const fn opening<const COUNT: usize>(sandbox_opening: SandboxOpening) -> [&'static str; COUNT] {
     let mut names = [""; COUNT];
     let (mut at, mut found) = (0, 0);
     while at < EFFECTS.len() {
-        if EFFECTS[at].opens as u8 == wanted as u8 {
+        if EFFECTS[at].opens as u8 == sandbox_opening as u8 {
             names[found] = EFFECTS[at].name;
             found += 1;
         }

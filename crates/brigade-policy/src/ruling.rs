@@ -494,11 +494,11 @@ pub fn refuse_inline_code(argv: &Argv, rule: &Place) -> Option<Blocker> {
 }
 
 /// Returns the refusal of a command that chooses its code itself, in an entry without `code`, if the policy refuses
-/// that. `said` says how it chooses, and `declare` what to declare.
-pub fn refuse_undeclared_code(state: &PolicyState, said: &str, declare: &str) -> Option<Blocker> {
+/// that. `reason` says how it chooses, and `declare` what to declare.
+pub fn refuse_undeclared_code(state: &PolicyState, reason: &str, declare: &str) -> Option<Blocker> {
     let rule = state.policy()?.undeclared_code.as_ref()?;
     (rule.value == UndeclaredCode::Refuse).then(|| {
-        Blocker::new(ErrorCode::UndeclaredCode, said)
+        Blocker::new(ErrorCode::UndeclaredCode, reason)
             .at(rule.place.clone())
             .field("command")
             .hint(declare.to_owned())

@@ -112,8 +112,8 @@ impl CancelToken {
     }
 
     /// Triggers the token and records who cancelled it. Only the first name is kept.
-    pub fn cancel_by(&self, who: impl Into<String>) {
-        let _ = self.0.by.set(who.into());
+    pub fn cancel_by(&self, requester: impl Into<String>) {
+        let _ = self.0.by.set(requester.into());
         self.cancel();
     }
 
@@ -125,7 +125,7 @@ impl CancelToken {
     /// Returns a sentence saying that the run was interrupted, and by whom.
     pub fn interruption(&self) -> String {
         match self.cancelled_by() {
-            Some(who) => format!("the run was interrupted by {who}"),
+            Some(requester) => format!("the run was interrupted by {requester}"),
             None => "the run was interrupted".to_owned(),
         }
     }

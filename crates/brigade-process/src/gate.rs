@@ -66,17 +66,17 @@ impl GateControl {
         look: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<Option<Instant>> {
         loop {
-            let mut wanted = [PollFd::new(&self.ready, PollFlags::IN), PollFd::new(reports, PollFlags::IN)];
-            match poll(&mut wanted, None) {
+            let mut watched = [PollFd::new(&self.ready, PollFlags::IN), PollFd::new(reports, PollFlags::IN)];
+            match poll(&mut watched, None) {
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(errno) => return Err(errno.into()),
                 Ok(_) => {}
             }
-            if wanted[0].revents().contains(PollFlags::IN) {
+            if watched[0].revents().contains(PollFlags::IN) {
                 break;
             }
             // The child failed before it reached the gate; the report says why.
-            if !wanted[1].revents().is_empty() {
+            if !watched[1].revents().is_empty() {
                 return Ok(None);
             }
         }

@@ -50,7 +50,7 @@ pub(crate) struct Streams {
 /// A program ready for exec, with every string, pointer, limit and rule in the form of the system calls.
 pub(crate) struct Image {
     path: CString,
-    how: ProgramSource,
+    source: ProgramSource,
     argv: Strings,
     environment: Strings,
     directory: CString,
@@ -127,13 +127,13 @@ impl Image {
             let pair = [name.as_bytes(), b"=", value.as_bytes()].concat();
             environment.push(CString::new(pair).map_err(|_| SpawnError::Nul("an environment variable"))?);
         }
-        let how = match spec.program.file() {
+        let source = match spec.program.file() {
             Some(file) => how_to_execute(file).map_err(|source| SpawnError::at(Step::Program, source))?,
             None => ProgramSource::Path,
         };
         Ok(Image {
             path,
-            how,
+            source,
             argv: Strings::new(argv),
             environment: Strings::new(environment),
             directory: c_string(spec.directory.as_os_str(), "the directory")?,
@@ -176,7 +176,7 @@ impl Image {
     fn open_program(&self) -> Option<OwnedFd> {
         use rustix::fs::{Mode, OFlags};
 
-        match &self.how {
+        match &self.source {
             ProgramSource::Path | ProgramSource::PathOf { .. } => {
                 rustix::fs::open(self.path.as_c_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
             }
@@ -237,7 +237,7 @@ impl Image {
         }
         #[cfg(not(target_os = "linux"))]
         let _ = (parent, listener, self.on_parent_death);
-        if let ProgramSource::PathOf { device, inode } = self.how {
+        if let ProgramSource::PathOf { device, inode } = self.source {
             // The sandbox may hide the path, so it must be checked now.
             let found = rustix::fs::stat(self.path.as_c_str()).map_err(Failure::at(Step::Program))?;
             if (found.st_dev as u64, found.st_ino as u64) != (device, inode) {
@@ -272,7 +272,7 @@ impl Image {
 
     fn execute(&self) -> i32 {
         let (argv, environment) = (self.argv.pointers.as_ptr(), self.environment.pointers.as_ptr());
-        match &self.how {
+        match &self.source {
             // SAFETY: the path ends with NUL, both arrays end with a null pointer and point to strings that end with
             // NUL.
             ProgramSource::Path | ProgramSource::PathOf { .. } => unsafe {
@@ -341,7 +341,7 @@ fn above_standard(streams: Streams) -> io::Result<Streams> {
 }
 
 fn limits(spec: &Spec) -> Vec<(Resource, libc::rlimit)> {
-    let asked = [
+    let limits = [
         (libc::RLIMIT_NPROC, spec.limits.processes),
         (libc::RLIMIT_AS, spec.limits.memory),
         (libc::RLIMIT_FSIZE, spec.limits.file_size),
@@ -349,14 +349,14 @@ fn limits(spec: &Spec) -> Vec<(Resource, libc::rlimit)> {
         // A core file would contain the bound secrets.
         (libc::RLIMIT_CORE, Some(0)),
     ];
-    asked
+    limits
         .into_iter()
         .filter_map(|(resource, value)| {
             let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
             // SAFETY: `now` is valid for writing.
-            let known = unsafe { libc::getrlimit(resource, &mut now) } == 0;
+            let is_known = unsafe { libc::getrlimit(resource, &mut now) } == 0;
             // Raising a hard limit needs privileges, so the caller's limit stays the upper bound.
-            let value = if known { value?.min(now.rlim_max) } else { value? };
+            let value = if is_known { value?.min(now.rlim_max) } else { value? };
             Some((resource, libc::rlimit { rlim_cur: value, rlim_max: value }))
         })
         .collect()
@@ -434,8 +434,8 @@ fn close_from(first: RawFd) {
 pub(crate) fn each_possible_descriptor(first: RawFd, mut each: impl FnMut(RawFd)) {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for writing.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
-    let end = if known { limit.rlim_cur.min(65_536) as RawFd } else { 65_536 };
+    let is_known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
+    let end = if is_known { limit.rlim_cur.min(65_536) as RawFd } else { 65_536 };
     (first..end).for_each(&mut each);
 }
 

@@ -89,18 +89,18 @@ pub fn listener_of(address: &str) -> Option<String> {
 
 /// Finds the processes that have a socket open, as far as the system allows it. The youngest is first.
 fn holders_of(inode: &str) -> impl Iterator<Item = u32> {
-    let wanted = format!("socket:[{inode}]");
+    let socket_name = format!("socket:[{inode}]");
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<u32> = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     pids.sort_unstable_by_key(|pid| std::cmp::Reverse(*pid));
-    pids.into_iter().filter(move |pid| has_open(*pid, &wanted))
+    pids.into_iter().filter(move |pid| has_open(*pid, &socket_name))
 }
 
 /// Returns whether a process has something open, by its name in `/proc/PID/fd`.
-fn has_open(pid: u32, wanted: &str) -> bool {
+fn has_open(pid: u32, socket_name: &str) -> bool {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let mut targets = open.filter_map(|fd| fs::read_link(fd.path()).ok());
-    targets.any(|target| target.to_str() == Some(wanted))
+    targets.any(|target| target.to_str() == Some(socket_name))
 }
 
 /// A socket in a table of the kernel.
@@ -271,10 +271,10 @@ impl PeerAddress {
         if !me.is_root() && row.user != me.as_raw() {
             return Some(false);
         }
-        let wanted = format!("socket:[{}]", row.inode);
+        let socket_name = format!("socket:[{}]", row.inode);
         // What this process itself connected is also open in the runs that it is just starting.
         let this = std::process::id();
-        if has_open(this, &wanted) {
+        if has_open(this, &socket_name) {
             return Some(is_of_a_run(this, workspace));
         }
         let mut is_found = false;
@@ -282,7 +282,7 @@ impl PeerAddress {
         for pid in holders_of(&row.inode) {
             is_found = true;
             // A child that a client has just started may have ended by now.
-            if is_of_a_run(pid, workspace) && has_open(pid, &wanted) {
+            if is_of_a_run(pid, workspace) && has_open(pid, &socket_name) {
                 return Some(true);
             }
         }

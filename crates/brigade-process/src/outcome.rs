@@ -116,6 +116,17 @@ pub struct CapturedBytes {
     pub dropped: u64,
 }
 
+impl CapturedBytes {
+    /// Counts bytes, and returns how many of them the sink gets.
+    pub fn count(&mut self, length: usize, cap: u64) -> usize {
+        let left = usize::try_from(cap.saturating_sub(self.bytes)).unwrap_or(usize::MAX);
+        let accepted = length.min(left);
+        self.bytes += accepted as u64;
+        self.dropped += (length - accepted) as u64;
+        accepted
+    }
+}
+
 /// The outcome of a started run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {

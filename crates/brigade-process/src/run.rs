@@ -127,7 +127,7 @@ impl Default for Control {
 pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcome, RunError> {
     let started = Instant::now();
     let spawning = crate::spec::spawn_span(spec);
-    let (program_ends, ours) = open_streams(&spec.stdin)?;
+    let (program_ends, caller_ends) = open_streams(&spec.stdin)?;
     let mut image = Image::new(spec, program_ends, OnParentDeath::Kill)?;
     image.sandbox = spec.prepare_sandbox(PlaceholderCleanup::Keeper).map_err(SpawnError::from)?;
     let enforcement = image.sandbox.as_ref().map(PreparedSandbox::enforcement);
@@ -145,9 +145,9 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
         ended_by: EndedBy::Itself,
         ending: EndUrgency::No,
         sink_error: None,
-        stdout: Tap::new(ours.stdout, control.output_cap),
-        stderr: Tap::new(ours.stderr, control.output_cap),
-        feed: ours.stdin.map(|pipe| Feed { pipe, sent: 0 }),
+        stdout: Tap::new(caller_ends.stdout, control.output_cap),
+        stderr: Tap::new(caller_ends.stderr, control.output_cap),
+        feed: caller_ends.stdin.map(|pipe| Feed { pipe, sent: 0 }),
     };
     crate::spec::trace_start(spec, keeper.identity());
     drop(spawning);
@@ -271,12 +271,12 @@ impl RunningProgram<'_> {
         }
     }
 
-    fn end(&mut self, cause: EndedBy, how: EndUrgency, keeper: &Keeper) {
+    fn end(&mut self, cause: EndedBy, urgency: EndUrgency, keeper: &Keeper) {
         if self.ending == EndUrgency::No && !self.progress.exited {
             self.ended_by = cause;
         }
-        self.ending = how;
-        let grace = if how == EndUrgency::AtOnce { Duration::ZERO } else { self.control.ending.grace };
+        self.ending = urgency;
+        let grace = if urgency == EndUrgency::AtOnce { Duration::ZERO } else { self.control.ending.grace };
         keeper.end(grace);
         self.give_up = Instant::now().checked_add(longest_end(grace, self.control.ending));
     }
@@ -293,7 +293,7 @@ impl RunningProgram<'_> {
     fn wait(&self, keeper: &Keeper) -> io::Result<ReadyStreams> {
         let is_new = self.ending == EndUrgency::No && self.cancel_at.is_none();
         let fresh = self.control.cancel.as_ref().filter(|_| is_new);
-        let wanted = [
+        let entries = [
             (self.stdout.pipe.as_ref().map(AsFd::as_fd), PollFlags::IN),
             (self.stderr.pipe.as_ref().map(AsFd::as_fd), PollFlags::IN),
             (self.feed.as_ref().map(|feed| feed.pipe.as_fd()), PollFlags::OUT),
@@ -301,7 +301,7 @@ impl RunningProgram<'_> {
         ];
         // A closed stream is replaced by the keeper's descriptor, so every position keeps its meaning.
         let line = keeper.as_fd();
-        let [stdout, stderr, feed, cancel] = wanted.map(|(descriptor, flags)| match descriptor {
+        let [stdout, stderr, feed, cancel] = entries.map(|(descriptor, flags)| match descriptor {
             Some(descriptor) => PollFd::from_borrowed_fd(descriptor, flags),
             None => PollFd::from_borrowed_fd(line, PollFlags::IN),
         });
@@ -318,7 +318,7 @@ impl RunningProgram<'_> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        let ready = |index: usize| wanted[index].0.is_some() && !watched[index + 1].revents().is_empty();
+        let ready = |index: usize| entries[index].0.is_some() && !watched[index + 1].revents().is_empty();
         Ok(ReadyStreams { stdout: ready(0), stderr: ready(1), feed: ready(2) })
     }
 
@@ -353,10 +353,10 @@ impl RunningProgram<'_> {
         let Some(read) = tap.read(buffer)? else {
             return Ok(None);
         };
-        let taken = tap.within_cap(read);
+        let accepted = tap.captured.count(read, tap.cap);
         let mut refused = None;
-        if 0 < taken && self.sink_error.is_none() {
-            refused = sink.write(stream, &buffer[..taken]).err();
+        if 0 < accepted && self.sink_error.is_none() {
+            refused = sink.write(stream, &buffer[..accepted]).err();
         }
         if let Some(error) = refused {
             self.refuse(error, keeper);
@@ -419,15 +419,6 @@ impl Tap {
             Err(errno) => Err(errno.into()),
         }
     }
-
-    /// Counts bytes, and returns how many of them the sink gets.
-    fn within_cap(&mut self, read: usize) -> usize {
-        let room = usize::try_from(self.cap.saturating_sub(self.captured.bytes)).unwrap_or(usize::MAX);
-        let taken = read.min(room);
-        self.captured.bytes += taken as u64;
-        self.captured.dropped += (read - taken) as u64;
-        taken
-    }
 }
 
 /// The caller's non-blocking ends of the program's pipes.
@@ -442,9 +433,9 @@ fn open_streams(input: &Input) -> Result<(Streams, PipeEnds), SpawnError> {
         let (stdin, feed) = match input {
             Input::Null => (null()?, None),
             Input::Bytes(_) => {
-                let (theirs, ours) = pipe()?;
-                rustix::io::ioctl_fionbio(&ours, true)?;
-                (theirs, Some(ours))
+                let (program_end, caller_end) = pipe()?;
+                rustix::io::ioctl_fionbio(&caller_end, true)?;
+                (program_end, Some(caller_end))
             }
         };
         let (stdout, stdout_end) = pipe()?;

@@ -150,8 +150,8 @@ impl Numbers {
                 continue;
             };
             // The number cannot be reused before the process is collected, and this call does not collect it.
-            let asked = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-            if let Ok(None) = waitid(WaitId::Pid(pid), asked) {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            if let Ok(None) = waitid(WaitId::Pid(pid), options) {
                 let _ = kill_process(pid, Signal::KILL);
             }
         }

@@ -101,7 +101,7 @@ impl Supervisor<'_> {
         cancel: Option<&CancelToken>,
     ) -> Probe {
         let _span = tracing::debug_span!("health", pid = process.pid()).entered();
-        let asked = Instant::now();
+        let started = Instant::now();
         let probe = match check {
             Check::Command(start) => self.run_command(runtime, start, cancel),
             Check::Refused(why) => Probe::failed(format!("the health command was not run: {why}")),
@@ -114,7 +114,7 @@ impl Supervisor<'_> {
             Check::Port(_) => "port",
             Check::None => "nothing",
         };
-        let milliseconds = asked.elapsed().as_millis();
+        let milliseconds = started.elapsed().as_millis();
         tracing::debug!(by, ok = probe.ok, milliseconds, "checked the health of a runtime");
         probe
     }
@@ -159,8 +159,8 @@ impl Supervisor<'_> {
                 Probe::ok("the health command succeeded")
             }
             EndedBy::Itself | EndedBy::Sink | EndedBy::Caller | EndedBy::Idle => {
-                let said = if stderr.is_empty() { stdout } else { stderr };
-                let text = String::from_utf8_lossy(&said).into_owned();
+                let printed = if stderr.is_empty() { stdout } else { stderr };
+                let text = String::from_utf8_lossy(&printed).into_owned();
                 let excerpt = short(&self.host.redactor().redact_str(&text), MAX_EXCERPT_CHARS);
                 let colon = if excerpt.is_empty() { "" } else { ": " };
                 Probe::failed(format!("the health command ended with {}{colon}{excerpt}", outcome.exit))

@@ -42,8 +42,8 @@ mod host;
 // Files, processes and their verification.
 mod command;
 mod paths;
+mod process_state;
 mod record;
-mod standing;
 mod system;
 
 // Facts.

@@ -90,8 +90,8 @@ impl Paths {
                 Some(path) => HealthFile::Own(path),
             },
         };
-        let taken = |path: &RelPath| *path == metadata || HealthFile::Own(path.clone()) == health;
-        if pid.as_ref().is_some_and(taken) {
+        let is_taken = |path: &RelPath| *path == metadata || HealthFile::Own(path.clone()) == health;
+        if pid.as_ref().is_some_and(is_taken) {
             let detail = "`pid_path` names the file that holds the metadata or the health";
             finder.issues.push(RuntimeIssue::of_field(runtime, IssueType::RuntimeConfig, "pid_path", detail));
             pid = None;

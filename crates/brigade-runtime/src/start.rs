@@ -20,10 +20,10 @@ use crate::error::RuntimeError;
 use crate::health::{self, Check, Probe};
 use crate::host::INSTANCE_VARIABLE;
 use crate::logs::{LOG_CAP, LogEnd, open_log};
+use crate::process_state::ProcessState;
 use crate::record::{Record, RecordedText, Start};
-use crate::standing::ProcessState;
 use crate::stop::{GRACE, await_log_writer};
-use crate::supervisor::{ObservedRuntime, Supervisor, foreign_issue, standing_issue};
+use crate::supervisor::{ObservedRuntime, Supervisor, foreign_issue, process_issue};
 use crate::system;
 
 /// The text in a lock, which the action follows.
@@ -213,36 +213,36 @@ impl Supervisor<'_> {
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<StartOutcome, RuntimeError> {
         let _span = tracing::debug_span!("start", runtime = runtime.id.as_str()).entered();
-        let seen = self.look(runtime)?;
-        if let Some(process) = seen.process() {
-            return Ok(self.await_running(runtime, &seen, process, options, progress));
+        let observed = self.observe(runtime)?;
+        if let Some(process) = observed.process() {
+            return Ok(self.await_running(runtime, &observed, process, options, progress));
         }
-        if let Some(refused) = self.refuse(runtime, &seen) {
+        if let Some(refused) = self.refuse(runtime, &observed) {
             return Ok(refused);
         }
-        for folder in seen.paths.folders() {
+        for folder in observed.paths.folders() {
             self.fs.create_dir_all(&folder)?;
         }
-        let lock = self.fs.lock(&seen.paths.lock, &self.holder("start"), options.lock_timeout)?;
+        let lock = self.fs.lock(&observed.paths.lock, &self.holder("start"), options.lock_timeout)?;
         // Another start or stop may have run meanwhile.
-        let seen = self.look(runtime)?;
-        if let Some(process) = seen.process() {
+        let observed = self.observe(runtime)?;
+        if let Some(process) = observed.process() {
             drop(lock);
-            return Ok(self.await_running(runtime, &seen, process, options, progress));
+            return Ok(self.await_running(runtime, &observed, process, options, progress));
         }
-        if let Some(refused) = self.refuse(runtime, &seen) {
+        if let Some(refused) = self.refuse(runtime, &observed) {
             return Ok(refused);
         }
-        if seen.record.is_newer() {
-            return Err(RuntimeError::Newer { path: seen.paths.metadata.to_string() });
+        if observed.record.is_newer() {
+            return Err(RuntimeError::Newer { path: observed.paths.metadata.to_string() });
         }
-        if self.clear(&seen)?.found_anything() {
+        if self.clear(&observed)?.found_anything() {
             progress(StartProgress::Cleared);
         }
-        if let Some(conflict) = self.port_conflict(runtime, &seen) {
+        if let Some(conflict) = self.port_conflict(runtime, &observed) {
             return Ok(StartOutcome::Refused { blockers: vec![conflict] });
         }
-        let begun = match self.begin(runtime, &seen)? {
+        let begun = match self.begin(runtime, &observed)? {
             ControlFlow::Continue(begun) => begun,
             ControlFlow::Break(failed) => return Ok(failed),
         };
@@ -250,14 +250,14 @@ impl Supervisor<'_> {
         drop(lock);
         progress(StartProgress::Spawned { pid: begun.process.pid() });
         let since = (&begun.process, begun.at);
-        match self.await_ready(runtime, &seen.check, since, options, progress) {
+        match self.await_ready(runtime, &observed.check, since, options, progress) {
             Ok(Readiness::Waiting { waited, missing }) => {
                 tracing::debug!(pid = begun.process.pid(), "the runtime is not ready yet");
-                let health = self.keep_health(runtime, &seen, &begun.process, missing);
+                let health = self.keep_health(runtime, &observed, &begun.process, missing);
                 Ok(StartOutcome::Starting { process: begun.process, waited, health })
             }
             Ok(Readiness::Ready(probe)) => {
-                let health = self.keep_health(runtime, &seen, &begun.process, probe);
+                let health = self.keep_health(runtime, &observed, &begun.process, probe);
                 let process = begun.process;
                 tracing::debug!(
                     pid = process.pid(),
@@ -287,19 +287,19 @@ impl Supervisor<'_> {
     fn await_running(
         &self,
         runtime: &Runtime,
-        seen: &ObservedRuntime,
+        observed: &ObservedRuntime,
         process: &ProcessIdentity,
         options: &StartOptions,
         progress: &mut dyn FnMut(StartProgress),
     ) -> StartOutcome {
         let awaited = options.wait.map(|_| {
-            match self.await_ready(runtime, &seen.check, (process, Instant::now()), options, progress) {
+            match self.await_ready(runtime, &observed.check, (process, Instant::now()), options, progress) {
                 Ok(Readiness::Ready(probe)) => {
-                    WaitOutcome::Ready(self.keep_health(runtime, seen, process, probe))
+                    WaitOutcome::Ready(self.keep_health(runtime, observed, process, probe))
                 }
                 Ok(Readiness::Waiting { waited, missing }) => {
                     let detail = format!("not ready after {} s: {}", waited.as_secs_f64(), missing.detail);
-                    self.keep_health(runtime, seen, process, missing);
+                    self.keep_health(runtime, observed, process, missing);
                     WaitOutcome::NotReady { detail }
                 }
                 Err(StartFailure::Interrupted) => {
@@ -315,12 +315,12 @@ impl Supervisor<'_> {
     fn keep_health(
         &self,
         runtime: &Runtime,
-        seen: &ObservedRuntime,
+        observed: &ObservedRuntime,
         process: &ProcessIdentity,
         probe: Probe,
     ) -> Health {
         let health = probe.at(self.clock.now());
-        let _ = health::remember(self.fs, &seen.paths, runtime, process, &health, &self.host.masks);
+        let _ = health::remember(self.fs, &observed.paths, runtime, process, &health, &self.host.masks);
         health
     }
 
@@ -329,27 +329,27 @@ impl Supervisor<'_> {
     /// # Errors
     /// Fails if its files cannot be read.
     pub fn blockers(&self, runtime: &Runtime) -> Result<Vec<RuntimeIssue>, RuntimeError> {
-        let seen = self.look(runtime)?;
-        if seen.process().is_some() {
+        let observed = self.observe(runtime)?;
+        if observed.process().is_some() {
             return Ok(Vec::new());
         }
-        let mut blockers = seen.blockers.clone();
-        blockers.extend(self.unmanaged(runtime, &seen));
-        blockers.extend(self.port_conflict(runtime, &seen));
+        let mut blockers = observed.blockers.clone();
+        blockers.extend(self.unmanaged(runtime, &observed));
+        blockers.extend(self.port_conflict(runtime, &observed));
         Ok(blockers)
     }
 
-    fn refuse(&self, runtime: &Runtime, seen: &ObservedRuntime) -> Option<StartOutcome> {
-        let mut blockers = seen.blockers.clone();
-        blockers.extend(self.unmanaged(runtime, seen));
+    fn refuse(&self, runtime: &Runtime, observed: &ObservedRuntime) -> Option<StartOutcome> {
+        let mut blockers = observed.blockers.clone();
+        blockers.extend(self.unmanaged(runtime, observed));
         (!blockers.is_empty()).then_some(StartOutcome::Refused { blockers })
     }
 
-    fn unmanaged(&self, runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
-        match seen.standing {
-            ProcessState::Unmanaged(_) => standing_issue(runtime, seen),
+    fn unmanaged(&self, runtime: &Runtime, observed: &ObservedRuntime) -> Option<RuntimeIssue> {
+        match observed.process_state {
+            ProcessState::Unmanaged(_) => process_issue(runtime, observed),
             // A stop does not remove the file of another user's process either.
-            ProcessState::Stale(_) => foreign_issue(runtime, seen),
+            ProcessState::Stale(_) => foreign_issue(runtime, observed),
             ProcessState::Stopped | ProcessState::Running(_) => None,
         }
     }
@@ -358,13 +358,17 @@ impl Supervisor<'_> {
     fn begin(
         &self,
         runtime: &Runtime,
-        seen: &ObservedRuntime,
+        observed: &ObservedRuntime,
     ) -> Result<ControlFlow<StartOutcome, NewProcess>, RuntimeError> {
-        let (Some(verified), Some(directory), Some(pid_path), Some(stdout), Some(stderr)) =
-            (&seen.start, &seen.paths.directory, &seen.paths.pid, &seen.paths.stdout, &seen.paths.stderr)
-        else {
+        let (Some(verified), Some(directory), Some(pid_path), Some(stdout), Some(stderr)) = (
+            &observed.start,
+            &observed.paths.directory,
+            &observed.paths.pid,
+            &observed.paths.stdout,
+            &observed.paths.stderr,
+        ) else {
             // A missing path has its own issue among the blockers.
-            return Ok(ControlFlow::Break(StartOutcome::Refused { blockers: seen.blockers.clone() }));
+            return Ok(ControlFlow::Break(StartOutcome::Refused { blockers: observed.blockers.clone() }));
         };
         let (stdout_log, stdout_length) = open_log(self.fs, stdout)?;
         let (stderr_log, stderr_length) = open_log(self.fs, stderr)?;
@@ -383,21 +387,22 @@ impl Supervisor<'_> {
             stderr_path: stderr.as_str(),
             instance: &instance,
         };
-        self.keep_copy(&seen.record, &seen.paths.metadata)?;
-        let record = seen.record.starting(&start, &starter);
-        self.save(&record, &seen.paths.metadata)?;
+        self.keep_copy(&observed.record, &observed.paths.metadata)?;
+        let record = observed.record.starting(&start, &starter);
+        self.save(&record, &observed.paths.metadata)?;
         let at = Instant::now();
         let begun = match self.spawn(runtime, verified, &instance, open) {
             Ok(begun) => begun,
             Err(detail) => {
                 let reason = StartFailure::NotSpawned { detail };
-                self.save(&record.stopped(self.clock.now(), &reason.to_string()), &seen.paths.metadata)?;
+                self.save(&record.stopped(self.clock.now(), &reason.to_string()), &observed.paths.metadata)?;
                 let log = logs.end(self);
                 return Ok(ControlFlow::Break(StartOutcome::Failed { reason, log, survivors: Vec::new() }));
             }
         };
-        let saved =
-            self.save(&record.started(&begun.program, &begun.writer), &seen.paths.metadata).and_then(|()| {
+        let saved = self
+            .save(&record.started(&begun.program, &begun.writer), &observed.paths.metadata)
+            .and_then(|()| {
                 let text = format!("{}\n", begun.program.pid());
                 Ok(self.fs.write_atomic(pid_path, text.as_bytes(), FileMode::Private)?)
             });
@@ -503,11 +508,11 @@ impl Supervisor<'_> {
         if ended.survivors.is_empty() {
             await_log_writer(&begun.log_writer);
         }
-        let seen = self.look(runtime)?;
-        let _lock = self.fs.lock(&seen.paths.lock, &self.holder("start"), options.lock_timeout)?;
-        let seen = self.look(runtime)?;
-        if seen.record.instance() == Some(&begun.instance) && ended.survivors.is_empty() {
-            self.forget(&seen, reason)?;
+        let observed = self.observe(runtime)?;
+        let _lock = self.fs.lock(&observed.paths.lock, &self.holder("start"), options.lock_timeout)?;
+        let observed = self.observe(runtime)?;
+        if observed.record.instance() == Some(&begun.instance) && ended.survivors.is_empty() {
+            self.forget(&observed, reason)?;
         }
         Ok(ended.survivors.iter().map(ProcessIdentity::pid).collect())
     }

@@ -9,10 +9,10 @@ use brigade_process::{KillMethod, ProcessIdentity, Signal, TreeEnd, kill_detache
 
 use crate::error::RuntimeError;
 use crate::logs::make_room_locked;
+use crate::process_state::ProcessState;
 use crate::record::{LIMIT, PidFile, Record, Source};
-use crate::standing::ProcessState;
 use crate::start::{StartOptions, StartOutcome, StartProgress, mark};
-use crate::supervisor::{Checks, ObservedRuntime, Supervisor, foreign_issue, standing_issue};
+use crate::supervisor::{Checks, ObservedRuntime, Supervisor, foreign_issue, process_issue};
 use crate::system;
 
 /// How long the processes of a runtime may take to end after SIGTERM.
@@ -101,25 +101,25 @@ impl Supervisor<'_> {
     /// Fails if a file cannot be written, the lock is not free in time, or the metadata is of a newer version.
     pub fn stop(&self, runtime: &Runtime, lock_timeout: Duration) -> Result<StopOutcome, RuntimeError> {
         let nothing = || StopOutcome::NotRunning { reason: "the runtime is not running".to_owned() };
-        let seen = self.look(runtime)?;
+        let observed = self.observe(runtime)?;
         // If nothing was ever started, there is nothing to lock, and a stop creates no files.
-        if seen.record.source == Source::Missing && seen.pid_file == PidFile::Missing {
+        if observed.record.source == Source::Missing && observed.pid_file == PidFile::Missing {
             return Ok(nothing());
         }
         let _span = tracing::debug_span!("stop", runtime = runtime.id.as_str()).entered();
-        self.fs.create_dir_all(&seen.paths.lock.parent())?;
-        let _lock = self.fs.lock(&seen.paths.lock, &self.holder("stop"), lock_timeout)?;
-        let seen = self.look(runtime)?;
-        if seen.record.is_newer() {
-            return Err(RuntimeError::Newer { path: seen.paths.metadata.to_string() });
+        self.fs.create_dir_all(&observed.paths.lock.parent())?;
+        let _lock = self.fs.lock(&observed.paths.lock, &self.holder("stop"), lock_timeout)?;
+        let observed = self.observe(runtime)?;
+        if observed.record.is_newer() {
+            return Err(RuntimeError::Newer { path: observed.paths.metadata.to_string() });
         }
-        match &seen.standing {
+        match &observed.process_state {
             ProcessState::Running(process) => {
-                if let Some(issue) = foreign_issue(runtime, &seen) {
+                if let Some(issue) = foreign_issue(runtime, &observed) {
                     return Ok(StopOutcome::Refused { issue });
                 }
-                let mark = seen.record.instance().map(mark);
-                let writer = seen.record.log_writer();
+                let mark = observed.record.instance().map(mark);
+                let writer = observed.record.log_writer();
                 let ended = kill_detached(process, writer.as_ref(), mark.as_deref(), GRACE);
                 if !ended.survivors.is_empty() {
                     let survivors = ended.survivors.iter().map(ProcessIdentity::pid).collect();
@@ -128,22 +128,22 @@ impl Supervisor<'_> {
                 if let Some(writer) = writer {
                     await_log_writer(&writer);
                 }
-                self.keep_copy(&seen.record, &seen.paths.metadata)?;
-                self.forget(&seen, "stopped")?;
+                self.keep_copy(&observed.record, &observed.paths.metadata)?;
+                self.forget(&observed, "stopped")?;
                 let TreeEnd { signalled, killed, method, .. } = ended;
                 Ok(StopOutcome::Stopped { process: process.clone(), processes: signalled, killed, method })
             }
-            ProcessState::Unmanaged(_) => Ok(match standing_issue(runtime, &seen) {
+            ProcessState::Unmanaged(_) => Ok(match process_issue(runtime, &observed) {
                 Some(issue) => StopOutcome::Refused { issue },
                 None => nothing(),
             }),
             ProcessState::Stale(_) => {
-                if let Some(issue) = foreign_issue(runtime, &seen) {
+                if let Some(issue) = foreign_issue(runtime, &observed) {
                     return Ok(StopOutcome::Refused { issue });
                 }
-                let ended = self.clear(&seen)?.processes;
-                self.keep_copy(&seen.record, &seen.paths.metadata)?;
-                self.forget(&seen, "stale pid")?;
+                let ended = self.clear(&observed)?.processes;
+                self.keep_copy(&observed.record, &observed.paths.metadata)?;
+                self.forget(&observed, "stale pid")?;
                 let lived_on = match ended {
                     0 => String::new(),
                     1 => ", and 1 process that was still running was ended".to_owned(),
@@ -154,10 +154,10 @@ impl Supervisor<'_> {
                 })
             }
             ProcessState::Stopped => {
-                if !self.clear(&seen)?.found_anything() {
+                if !self.clear(&observed)?.found_anything() {
                     return Ok(nothing());
                 }
-                self.forget(&seen, "an earlier start left processes behind")?;
+                self.forget(&observed, "an earlier start left processes behind")?;
                 let reason = "the runtime is not running; processes that an earlier start left were ended";
                 Ok(StopOutcome::NotRunning { reason: reason.to_owned() })
             }
@@ -174,7 +174,7 @@ impl Supervisor<'_> {
         options: &StartOptions,
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<RestartOutcome, RuntimeError> {
-        let blockers = self.look(runtime)?.blockers;
+        let blockers = self.observe(runtime)?.blockers;
         if !blockers.is_empty() {
             return Ok(RestartOutcome {
                 stop: None,
@@ -190,34 +190,34 @@ impl Supervisor<'_> {
 
     /// Removes the remains of a process that has ended: strays of its tree or with the marker of its start, and the pid
     /// file.
-    pub(crate) fn clear(&self, seen: &ObservedRuntime) -> Result<CleanupResult, RuntimeError> {
+    pub(crate) fn clear(&self, observed: &ObservedRuntime) -> Result<CleanupResult, RuntimeError> {
         let mut cleared = CleanupResult { processes: 0, pid_file: false };
-        let was_stopped = seen.record.is_stopped();
-        let root = seen.record.identity().or_else(|| seen.record.unfinished_start());
-        if let (false, Some(root), Some(instance)) = (was_stopped, root, seen.record.instance()) {
-            let writer = seen.record.log_writer();
+        let was_stopped = observed.record.is_stopped();
+        let root = observed.record.identity().or_else(|| observed.record.unfinished_start());
+        if let (false, Some(root), Some(instance)) = (was_stopped, root, observed.record.instance()) {
+            let writer = observed.record.log_writer();
             cleared.processes = kill_detached(&root, writer.as_ref(), Some(&mark(instance)), GRACE).signalled;
             if let Some(writer) = writer {
                 await_log_writer(&writer);
             }
         }
-        if let (ProcessState::Stale(_), Some(path)) = (&seen.standing, &seen.paths.pid) {
+        if let (ProcessState::Stale(_), Some(path)) = (&observed.process_state, &observed.paths.pid) {
             cleared.pid_file = self.remove(path)?;
         }
         Ok(cleared)
     }
 
     /// Records that a runtime was stopped, and truncates its logs. The caller must hold its lock.
-    pub(crate) fn forget(&self, seen: &ObservedRuntime, reason: &str) -> Result<(), RuntimeError> {
+    pub(crate) fn forget(&self, observed: &ObservedRuntime, reason: &str) -> Result<(), RuntimeError> {
         // Write the metadata first: it shows that the pid file is stale.
-        if seen.record.source != Source::Missing {
-            self.save(&seen.record.stopped(self.clock.now(), reason), &seen.paths.metadata)?;
+        if observed.record.source != Source::Missing {
+            self.save(&observed.record.stopped(self.clock.now(), reason), &observed.paths.metadata)?;
         }
-        if let (PidFile::Pid(_) | PidFile::Broken, Some(path)) = (seen.pid_file, &seen.paths.pid) {
+        if let (PidFile::Pid(_) | PidFile::Broken, Some(path)) = (observed.pid_file, &observed.paths.pid) {
             self.remove(path)?;
         }
         // The runtime is stopped, even if its logs cannot be truncated.
-        let _ = make_room_locked(self.fs, &seen.paths);
+        let _ = make_room_locked(self.fs, &observed.paths);
         Ok(())
     }
 

@@ -20,8 +20,8 @@ use crate::health::{self, Check};
 use crate::host::{HealthSandbox, Host};
 use crate::logs;
 use crate::paths::{HealthFile, Paths, STATE};
+use crate::process_state::{ProcessState, process_state};
 use crate::record::{PidFile, Record, Source};
-use crate::standing::{ProcessState, standing};
 use crate::system::{self, Holders};
 
 /// The maximum and the initial number of parallel health checks.
@@ -57,7 +57,7 @@ pub(crate) struct ObservedRuntime {
     pub(crate) paths: Paths,
     pub(crate) record: Record,
     pub(crate) pid_file: PidFile,
-    pub(crate) standing: ProcessState,
+    pub(crate) process_state: ProcessState,
     pub(crate) start: Option<VerifiedStart>,
     pub(crate) check: Check,
     /// Why it cannot be started, in any state.
@@ -66,7 +66,7 @@ pub(crate) struct ObservedRuntime {
 
 impl ObservedRuntime {
     pub(crate) fn process(&self) -> Option<&ProcessIdentity> {
-        if let ProcessState::Running(identity) = &self.standing { Some(identity) } else { None }
+        if let ProcessState::Running(identity) = &self.process_state { Some(identity) } else { None }
     }
 
     /// Returns whether the command or directory of the entry has changed since the start.
@@ -98,27 +98,27 @@ impl<'a> Supervisor<'a> {
         checks: Checks,
         cancel: Option<&CancelToken>,
     ) -> Vec<RuntimeFacts> {
-        let seen: Vec<Result<ObservedRuntime, RuntimeError>> =
-            runtimes.iter().map(|runtime| self.look(runtime)).collect();
+        let observed: Vec<Result<ObservedRuntime, RuntimeError>> =
+            runtimes.iter().map(|runtime| self.observe(runtime)).collect();
         let processes: Vec<u32> =
-            seen.iter().flatten().filter_map(|seen| Some(seen.process()?.pid())).collect();
+            observed.iter().flatten().filter_map(|observed| Some(observed.process()?.pid())).collect();
         let holders =
             system::holders(&runtimes.iter().filter_map(|runtime| runtime.port).collect(), &processes);
         let too_long: Vec<Vec<RuntimeIssue>> = runtimes
             .iter()
-            .zip(&seen)
-            .map(|(runtime, seen)| {
-                seen.as_ref().map_or_else(|_| Vec::new(), |seen| self.log_issues(runtime, seen))
+            .zip(&observed)
+            .map(|(runtime, observed)| {
+                observed.as_ref().map_or_else(|_| Vec::new(), |observed| self.log_issues(runtime, observed))
             })
             .collect();
         let found = match checks {
             Checks::Skip => vec![None; runtimes.len()],
-            Checks::Run => self.check_all(runtimes, &seen, cancel),
+            Checks::Run => self.check_all(runtimes, &observed, cancel),
         };
-        let each = runtimes.iter().zip(seen).zip(found).zip(too_long);
-        each.map(|(((runtime, seen), health), too_long)| match seen {
-            Ok(seen) => {
-                let mut facts = self.facts_of(runtime, seen, &holders, health);
+        let each = runtimes.iter().zip(observed).zip(found).zip(too_long);
+        each.map(|(((runtime, observed), health), too_long)| match observed {
+            Ok(observed) => {
+                let mut facts = self.facts_of(runtime, observed, &holders, health);
                 facts.issues.extend(too_long);
                 facts
             }
@@ -171,7 +171,7 @@ impl<'a> Supervisor<'a> {
             else {
                 continue;
             };
-            if self.look(&runtime).is_ok_and(|seen| seen.process().is_some()) {
+            if self.observe(&runtime).is_ok_and(|observed| observed.process().is_some()) {
                 found.push(runtime);
             }
         }
@@ -191,14 +191,14 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Reads the files of one runtime and asks the system for its process.
-    pub(crate) fn look(&self, runtime: &Runtime) -> Result<ObservedRuntime, RuntimeError> {
+    pub(crate) fn observe(&self, runtime: &Runtime) -> Result<ObservedRuntime, RuntimeError> {
         let paths = Paths::find(self.fs, self.host, runtime);
         let record = Record::read(self.fs, &paths.metadata)?;
         let pid_file = match &paths.pid {
             Some(path) => PidFile::read(self.fs, path)?,
             None => PidFile::Missing,
         };
-        let standing = standing(pid_file, &record, &runtime.command);
+        let process_state = process_state(pid_file, &record, &runtime.command);
         let mut blockers = Vec::new();
         if runtime.is_broken {
             let detail = "the entry has errors";
@@ -223,9 +223,9 @@ impl<'a> Supervisor<'a> {
                 Ok(start) => Check::Command(Box::new(start)),
                 Err(objections) => {
                     issues("health_command", &objections);
-                    let mut why = why(runtime, &objections);
-                    self.host.masks.hide(&mut why);
-                    Check::Refused(why)
+                    let mut refusal_reason = refusal_reason(runtime, &objections);
+                    self.host.masks.hide(&mut refusal_reason);
+                    Check::Refused(refusal_reason)
                 }
             },
             None => runtime.port.map_or(Check::None, Check::Port),
@@ -246,32 +246,32 @@ impl<'a> Supervisor<'a> {
             });
         }
         blockers.iter_mut().for_each(|issue| self.host.masks.hide(&mut issue.detail));
-        Ok(ObservedRuntime { paths, record, pid_file, standing, start, check, blockers })
+        Ok(ObservedRuntime { paths, record, pid_file, process_state, start, check, blockers })
     }
 
     /// Checks the health of all running runtimes and stores the results.
     fn check_all(
         &self,
         runtimes: &[Runtime],
-        seen: &[Result<ObservedRuntime, RuntimeError>],
+        observed: &[Result<ObservedRuntime, RuntimeError>],
         cancel: Option<&CancelToken>,
     ) -> Vec<Option<Health>> {
         let running: Vec<(usize, &Runtime, &ObservedRuntime, &ProcessIdentity)> = runtimes
             .iter()
-            .zip(seen)
+            .zip(observed)
             .enumerate()
-            .filter_map(|(index, (runtime, seen))| {
-                let seen = seen.as_ref().ok()?;
-                Some((index, runtime, seen, seen.process()?))
+            .filter_map(|(index, (runtime, observed))| {
+                let observed = observed.as_ref().ok()?;
+                Some((index, runtime, observed, observed.process()?))
             })
             .collect();
         let found = Mutex::new(vec![None; runtimes.len()]);
         let next = AtomicUsize::new(0);
         let work = || {
-            while let Some((index, runtime, seen, process)) =
+            while let Some((index, runtime, observed, process)) =
                 running.get(next.fetch_add(1, Ordering::Relaxed))
             {
-                let probe = self.probe(runtime, &seen.check, process, cancel);
+                let probe = self.probe(runtime, &observed.check, process, cancel);
                 // An interrupted check says nothing about the runtime.
                 if cancel.is_some_and(CancelToken::is_cancelled) {
                     return;
@@ -281,14 +281,14 @@ impl<'a> Supervisor<'a> {
             }
         };
         std::thread::scope(|scope| {
-            let most = running.len().min(MAX_PARALLEL_CHECKS);
-            let (mut started, mut wanted) = (0, INITIAL_PARALLEL_CHECKS.min(most));
+            let limit = running.len().min(MAX_PARALLEL_CHECKS);
+            let (mut started, mut target) = (0, INITIAL_PARALLEL_CHECKS.min(limit));
             let is_left = || next.load(Ordering::Relaxed) < running.len();
             // A single runtime needs no thread.
-            while 1 < most && started < most && is_left() {
-                if started == wanted {
+            while 1 < limit && started < limit && is_left() {
+                if started == target {
                     system::wait(None, cancel, QUICK_CHECK_TIME);
-                    wanted = (2 * wanted).min(most);
+                    target = (2 * target).min(limit);
                 } else {
                     let thread = std::thread::Builder::new().name("health".to_owned());
                     if thread.spawn_scoped(scope, work).is_err() {
@@ -301,21 +301,22 @@ impl<'a> Supervisor<'a> {
             work();
         });
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for (index, runtime, seen, process) in running {
+        for (index, runtime, observed, process) in running {
             if let Some(health) = &found[index] {
                 // Storing is optional: runtimes in a read-only workspace can still be checked.
-                let _ = health::remember(self.fs, &seen.paths, runtime, process, health, &self.host.masks);
+                let _ =
+                    health::remember(self.fs, &observed.paths, runtime, process, health, &self.host.masks);
             }
         }
-        for seen in seen.iter().flatten() {
-            let _ = logs::make_room(self.fs, &seen.paths);
+        for observed in observed.iter().flatten() {
+            let _ = logs::make_room(self.fs, &observed.paths);
         }
         found
     }
 
     /// Returns the issues of logs that are too long. A health check truncates them. Only runtimes started by v0.30
     /// write such logs.
-    fn log_issues(&self, runtime: &Runtime, seen: &ObservedRuntime) -> Vec<RuntimeIssue> {
+    fn log_issues(&self, runtime: &Runtime, observed: &ObservedRuntime) -> Vec<RuntimeIssue> {
         let of_log = |(path, length): (RelPath, u64)| {
             let detail = format!(
                 "its log {path} has grown to {} MiB; a status keeps the last {} MiB of it",
@@ -324,55 +325,58 @@ impl<'a> Supervisor<'a> {
             );
             RuntimeIssue::of_runtime(runtime, IssueType::RuntimeLogTooLong, Severity::Warning, detail)
         };
-        logs::too_long(self.fs, &seen.paths).into_iter().map(of_log).collect()
+        logs::too_long(self.fs, &observed.paths).into_iter().map(of_log).collect()
     }
 
     fn facts_of(
         &self,
         runtime: &Runtime,
-        seen: ObservedRuntime,
+        observed: ObservedRuntime,
         holders: &Holders,
         health: Option<Health>,
     ) -> RuntimeFacts {
         let last_health =
-            health.clone().or_else(|| health::remembered(self.fs, &seen.paths.health, &seen.record));
-        let (state, pid) = match &seen.standing {
+            health.clone().or_else(|| health::remembered(self.fs, &observed.paths.health, &observed.record));
+        let (state, pid) = match &observed.process_state {
             ProcessState::Stopped => (RuntimeState::Stopped, None),
             ProcessState::Running(identity) => (RuntimeState::Running, Some(identity.pid())),
             ProcessState::Unmanaged(pid) => (RuntimeState::Running, Some(*pid)),
             ProcessState::Stale(pid) => (RuntimeState::Stale, *pid),
         };
-        let mut issues = seen.blockers.clone();
-        issues.extend(standing_issue(runtime, &seen));
-        issues.extend(log_writer_issue(runtime, &seen));
-        issues.extend(outdated_issue(runtime, &seen));
-        issues.extend(port_issue(runtime, &seen.standing, holders));
+        let mut issues = observed.blockers.clone();
+        issues.extend(process_issue(runtime, &observed));
+        issues.extend(log_writer_issue(runtime, &observed));
+        issues.extend(outdated_issue(runtime, &observed));
+        issues.extend(port_issue(runtime, &observed.process_state, holders));
         if let Some(health) = health.as_ref().filter(|health| !health.ok) {
             issues.push(RuntimeIssue::of_health(runtime, health));
         }
         RuntimeFacts {
-            cwd: seen
+            cwd: observed
                 .paths
                 .directory
                 .as_ref()
                 .map_or_else(|| runtime.cwd().to_owned(), |found| found.shown.clone()),
             pid,
             state,
-            managed: seen.process().is_some(),
-            started_at: seen.process().and_then(|_| seen.record.started_at()),
-            pid_path: shown(seen.paths.pid.as_ref(), || runtime.pid_path()),
-            metadata_path: seen.paths.metadata.to_string(),
-            stdout_log_path: shown(seen.paths.stdout.as_ref(), || format!("{}.stdout", runtime.log_path())),
-            stderr_log_path: shown(seen.paths.stderr.as_ref(), || format!("{}.stderr", runtime.log_path())),
-            health_path: runtime.health_path.as_ref().filter(|path| !path.is_empty()).map(|path| match &seen
-                .paths
-                .health
-            {
-                HealthFile::Own(path) => path.to_string(),
-                HealthFile::InMetadata => seen.paths.metadata.to_string(),
-                HealthFile::Nowhere => path.clone(),
+            managed: observed.process().is_some(),
+            started_at: observed.process().and_then(|_| observed.record.started_at()),
+            pid_path: shown(observed.paths.pid.as_ref(), || runtime.pid_path()),
+            metadata_path: observed.paths.metadata.to_string(),
+            stdout_log_path: shown(observed.paths.stdout.as_ref(), || {
+                format!("{}.stdout", runtime.log_path())
             }),
-            has_health_file: match &seen.paths.health {
+            stderr_log_path: shown(observed.paths.stderr.as_ref(), || {
+                format!("{}.stderr", runtime.log_path())
+            }),
+            health_path: runtime.health_path.as_ref().filter(|path| !path.is_empty()).map(|path| {
+                match &observed.paths.health {
+                    HealthFile::Own(path) => path.to_string(),
+                    HealthFile::InMetadata => observed.paths.metadata.to_string(),
+                    HealthFile::Nowhere => path.clone(),
+                }
+            }),
+            has_health_file: match &observed.paths.health {
                 HealthFile::Own(path) => Some(self.fs.exists(path).unwrap_or(false)),
                 // The metadata file exists while it runs.
                 HealthFile::InMetadata => runtime.health_path.as_ref().map(|_| true),
@@ -380,17 +384,21 @@ impl<'a> Supervisor<'a> {
             },
             health,
             last_health,
-            metadata: matches!(seen.record.source, Source::Original | Source::Current | Source::Newer)
-                .then(|| seen.record.shown(&self.host.masks)),
+            metadata: matches!(observed.record.source, Source::Original | Source::Current | Source::Newer)
+                .then(|| observed.record.shown(&self.host.masks)),
             issues,
             ..RuntimeFacts::new(runtime, &self.host.masks)
         }
     }
 
     /// Returns another process that listens on the runtime's port, if any.
-    pub(crate) fn port_conflict(&self, runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
+    pub(crate) fn port_conflict(
+        &self,
+        runtime: &Runtime,
+        observed: &ObservedRuntime,
+    ) -> Option<RuntimeIssue> {
         let ports: BTreeSet<u16> = runtime.port.into_iter().collect();
-        port_issue(runtime, &seen.standing, &system::holders(&ports, &[]))
+        port_issue(runtime, &observed.process_state, &system::holders(&ports, &[]))
     }
 }
 
@@ -412,14 +420,14 @@ fn shown(path: Option<&RelPath>, configured: impl FnOnce() -> String) -> String 
 }
 
 /// Returns the issue about the process, if any.
-pub(crate) fn standing_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
-    let pid_path = shown(seen.paths.pid.as_ref(), || runtime.pid_path());
-    match &seen.standing {
+pub(crate) fn process_issue(runtime: &Runtime, observed: &ObservedRuntime) -> Option<RuntimeIssue> {
+    let pid_path = shown(observed.paths.pid.as_ref(), || runtime.pid_path());
+    match &observed.process_state {
         ProcessState::Stopped => None,
-        ProcessState::Running(_) => foreign_issue(runtime, seen),
-        ProcessState::Stale(_) => foreign_issue(runtime, seen).or_else(|| {
+        ProcessState::Running(_) => foreign_issue(runtime, observed),
+        ProcessState::Stale(_) => foreign_issue(runtime, observed).or_else(|| {
             // The log writer ends when all processes of the runtime have ended.
-            let lives_on = seen.record.log_writer().is_some_and(|writer| writer.is_alive());
+            let lives_on = observed.record.log_writer().is_some_and(|writer| writer.is_alive());
             let detail = if lives_on {
                 "its process ended, but processes that it started are still running; a stop ends them"
             } else {
@@ -443,11 +451,11 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Optio
 ///
 /// If the record has the same pid, Brigade wrote the file and the system reused the pid; the file is stale. A running
 /// runtime may also have written the pid of one of its child processes.
-pub(crate) fn foreign_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
-    let pid = match (&seen.standing, seen.pid_file) {
+pub(crate) fn foreign_issue(runtime: &Runtime, observed: &ObservedRuntime) -> Option<RuntimeIssue> {
+    let pid = match (&observed.process_state, observed.pid_file) {
         (ProcessState::Stale(Some(pid)), _) => *pid,
         (ProcessState::Running(own), PidFile::Pid(pid)) => {
-            let writer = seen.record.log_writer();
+            let writer = observed.record.log_writer();
             let is_own = |root: &ProcessIdentity| system::belongs(pid, root);
             // On other systems the parent of a process is unknown.
             if !cfg!(target_os = "linux") || is_own(own) || writer.as_ref().is_some_and(is_own) {
@@ -465,14 +473,14 @@ pub(crate) fn foreign_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option
             return None;
         }
     };
-    if seen.record.identity().is_some_and(|identity| identity.pid() == pid) {
+    if observed.record.identity().is_some_and(|identity| identity.pid() == pid) {
         return None;
     }
     let process = system::observe(pid)?;
     let program = process.argv.as_ref().and_then(|argv| argv.first()).map(String::as_str).unwrap_or_default();
     let name = short(program.rsplit('/').next().unwrap_or_default(), 40);
     let name = if name.is_empty() { String::new() } else { format!(" (`{name}`)") };
-    let pid_path = shown(seen.paths.pid.as_ref(), || runtime.pid_path());
+    let pid_path = shown(observed.paths.pid.as_ref(), || runtime.pid_path());
     let detail = format!(
         "`{pid_path}` names process {pid}{name}, which is not this runtime: both are left alone; remove the file \
          if it is not needed"
@@ -481,9 +489,9 @@ pub(crate) fn foreign_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option
 }
 
 /// Returns the issue about a missing log writer. Without it, output of the runtime is lost or ends it.
-fn log_writer_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
-    seen.process()?;
-    seen.record.log_writer().filter(|writer| !writer.is_alive())?;
+fn log_writer_issue(runtime: &Runtime, observed: &ObservedRuntime) -> Option<RuntimeIssue> {
+    observed.process()?;
+    observed.record.log_writer().filter(|writer| !writer.is_alive())?;
     // On other systems it also ends when the runtime redirects its output.
     if !cfg!(target_os = "linux") {
         return None;
@@ -494,9 +502,9 @@ fn log_writer_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option<Runtime
 }
 
 /// Returns the issue about an entry that was changed since its runtime was started.
-fn outdated_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIssue> {
-    seen.process()?;
-    if !seen.is_outdated(runtime) {
+fn outdated_issue(runtime: &Runtime, observed: &ObservedRuntime) -> Option<RuntimeIssue> {
+    observed.process()?;
+    if !observed.is_outdated(runtime) {
         return None;
     }
     let detail = "its entry changed after the start; it runs with the old settings";
@@ -504,10 +512,10 @@ fn outdated_issue(runtime: &Runtime, seen: &ObservedRuntime) -> Option<RuntimeIs
     Some(issue)
 }
 
-fn port_issue(runtime: &Runtime, standing: &ProcessState, holders: &Holders) -> Option<RuntimeIssue> {
+fn port_issue(runtime: &Runtime, process_state: &ProcessState, holders: &Holders) -> Option<RuntimeIssue> {
     let port = runtime.port?;
     let holder = holders.get(&port).filter(|holder| holder.is_local)?;
-    let is_other = match standing {
+    let is_other = match process_state {
         ProcessState::Running(identity) => holder.belongs_to(identity) == Some(false),
         ProcessState::Unmanaged(_) => false,
         ProcessState::Stopped | ProcessState::Stale(_) => true,
@@ -520,7 +528,7 @@ fn port_issue(runtime: &Runtime, standing: &ProcessState, holders: &Holders) -> 
 }
 
 /// Returns why a health command was not run.
-fn why(runtime: &Runtime, objections: &[Objection]) -> String {
+fn refusal_reason(runtime: &Runtime, objections: &[Objection]) -> String {
     let issue = objections.iter().find_map(|objection| command::issue(runtime, "health_command", objection));
     match (issue, objections) {
         (_, [Objection::BrokenEntry, ..]) => Objection::BrokenEntry.to_string(),

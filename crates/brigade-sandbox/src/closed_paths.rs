@@ -135,7 +135,7 @@ impl ClosedPaths {
             state,
             agent_files,
             settings: Settings::new(home, settings),
-            seen: BTreeSet::new(),
+            visited: BTreeSet::new(),
             found: ClosedPaths::default(),
         };
         finder.hooks(workspace);
@@ -166,7 +166,7 @@ struct Finder<'a> {
     agent_files: AgentFiles,
     settings: Settings<'a>,
     /// The repositories that were looked at.
-    seen: BTreeSet<PathBuf>,
+    visited: BTreeSet<PathBuf>,
     found: ClosedPaths,
 }
 
@@ -257,7 +257,9 @@ impl Finder<'_> {
     /// Closes the entries by which a repository is found, and its hooks.
     fn repository(&mut self, folder: &Path) {
         let git = folder.join(GIT_FOLDER);
-        if folder == self.workspace || !self.seen.insert(folder.to_owned()) || git.symlink_metadata().is_err()
+        if folder == self.workspace
+            || !self.visited.insert(folder.to_owned())
+            || git.symlink_metadata().is_err()
         {
             return;
         }
@@ -322,10 +324,10 @@ impl Finder<'_> {
     /// Data directories are not searched.
     fn links(&mut self, folder: &Path, data: Data<'_>) {
         let mut folders = VecDeque::from([folder.to_owned()]);
-        let mut seen = BTreeSet::new();
+        let mut visited = BTreeSet::new();
         while let Some(folder) = folders.pop_front() {
             // A link may lead back to a directory that was searched.
-            if !folder.canonicalize().is_ok_and(|real| seen.insert(real)) {
+            if !folder.canonicalize().is_ok_and(|real| visited.insert(real)) {
                 continue;
             }
             let mut entries = fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -346,7 +348,8 @@ impl Finder<'_> {
                     folders.push_back(entry.path());
                 }
             }
-            if entries.next().is_some() || MAX_FOLDERS < seen.len() || MAX_PLACES < self.found.closed.len() {
+            if entries.next().is_some() || MAX_FOLDERS < visited.len() || MAX_PLACES < self.found.closed.len()
+            {
                 // The links that are left may lead anywhere.
                 return self.close_rest(vec![self.workspace.to_owned()]);
             }

@@ -191,19 +191,22 @@ struct Finder<'a> {
     homes: Names,
     workspaces: Names,
     found: Installation,
-    seen: BTreeSet<(PathBuf, ProgramOrigin)>,
+    visited: BTreeSet<(PathBuf, ProgramOrigin)>,
 }
 
 impl<'a> Finder<'a> {
     fn new(around: &'a Surroundings) -> Finder<'a> {
         let homes = Names::new(around.home.as_deref());
         let workspaces = Names::new(around.workspace.as_deref());
-        Finder { around, homes, workspaces, found: Installation::default(), seen: BTreeSet::new() }
+        Finder { around, homes, workspaces, found: Installation::default(), visited: BTreeSet::new() }
     }
 
     fn follow(&mut self, program: &Path, origin: ProgramOrigin, depth: usize) {
         let visit = (program.to_owned(), origin);
-        if MAX_DEPTH < depth || !program.is_absolute() || !is_executable(program) || !self.seen.insert(visit)
+        if MAX_DEPTH < depth
+            || !program.is_absolute()
+            || !is_executable(program)
+            || !self.visited.insert(visit)
         {
             return;
         }

@@ -284,8 +284,8 @@ impl AgentTools {
         let costed = |tool: &AgentTool| {
             let (full, entry) = (self.listed(tool), self.entry(tool));
             let source = ToolTraits::from_tool(entry).sources().next();
-            let said = full.description.as_deref().unwrap_or_default();
-            let row = ToolRow::new(entry.id.as_str(), &tool.name, said, source, tool.need);
+            let description = full.description.as_deref().unwrap_or_default();
+            let row = ToolRow::new(entry.id.as_str(), &tool.name, description, source, tool.need);
             CostedTool { id: entry.id.to_string(), full, compact: self.listed_compact(tool), row }
         };
         listing_costs(&self.tools.iter().map(costed).collect::<Vec<_>>(), self.names)

@@ -107,29 +107,29 @@ pub fn approve(
     let CallRequest { plan, agent, now, rules, is_passed, is_end_unknown } = request;
     let target = shown.callable(plan.tool_id(), plan.args()).ok_or_else(Vec::new)?;
     let all = shown.config.policy.auto_approve();
-    let asked = match rules {
+    let matching = match rules {
         Rules::All(_) => all,
         Rules::Again(by) => rule_of(all, by),
     };
     // Without its lane a call is blocked, so no rule has to know it.
     let files = host.files(plan.session().and_then(|session| session.root_of(plan.tool_id())));
-    let (asked, followed) = match files {
-        Ok(files) if !asked.is_empty() => {
+    let (matching, followed) = match files {
+        Ok(files) if !matching.is_empty() => {
             let root = files.fs().root().display().to_string();
-            (asked, followed(files.fs(), plan.tool_id(), plan.args(), &root))
+            (matching, followed(files.fs(), plan.tool_id(), plan.args(), &root))
         }
         Ok(_) | Err(_) => (&[][..], plan.args().clone()),
     };
     // A program that answers for a tool may have other effects than its row.
     let traits = ToolTraits { effects: &plan.contract().effects, ..ToolTraits::from_tool(target.entry) };
-    let reviewed = match is_named(asked, plan.tool_id()) {
+    let reviewed = match is_named(matching, plan.tool_id()) {
         true => host.reviewed_plan(&shown.config.policy, plan),
         false => ReviewState::Yes,
     };
     let call = CallFacts {
         agent,
         agents: &shown.agents.gateway.agent_names(),
-        rules: asked,
+        rules: matching,
         within: shown.config.rules_of_project(),
         now,
         approved_last_hour: &|rule| match rules {

@@ -139,8 +139,8 @@ impl KeptChecks {
 
     /// Adds the result of a command. Its files were inspected before the start, so a change during the run is noticed
     /// later.
-    pub fn keep(&mut self, command: &str, told: KeptCheck) {
-        self.commands.insert(named(command), told);
+    pub fn keep(&mut self, command: &str, check: KeptCheck) {
+        self.commands.insert(named(command), check);
     }
 
     /// Notes the program of a tool that a command checked, as it was before the start. Does nothing if the command is
@@ -196,7 +196,7 @@ impl KeptCheck {
 
     /// Adds the result.
     #[must_use]
-    pub fn told(self, succeeded: bool, version: Option<&Version>) -> KeptCheck {
+    pub fn with_result(self, succeeded: bool, version: Option<&Version>) -> KeptCheck {
         KeptCheck { succeeded, version: version.map(ToString::to_string), ..self }
     }
 
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     /// The result of `tool --version`, started from the program at this path.
-    fn told(fs: &dyn Fs, program: &Path) -> KeptCheck {
+    fn noted(fs: &dyn Fs, program: &Path) -> KeptCheck {
         let stamp = Stamp::read(fs, program.to_str().unwrap()).unwrap();
         let observed_at = Timestamp::from_unix_micros(5_000_000);
         KeptCheck {
@@ -269,15 +269,15 @@ mod tests {
         }
         let (one, two) = (fs.root().join("one"), fs.root().join("two"));
         let mut kept = KeptChecks::read(&fs);
-        kept.keep("one --version", told(&fs, &one));
-        kept.keep("gone --version", told(&fs, &two));
+        kept.keep("one --version", noted(&fs, &one));
+        kept.keep("gone --version", noted(&fs, &two));
         let text =
             "[[tool]]\nid = 'one'\nname = 'One'\nfamily = 'script'\nversion_command = 'one --version'\n";
         let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
         kept.write(&fs, &catalog).unwrap();
         let kept = KeptChecks::read(&fs);
         assert_eq!(kept.commands.len(), 1, "a command that no entry has is not kept");
-        assert_eq!(kept.result(&fs, "one --version", &one), Some(&told(&fs, &one)));
+        assert_eq!(kept.result(&fs, "one --version", &one), Some(&noted(&fs, &one)));
         assert_eq!(kept.result(&fs, "one --version", &two), None);
         assert_eq!(kept.result(&fs, "one -v", &one), None);
         fs.write_atomic(&rel("one"), b"#!/bin/bash\n", FileMode::Exactly(0o755)).unwrap();
@@ -297,7 +297,7 @@ mod tests {
         let mut kept = KeptChecks::default();
         for (name, command) in [("asks", "asks Zq7tail"), ("Zq7tail", "Zq7tail asks")] {
             fs.write_atomic(&rel(name), b"#!/bin/sh\n", FileMode::Exactly(0o755)).unwrap();
-            kept.keep(command, told(&fs, &fs.root().join(name)));
+            kept.keep(command, noted(&fs, &fs.root().join(name)));
             kept.asked_about(command, ToolProgram::new(&fs, "Zq7tail", None));
         }
         kept.write(&fs, &catalog).unwrap();
@@ -314,7 +314,7 @@ mod tests {
         let fs = DiskFs::open(folder.path()).unwrap();
         fs.write_atomic(&rel("asks"), b"#!/bin/sh\n", FileMode::Exactly(0o755)).unwrap();
         let mut kept = KeptChecks::default();
-        kept.keep("asks", told(&fs, &fs.root().join("asks")));
+        kept.keep("asks", noted(&fs, &fs.root().join("asks")));
         let absent = ToolProgram::new(&fs, "tool", None);
         kept.asked_about("asks", absent.clone());
         kept.asked_about("nothing", absent.clone());
@@ -383,9 +383,9 @@ mod tests {
     #[test]
     fn a_version_that_is_none_is_dropped() {
         let bench = crate::testing::Bench::new(&[("one", "")]);
-        let kept = told(&*bench.context.fs, Path::new("one"));
+        let kept = noted(&*bench.context.fs, Path::new("one"));
         assert_eq!(kept.version().map(|version| version.to_string()).as_deref(), Some("1.2"));
-        let kept = kept.told(false, None);
+        let kept = kept.with_result(false, None);
         assert_eq!((kept.succeeded, kept.version()), (false, None));
     }
 }

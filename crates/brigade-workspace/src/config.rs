@@ -80,7 +80,7 @@ pub(crate) struct KnownFacts(Mutex<Vec<(Fact, bool)>>);
 impl KnownFacts {
     fn holds(&self, fact: Fact, look: impl FnOnce() -> bool) -> bool {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, holds)) = known().iter().find(|(of, _)| *of == fact) {
+        if let Some((_, holds)) = known().iter().find(|(cached, _)| *cached == fact) {
             return *holds;
         }
         let holds = look();
@@ -194,9 +194,9 @@ impl Config {
     }
 
     /// Narrows a decision on a call by the policy of the project.
-    pub(crate) fn narrow(&self, host: &Host<'_>, decision: &mut Decision, asked: &CallFacts<'_>) {
+    pub(crate) fn narrow(&self, host: &Host<'_>, decision: &mut Decision, facts: &CallFacts<'_>) {
         if let Some(project) = &self.project {
-            decision.narrow(project, asked, &|name: &str| host.is_set(name));
+            decision.narrow(project, facts, &|name: &str| host.is_set(name));
         }
     }
 
@@ -343,11 +343,11 @@ impl Config {
     /// Returns the built-in tools with missing needs, and those needs. Needs that depend on a session are left out.
     pub fn missing_facts(&self, host: &Host<'_>) -> Vec<(&'static builtin::Definition, Vec<Fact>)> {
         let known = KnownFacts::default();
-        let of = |row: &'static builtin::Definition| {
+        let missing_of = |row: &'static builtin::Definition| {
             let missing = self.missing_here(host, row, &known);
             (!missing.is_empty()).then_some((row, missing))
         };
-        builtin::definitions().iter().filter_map(of).collect()
+        builtin::definitions().iter().filter_map(missing_of).collect()
     }
 
     /// Returns the missing needs of a built-in tool. Needs that depend on a session are left out.

@@ -127,21 +127,21 @@ pub fn plan_installation(
 pub fn plan_again(
     context: &WorkspaceContext,
     config: &Arc<Config>,
-    asked: &RepeatRequest<'_>,
+    request: &RepeatRequest<'_>,
     caller: Caller,
 ) -> Result<PlannedCall, Failure> {
-    match asked.installs_with {
+    match request.installs_with {
         // Disabled entries can be installed, too.
         Some((command, contract)) => {
-            let entry = load::any_tool(&config.catalog, asked.tool_id)?;
+            let entry = load::any_tool(&config.catalog, request.tool_id)?;
             let command = install_command(entry, command, contract);
             plan_installation(context, config, entry, command, caller)
         }
         None => {
-            let tool = entry(context, config, asked.tool_id, &asked.args)?;
-            let session = asked.session.clone();
-            let args = Ok(asked.args.clone());
-            let limits = Limits { within: asked.effects, session, learned: asked.learned };
+            let tool = entry(context, config, request.tool_id, &request.args)?;
+            let session = request.session.clone();
+            let args = Ok(request.args.clone());
+            let limits = Limits { within: request.effects, session, learned: request.learned };
             plan_within(context, config, tool, args, caller, limits)
         }
     }
@@ -221,8 +221,8 @@ pub fn plan_request(
     name: &str,
     args: Result<Json, ArgsProblem>,
 ) -> Result<(PlannedCall, Option<Failure>), Failure> {
-    let meant = load::named(&config.catalog, name).map_or(name, |tool| tool.id.as_str());
-    plan_of(context, config, meant, args, None, None)
+    let tool_id = load::named(&config.catalog, name).map_or(name, |tool| tool.id.as_str());
+    plan_of(context, config, tool_id, args, None, None)
 }
 
 /// Plans a call of the tool with exactly this id, without aliases, because an agent's rights were decided for this id.

@@ -47,16 +47,16 @@ impl<'w> Places<'w> {
 
     /// Inspects the target of a projection. Links may lead anywhere in the workspace except into `.git` and `.brigade`.
     pub fn look(&self, path: &str) -> TargetFacts {
-        let Ok(wanted) = path.parse::<RelPath>() else {
+        let Ok(parsed) = path.parse::<RelPath>() else {
             return TargetFacts::Refused(PathRefusal::OutsideWorkspace);
         };
-        let (real, kind) = match self.spot(&wanted) {
+        let (real, kind) = match self.spot(&parsed) {
             ResolvedPath::Absent(real) => (real, None),
             ResolvedPath::There(real, kind) => (real, Some(kind)),
             ResolvedPath::Refused(refusal) => return TargetFacts::Refused(refusal),
             ResolvedPath::Unreadable => return TargetFacts::Unreadable,
         };
-        if real != wanted {
+        if real != parsed {
             if let Err(refusal) = relative_path(&self.root, real.as_str()) {
                 return TargetFacts::Refused(refusal);
             }
@@ -86,23 +86,23 @@ impl<'w> Places<'w> {
             return ResolvedPath::There(RelPath::root(), FileKind::Directory);
         }
         let join = |folder: &RelPath| folder.join(path.name()).expect("a name without slashes is a path");
-        let here = match self.folder(&path.parent()) {
+        let current = match self.folder(&path.parent()) {
             ResolvedPath::There(folder, FileKind::Directory) => join(&folder),
             ResolvedPath::There(_, _) => return ResolvedPath::Refused(PathRefusal::ParentIsFile),
             ResolvedPath::Absent(folder) => return ResolvedPath::Absent(join(&folder)),
             other => return other,
         };
-        match self.listed_kind(&here) {
-            Some(FileKind::Link) => return self.follow(&here),
-            Some(kind) => return ResolvedPath::There(here, kind),
+        match self.listed_kind(&current) {
+            Some(FileKind::Link) => return self.follow(&current),
+            Some(kind) => return ResolvedPath::There(current, kind),
             // Not listed, or the disk ignores case and lists it in other letters.
             None => {}
         }
-        match self.fs.link_metadata(&here) {
-            Ok(metadata) if metadata.kind == FileKind::Link => self.follow(&here),
-            Ok(metadata) => ResolvedPath::There(here, metadata.kind),
+        match self.fs.link_metadata(&current) {
+            Ok(metadata) if metadata.kind == FileKind::Link => self.follow(&current),
+            Ok(metadata) => ResolvedPath::There(current, metadata.kind),
             Err(error) => match error.kind {
-                FsErrorKind::NotFound => ResolvedPath::Absent(here),
+                FsErrorKind::NotFound => ResolvedPath::Absent(current),
                 FsErrorKind::NotADirectory => ResolvedPath::Refused(PathRefusal::ParentIsFile),
                 FsErrorKind::Outside => ResolvedPath::Refused(PathRefusal::SymlinkOut),
                 _ => ResolvedPath::Unreadable,

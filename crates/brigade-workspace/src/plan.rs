@@ -21,7 +21,7 @@ use brigade_policy::{
 };
 use brigade_projection::{ProjectionItem, blocking, summarise};
 use brigade_remote::tokens;
-use brigade_sandbox::{LocalSockets, Mode, Network, SandboxProfile};
+use brigade_sandbox::{Mode, SandboxProfile};
 
 use crate::command::{behind_links, leaves_its_lane, program_outside_its_lane};
 use crate::files::{ToolReader, compile_schema};
@@ -30,6 +30,7 @@ use crate::named::{NamedFiles, named_files};
 use crate::tool::{Depth, FactReader, ToolFacts};
 
 /// The facts of plans of a tool, without arguments, and the opened program.
+#[derive(Clone)]
 pub struct PlanInput<'c> {
     /// The facts.
     pub facts: PlanFacts<'c>,
@@ -71,7 +72,7 @@ impl<'c> FactReader<'_, 'c> {
     fn plan_as(
         &self,
         tool: &'c Tool,
-        asked: &CallFacts<'_>,
+        request: &CallFacts<'_>,
         caller: Caller,
     ) -> Result<PlanInput<'c>, FsError> {
         let read = self.read(tool, Depth::Plan);
@@ -93,7 +94,7 @@ impl<'c> FactReader<'_, 'c> {
             }
         };
         let output = output_fact(&read);
-        let facts = self.plan_facts(&reader, &read, asked, output, (program, files), caller)?;
+        let facts = self.plan_facts(&reader, &read, request, output, (program, files), caller)?;
         Ok(PlanInput { facts, projections: read.projections, program: opened, directory })
     }
 
@@ -136,13 +137,13 @@ impl<'c> FactReader<'_, 'c> {
         &self,
         reader: &ToolReader<'_>,
         read: &ToolFacts<'c>,
-        asked: &CallFacts<'_>,
+        request: &CallFacts<'_>,
         output_schema: FileFact,
         (program, mut files): (ProgramFact, NamedFiles),
         caller: Caller,
     ) -> Result<PlanFacts<'c>, FsError> {
         let (config, tool) = (self.config, read.tool);
-        let mut decision = self.decide(tool, asked);
+        let mut decision = self.decide(tool, request);
         if tool.id == COMMAND {
             // An agent wrote the command, and it was not reviewed. So it is confined as far as the system can, even if
             // the policy confines no calls.
@@ -163,12 +164,12 @@ impl<'c> FactReader<'_, 'c> {
         files.open_in(&mut decision);
         if !is_open(&decision, self.host.fs.root(), self.host.home()) {
             files.code.is_closed = closes(decision.sandbox.mode);
-        } else if tool.code.is_empty() && !tool.is_built_in() && asked.kind == CallKind::Run {
+        } else if tool.code.is_empty() && !tool.is_built_in() && request.kind == CallKind::Run {
             let directory = Path::new(tool.cwd.as_deref().unwrap_or_default());
             let linked = || behind_links.iter().find_map(|argv| chooses_code(argv, directory));
             files.code.chosen = files.chosen.take().or_else(linked);
         }
-        config.narrow(&self.host, &mut decision, asked);
+        config.narrow(&self.host, &mut decision, request);
         // The interpreter is a link with another name, and gets code as a word.
         let is_refused = decision.blockers.iter().any(|blocker| blocker.code == ErrorCode::PolicyInlineCode);
         let rule = config.policies().find_map(PolicyState::refuses_inline_code);
@@ -298,23 +299,23 @@ impl<'c> FactReader<'_, 'c> {
         self.start_for(tool, StartPurpose::Upstream)
     }
 
-    /// Reads the facts that decide whether a command may be started that checks whether the tool is installed. `look`
+    /// Reads the facts that decide whether a command may be started that checks whether the tool is installed. `checked`
     /// is this command [as an entry](Tool::look_with).
     ///
     /// It has no approval, so it is confined as far as the system can, even if the policy confines no calls.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn check<'t>(&self, tool: &Tool, look: &'t Tool) -> Result<StartInput<'t>, FsError> {
-        let command = look.command.as_deref().unwrap_or_default();
-        let asked = CallFacts::of_check(tool, command, &look.effects);
-        let mut decision = self.decide(look, &asked);
+    pub fn check<'t>(&self, tool: &Tool, checked: &'t Tool) -> Result<StartInput<'t>, FsError> {
+        let command = checked.command.as_deref().unwrap_or_default();
+        let request = CallFacts::of_check(tool, command, &checked.effects);
+        let mut decision = self.decide(checked, &request);
         decision.sandbox.mode = decision.sandbox.mode.max(SandboxMode::BestEffort);
-        self.start_as(look, StartPurpose::Check, decision)
+        self.start_as(checked, StartPurpose::Check, decision)
     }
 
-    fn decide(&self, tool: &Tool, asked: &CallFacts<'_>) -> Decision {
-        let mut decision = self.config.decision_as(&self.host, tool, asked);
+    fn decide(&self, tool: &Tool, request: &CallFacts<'_>) -> Decision {
+        let mut decision = self.config.decision_as(&self.host, tool, request);
         if let Some(remote) = &decision.remote {
             let grants = &mut decision.sandbox.grants;
             grants.read_paths.extend(self.host.certificates());
@@ -381,27 +382,10 @@ impl<'c> FactReader<'_, 'c> {
 /// Returns whether the sandbox closes the workspace to runs. If it is enforced, runs do not start without it.
 fn closes(mode: SandboxMode) -> bool {
     static CLOSES_HERE: OnceLock<bool> = OnceLock::new();
-    let here = || {
-        let profile = SandboxProfile {
-            workspace: None,
-            hidden: Vec::new(),
-            installed: Vec::new(),
-            read: Vec::new(),
-            write: Vec::new(),
-            deny_write: Vec::new(),
-            deny_new: Vec::new(),
-            replaced: None,
-            closed: None,
-            network: Network::Denied,
-            local_sockets: LocalSockets::Denied,
-            mode: Mode::Enforce,
-            landlock_at_most: None,
-        };
-        profile.check().is_ok()
-    };
+    let closes_here = || SandboxProfile::nothing(Mode::Enforce).check().is_ok();
     match mode {
         SandboxMode::Off => false,
-        SandboxMode::BestEffort => *CLOSES_HERE.get_or_init(here),
+        SandboxMode::BestEffort => *CLOSES_HERE.get_or_init(closes_here),
         SandboxMode::Enforce => true,
     }
 }

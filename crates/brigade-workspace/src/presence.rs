@@ -52,12 +52,12 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
 
     /// Returns the last results of the tool's check and version commands, if they are still valid.
     pub fn observed(&self, tool: &Tool) -> ObservedPresence {
-        let told = |command| {
+        let kept_check = |command| {
             let program = || self.facts.program_of(tool);
             self.kept_of(command).filter(|kept| program().is_none_or(|program| kept.is_about(&program)))
         };
-        let check = tool.check_to_run().and_then(told);
-        let version = tool.version_to_run().and_then(told);
+        let check = tool.check_to_run().and_then(kept_check);
+        let version = tool.version_to_run().and_then(kept_check);
         ObservedPresence {
             check: check.map(|kept| kept.succeeded),
             version: version.and_then(KeptCheck::version),

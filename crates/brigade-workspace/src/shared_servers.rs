@@ -59,8 +59,8 @@ impl Config {
     }
 
     /// Like [`Config::decision_on`], with the facts of one call.
-    pub(crate) fn decision_as(&self, host: &Host<'_>, tool: &Tool, asked: &CallFacts<'_>) -> Decision {
-        let mut decision = decide(&self.policy, asked, &|name: &str| host.is_set(name));
+    pub(crate) fn decision_as(&self, host: &Host<'_>, tool: &Tool, facts: &CallFacts<'_>) -> Decision {
+        let mut decision = decide(&self.policy, facts, &|name: &str| host.is_set(name));
         if let Some(runtime) = self.runtime_of(host, tool) {
             decision.add_runtime(runtime);
         }
@@ -104,12 +104,12 @@ impl FactReader<'_, '_> {
     /// Binds the code of another entry that the process serves, and returns the patterns of its data. The command is
     /// the same. Patterns that cannot be bound open nothing, and block only calls of that entry.
     fn share_files(&self, other: &Tool, named: &mut NamedFiles) -> Result<Vec<String>, FsError> {
-        let mut theirs = NamedFiles::default();
-        theirs.bind_patterns(self.host.fs, other)?;
-        if !theirs.refused.is_empty() {
+        let mut bound = NamedFiles::default();
+        bound.bind_patterns(self.host.fs, other)?;
+        if !bound.refused.is_empty() {
             return Ok(Vec::new());
         }
-        for (path, sha256) in theirs.files {
+        for (path, sha256) in bound.files {
             named.code.by.entry(path.clone()).or_insert(BoundBy::Code);
             named.files.entry(path).or_insert(sha256);
         }

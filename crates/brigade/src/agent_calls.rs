@@ -298,7 +298,7 @@ impl AgentCalls {
             return Err(Error::new(ErrorKind::Refused, message).coded(ErrorCode::ApprovalHeld));
         }
         let (config, planned) = brigade_ops::plan_again(room, &stored.call)?;
-        let mut reasons = planned.plan.told(&stored.call);
+        let mut reasons = planned.plan.blockers_to_review(&stored.call);
         if planned.plan.changes_pin() || stored.call.planned_binding != seen.planned_binding {
             reasons.push(Blocker::new(ErrorCode::Changed, "the call changed since it was shown"));
         }

@@ -14,13 +14,13 @@ use crate::facts::PlanFacts;
 /// any, returns the command in the record.
 pub fn install_command<'a>(entry: &'a Tool, shown: &'a str, contract: Option<&str>) -> &'a str {
     let stated = entry.install.iter().flat_map(|install| &install.command).map(String::as_str);
-    let meant: Vec<&str> = stated.filter(|line| shows(shown, line)).collect();
+    let candidates: Vec<&str> = stated.filter(|line| shows(shown, line)).collect();
     let is_of_record = |line: &&&str| {
         let found = installation_contract(&entry.installation(line), entry, &ContractFiles::default());
         contract.is_some_and(|contract| found.to_hex() == contract)
     };
-    let same = meant.iter().find(|line| **line == shown);
-    same.or_else(|| meant.iter().find(is_of_record)).or(meant.first()).copied().unwrap_or(shown)
+    let same = candidates.iter().find(|line| **line == shown);
+    same.or_else(|| candidates.iter().find(is_of_record)).or(candidates.first()).copied().unwrap_or(shown)
 }
 
 /// Completes the reasons against an installation with the fields of the entry that it was created from.

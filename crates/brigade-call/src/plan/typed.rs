@@ -178,11 +178,12 @@ pub(super) fn reason(
 }
 
 /// Returns whether a schema violation already reports that an argument is missing or misspelt.
-pub(super) fn is_said(argument: &str, said: &[Blocker]) -> bool {
+pub(super) fn is_reported(argument: &str, reported: &[Blocker]) -> bool {
     let required = format!("$.{argument}: {}", ViolationKind::Required);
     let hint = did_you_mean(argument);
-    said.iter().filter(|blocker| blocker.is(ErrorCode::InvalidArgs)).any(|blocker| {
-        blocker.message == required || blocker.hint.as_ref().is_some_and(|said| said.to_string() == hint)
+    reported.iter().filter(|blocker| blocker.is(ErrorCode::InvalidArgs)).any(|blocker| {
+        blocker.message == required
+            || blocker.hint.as_ref().is_some_and(|reported| reported.to_string() == hint)
     })
 }
 

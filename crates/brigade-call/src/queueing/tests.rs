@@ -22,7 +22,7 @@ fn check_from(before: Case, change: impl FnOnce(&mut Case), expect: &[&str]) {
 fn check_told(change: impl FnOnce(&mut Case), expect: &[Change]) {
     let mut now = Case::new();
     change(&mut now);
-    assert_eq!(now.plan().to_be_told(&Case::new().queued()), expect);
+    assert_eq!(now.plan().changes_to_review(&Case::new().queued()), expect);
     assert!(now.plan().approvable(&Case::new().queued()).is_ok());
 }
 
@@ -143,7 +143,7 @@ fn the_policy_of_a_blocked_call_may_change() {
     let mut blocked = Case::new();
     blocked.policy.push_str("denied_effects = ['local-read']\n");
     let (call, plan) = (blocked.queued(), Case::new().plan());
-    assert_eq!(plan.to_be_told(&call), []);
+    assert_eq!(plan.changes_to_review(&call), []);
     assert!(plan.approvable(&call).is_ok());
 }
 
@@ -154,7 +154,7 @@ fn a_replan_stores_the_shown_plan() {
     now.policy.push_str("max_output_bytes = 7\n");
     let plan = now.plan();
     let call = Case::new().queued().replan(plan.replan()).unwrap();
-    assert_eq!(plan.to_be_told(&call), []);
+    assert_eq!(plan.changes_to_review(&call), []);
     assert_eq!(call.status, CallStatus::Pending);
     assert_eq!(call.planned_binding, Some(plan.binding().fingerprint()));
 }
@@ -182,7 +182,7 @@ fn a_v030_record_is_compared_by_visible_fields() {
     };
     let plan = Case::new().plan();
     assert_eq!(plan.changes_since_queued(&adopted()), []);
-    assert_eq!(plan.to_be_told(&adopted()), []);
+    assert_eq!(plan.changes_to_review(&adopted()), []);
     let other = Call { contract: ContractLabels::default(), ..adopted() };
     assert_eq!(plan.changes_since_queued(&other), [Change::Contract]);
     // A record in our own format must have its fingerprints.

@@ -87,23 +87,23 @@ pub(super) async fn converse(
     match goal {
         Goal::Read { reads, arguments, listener } => {
             let flight = Arc::new(reads::request(reads, arguments).heard_by(listener));
-            link.known().call = Some(flight.clone());
+            link.state().call = Some(flight.clone());
             return reads::read(reads, &peer.ask(&flight).await?).map(ConversationResult::Answered);
         }
         Goal::List | Goal::Call { .. } => {}
     }
     let tools = peer.list(redactor).await?;
-    link.known().tools.clone_from(&tools);
+    link.state().tools.clone_from(&tools);
     let Goal::Call { tool_name, arguments, pin, listener, idle_timeout } = goal else {
         return Ok(ConversationResult::Listed);
     };
     let tool = the_tool(&tools, tool_name)?;
-    link.known().tool = Some(tool.clone());
+    link.state().tool = Some(tool.clone());
     let pin = pin_of(pin, tool)?;
-    link.known().pin.clone_from(&pin);
+    link.state().pin.clone_from(&pin);
     compare(pin.as_ref(), tool)?;
     let flight = Arc::new(Flight::call(tool_name, arguments).heard_by(listener).idle_after(idle_timeout));
-    link.known().call = Some(flight.clone());
+    link.state().call = Some(flight.clone());
     answered(&peer.ask(&flight).await?).map(ConversationResult::Answered)
 }
 
@@ -220,9 +220,9 @@ fn spoken_here(greeted: ConnectedServer) -> Result<ConnectedServer, Failure> {
     };
     let version = peer.protocol_version.clone();
     {
-        let mut known = greeted.link.known();
-        known.protocol_version = Some(version.as_str().to_owned());
-        known.server = Some(server_name(&peer));
+        let mut state = greeted.link.state();
+        state.protocol_version = Some(version.as_str().to_owned());
+        state.server = Some(server_name(&peer));
     }
     if ProtocolVersion::KNOWN_VERSIONS.contains(&version) {
         tracing::debug!(revision = version.as_str(), "the server speaks a known revision of the protocol");
@@ -243,9 +243,10 @@ fn server_name(peer: &ServerPeerInfo) -> Json {
 
 fn initialize_failure(error: ClientInitializeError) -> Failure {
     let (kind, message) = match error {
-        ClientInitializeError::JsonRpcError(error) => {
-            (McpErrorKind::InitializeFailed, format!("the server refused to begin: {}", spoken(&error)))
-        }
+        ClientInitializeError::JsonRpcError(error) => (
+            McpErrorKind::InitializeFailed,
+            format!("the server refused to begin: {}", describe_error(&error)),
+        ),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let versions: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
             let message =
@@ -260,7 +261,7 @@ fn initialize_failure(error: ClientInitializeError) -> Failure {
     Failure::new(kind, message)
 }
 
-fn spoken(error: &ErrorData) -> String {
+fn describe_error(error: &ErrorData) -> String {
     format!("error {}: {}", error.code.0, error.message)
 }
 
@@ -295,7 +296,7 @@ fn pin_failure(pin: &Pin, tool: &ListedTool) -> Failure {
 impl ConnectedServer {
     /// Returns whether the server speaks a revision without a handshake.
     pub(super) fn is_late(&self) -> bool {
-        self.link.known().is_late()
+        self.link.state().is_late()
     }
 
     /// Reads every page of the tool list. Secrets in the texts are masked.
@@ -348,8 +349,8 @@ impl ConnectedServer {
         loop {
             let Some(due) = since.checked_add(limit) else { return std::future::pending().await };
             tokio::time::sleep_until(due.into()).await;
-            let unasked = self.link.known().unasked_since(since);
-            let latest = unasked.map(|since| flight.progressed_at().map_or(since, |at| at.max(since)));
+            let idle = self.link.state().no_request_since(since);
+            let latest = idle.map(|since| flight.progressed_at().map_or(since, |at| at.max(since)));
             match latest {
                 Some(latest) if latest == since => return limit.as_secs_f64(),
                 Some(latest) => since = latest,

@@ -37,7 +37,7 @@ pub(super) struct SentRequest {
     /// The whole message.
     pub(super) message: Option<Json>,
     /// How many messages of the server had arrived by then.
-    pub(super) heard: u64,
+    pub(super) messages: u64,
 }
 
 impl Flight {
@@ -137,7 +137,7 @@ impl Flight {
     }
 
     /// Returns whether a server may log or ask something because of it.
-    pub(super) fn may_be_spoken_of(&self) -> bool {
+    pub(super) fn may_cause_messages(&self) -> bool {
         !QUIET_METHODS.contains(&self.method.as_str())
     }
 
@@ -160,8 +160,8 @@ impl Flight {
     pub(super) fn send(&self, message: Json, sent: SentRequest, is_late: bool) -> Json {
         let Json::Object(mut members) = message else { return message };
         let mut params = self.params.clone();
-        let theirs = members.get("params").and_then(|params| params.get(META)).and_then(Json::as_object);
-        let mut meta = theirs.cloned().unwrap_or_default();
+        let given = members.get("params").and_then(|params| params.get(META)).and_then(Json::as_object);
+        let mut meta = given.cloned().unwrap_or_default();
         if let Some(own) = self.params.get(META).and_then(Json::as_object) {
             meta.extend(own.clone());
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use brigade_core::Json;
-use brigade_process::{CancelToken, Child, Ending, Outcome, RunError, Sink, spawn_piped_checked};
+use brigade_process::{CancelToken, Child, Ending, Sink, spawn_piped_checked};
 use brigade_redact::Redactor;
 use rmcp::model::ClientCapabilities;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -17,7 +17,7 @@ use super::conversation::{ConnectedServer, Failure, begin};
 use super::flight::Flight;
 use super::link::Link;
 use super::pipes::Pipes;
-use super::session::{HurrySignal, cancelled, clean, drain, lost_answer_text, settle};
+use super::session::{cancelled, clean, finish, lost_answer_text};
 use super::uses::Uses;
 use crate::exchange::{McpErrorKind, McpFault};
 use crate::pin::{ListedTool, redact_texts};
@@ -62,13 +62,13 @@ impl Session {
     pub(super) async fn greeted(&self) -> Result<Arc<ConnectedServer>, Failure> {
         let mut greeted = self.greeted.clone();
         let gone = || Failure::new(McpErrorKind::ServerEnded, "the server ended before it had begun");
-        let known = greeted.wait_for(Option::is_some).await.map_err(|_| gone())?;
-        known.clone().unwrap_or_else(|| Err(gone()))
+        let state = greeted.wait_for(Option::is_some).await.map_err(|_| gone())?;
+        state.clone().unwrap_or_else(|| Err(gone()))
     }
 
     /// Returns the last tool list, unless the server has announced a change.
     pub(super) fn listed(&self) -> Option<Arc<ListedTools>> {
-        let changes = self.link.known().changes;
+        let changes = self.link.state().changes;
         self.lock_listed().clone().filter(|listed| listed.changes == changes)
     }
 
@@ -79,18 +79,18 @@ impl Session {
     /// Returns the tools. Lists them the first time, and after every change.
     pub(super) async fn list(&self) -> Result<Arc<ListedTools>, Failure> {
         let greeted = self.greeted().await?;
-        let _turn = self.listing.lock().await;
+        let _listing = self.listing.lock().await;
         for _ in 0..LISTINGS {
             if let Some(listed) = self.listed() {
                 return Ok(listed);
             }
-            let changes = self.link.known().changes;
+            let changes = self.link.state().changes;
             let tools = Arc::new(greeted.list(&self.redactor).await?);
             *self.lock_listed() = Some(Arc::new(ListedTools { changes, tools }));
         }
         let mut held = self.lock_listed();
         let tools = held.take().map(|listed| listed.tools.clone()).unwrap_or_default();
-        let listed = Arc::new(ListedTools { changes: self.link.known().changes, tools });
+        let listed = Arc::new(ListedTools { changes: self.link.state().changes, tools });
         *held = Some(listed.clone());
         Ok(listed)
     }
@@ -102,7 +102,7 @@ impl Session {
         changes: Option<u64>,
     ) -> Result<SendOutcome, Failure> {
         let greeted = self.greeted().await?;
-        if changes.is_some_and(|changes| changes != self.link.known().changes) {
+        if changes.is_some_and(|changes| changes != self.link.state().changes) {
             return Ok(SendOutcome::Relisted);
         }
         greeted.ask(flight).await.map(SendOutcome::Answered)
@@ -112,10 +112,10 @@ impl Session {
     /// refuse.
     pub(super) async fn set_level(&self, level: String) -> Result<(), Failure> {
         let greeted = self.greeted().await?;
-        if greeted.is_late() || self.link.known().level.as_ref() == Some(&level) {
+        if greeted.is_late() || self.link.state().level.as_ref() == Some(&level) {
             return Ok(());
         }
-        self.link.known().level = Some(level.clone());
+        self.link.state().level = Some(level.clone());
         let params = Json::object([("level", Json::from(level))]);
         greeted.ask(&Arc::new(Flight::new("logging/setLevel", params))).await.map(drop)
     }
@@ -170,7 +170,7 @@ impl Session {
 
 /// Why a server must end.
 enum Stop {
-    Asked(Farewell),
+    Requested(Farewell),
     /// It closed its output, or its process ended.
     Gone,
     Fault(Failure),
@@ -180,7 +180,7 @@ enum Stop {
 pub(super) fn keep(
     start: ServerStart,
     mut jobs: UnboundedReceiver<Job>,
-    asked: watch::Receiver<Option<Farewell>>,
+    end_request: watch::Receiver<Option<Farewell>>,
     uses: &Uses,
     begun: &OnceLock<Weak<Session>>,
 ) -> ServerEnd {
@@ -202,7 +202,7 @@ pub(super) fn keep(
                 capabilities: &capabilities,
                 redactor: &redactor,
                 jobs: &mut jobs,
-                asked,
+                end_request,
                 uses,
                 begun,
             }));
@@ -223,7 +223,7 @@ struct ServingLoop<'a> {
     capabilities: &'a Json,
     redactor: &'a Redactor,
     jobs: &'a mut UnboundedReceiver<Job>,
-    asked: watch::Receiver<Option<Farewell>>,
+    end_request: watch::Receiver<Option<Farewell>>,
     uses: &'a Uses,
     begun: &'a OnceLock<Weak<Session>>,
 }
@@ -237,7 +237,7 @@ async fn serve(serving: ServingLoop<'_>) -> ServerEnd {
         capabilities,
         redactor,
         jobs,
-        asked,
+        end_request,
         uses,
         begun,
     } = serving;
@@ -252,7 +252,7 @@ async fn serve(serving: ServingLoop<'_>) -> ServerEnd {
             return ServerEnd { fault, ..ServerEnd::default() };
         }
     };
-    let (tell_greeted, greeted) = watch::channel(None);
+    let (greeted_sender, greeted) = watch::channel(None);
     let session = Arc::new(Session {
         link: link.clone(),
         redactor: redactor.clone(),
@@ -263,8 +263,8 @@ async fn serve(serving: ServingLoop<'_>) -> ServerEnd {
     });
     let _ = begun.set(Arc::downgrade(&session));
     let capabilities = serde_json::from_value(capabilities.to_serde()).unwrap_or_default();
-    tokio::spawn(greet(session.clone(), capabilities, patience, tell_greeted));
-    let stop = carry(&mut pipes, &session, jobs, asked, output_cap, uses).await;
+    tokio::spawn(greet(session.clone(), capabilities, patience, greeted_sender));
+    let stop = run_loop(&mut pipes, &session, jobs, end_request, output_cap, uses).await;
     uses.close();
     if let Stop::Fault(failure) = &stop {
         session.fail(failure.clone());
@@ -279,14 +279,14 @@ async fn serve(serving: ServingLoop<'_>) -> ServerEnd {
         tokio::task::yield_now().await;
     }
     let farewell = match &stop {
-        Stop::Asked(farewell) => *farewell,
+        Stop::Requested(farewell) => *farewell,
         Stop::Gone => Farewell::CALM,
         Stop::Fault(_) => Farewell { patience: Duration::ZERO, grace: Farewell::CALM.grace },
     };
-    let outcome = finish(&mut child, &mut pipes, farewell).await;
-    let known = std::mem::take(&mut *link.known());
+    let outcome = finish(&mut child, &mut pipes, Some(farewell.patience), farewell.grace, None).await;
+    let state = std::mem::take(&mut *link.state());
     let fault = match stop {
-        Stop::Asked(_) => None,
+        Stop::Requested(_) => None,
         Stop::Gone => Some(Failure::new(McpErrorKind::ServerEnded, "the server ended by itself").fault),
         Stop::Fault(failure) => Some(failure.fault),
     };
@@ -297,8 +297,8 @@ async fn serve(serving: ServingLoop<'_>) -> ServerEnd {
     ServerEnd {
         outcome,
         fault: fault.map(|fault| McpFault { message: clean(&fault.message, redactor), ..fault }),
-        protocol_version: known.protocol_version.map(|version| redactor.redact_str(&version)),
-        server: known.server.map(|server| redact_texts(&server, redactor)),
+        protocol_version: state.protocol_version.map(|version| redactor.redact_str(&version)),
+        server: state.server.map(|server| redact_texts(&server, redactor)),
     }
 }
 
@@ -307,7 +307,7 @@ async fn greet(
     session: Arc<Session>,
     capabilities: ClientCapabilities,
     patience: Duration,
-    tell: watch::Sender<Option<Result<Arc<ConnectedServer>, Failure>>>,
+    sender: watch::Sender<Option<Result<Arc<ConnectedServer>, Failure>>>,
 ) {
     let greeted = tokio::time::timeout(patience, begin(&session.link, &capabilities)).await;
     let greeted = greeted.unwrap_or_else(|_| {
@@ -316,7 +316,7 @@ async fn greet(
     let greeted = greeted.map(Arc::new);
     let failure = greeted.as_ref().err().cloned();
     let late = greeted.as_ref().ok().filter(|greeted| greeted.is_late()).cloned();
-    tell.send_replace(Some(greeted));
+    sender.send_replace(Some(greeted));
     if let Some(failure) = failure {
         session.fail(failure);
     }
@@ -330,11 +330,11 @@ async fn greet(
 }
 
 /// Carries messages and runs jobs until the server must end.
-async fn carry(
+async fn run_loop(
     pipes: &mut Pipes<'_>,
     session: &Arc<Session>,
     jobs: &mut UnboundedReceiver<Job>,
-    mut asked: watch::Receiver<Option<Farewell>>,
+    mut end_request: watch::Receiver<Option<Farewell>>,
     output_cap: u64,
     uses: &Uses,
 ) -> Stop {
@@ -346,21 +346,21 @@ async fn carry(
     loop {
         tokio::select! {
             biased;
-            Ok(farewell) = asked.wait_for(Option::is_some) => {
-                return Stop::Asked(farewell.unwrap_or(Farewell::CALM));
+            Ok(farewell) = end_request.wait_for(Option::is_some) => {
+                return Stop::Requested(farewell.unwrap_or(Farewell::CALM));
             }
             Ok(fault) = fault.wait_for(Option::is_some) => {
                 return fault.clone().map_or(Stop::Gone, Stop::Fault);
             }
-            () = &mut idle => return Stop::Asked(Farewell::CALM),
+            () = &mut idle => return Stop::Requested(Farewell::CALM),
             Some(job) = jobs.recv() => drop(tokio::spawn(job(session.clone()))),
             stored = pipes.step() => if let Err(error) = stored {
                 return Stop::Fault(log_failure(&error));
             },
         }
         let lost_one = {
-            let known = session.link.known();
-            known.lost.map(|kind| (kind, lost_answer_text(kind, &known)))
+            let state = session.link.state();
+            state.lost.map(|kind| (kind, lost_answer_text(kind, &state)))
         };
         if let Some((kind, message)) = lost_one {
             return Stop::Fault(Failure::new(kind, message));
@@ -379,29 +379,4 @@ async fn carry(
 
 fn log_failure(error: &io::Error) -> Failure {
     Failure::new(McpErrorKind::Log, format!("the log could not be written: {error}"))
-}
-
-/// Ends the process tree, and reads the streams to their end.
-async fn finish(child: &mut Child, pipes: &mut Pipes<'_>, farewell: Farewell) -> Result<Outcome, RunError> {
-    let hurry = || HurrySignal::new(None);
-    let mut outcome = settle(child, pipes, farewell.patience, &hurry()).await?;
-    if outcome.is_none() {
-        child.end(farewell.grace);
-        outcome = settle(child, pipes, farewell.grace, &hurry()).await?;
-    }
-    let mut outcome = match outcome {
-        Some(outcome) => outcome,
-        None => {
-            child.end(Duration::ZERO);
-            loop {
-                if let Some(outcome) = child.wait(Duration::MAX)? {
-                    break outcome;
-                }
-            }
-        }
-    };
-    drain(pipes, Duration::ZERO).await;
-    outcome.stdout = pipes.stdout_captured;
-    outcome.stderr = pipes.stderr_captured;
-    Ok(outcome)
 }

@@ -62,14 +62,14 @@ pub(super) struct ConversationState {
     /// How many changes of its resources or prompts the server has announced.
     pub(super) offer_changes: u64,
     /// The number of messages of any kind.
-    pub(super) heard: u64,
+    pub(super) messages: u64,
     answers: HashMap<i64, Json>,
     /// Notifications that the server may still answer with an error. For each, the last request before it.
     notified: Vec<i64>,
     /// The number of other notifications, which no error can refer to.
     settled: usize,
     /// The open requests of the server, and the total bytes of its requests since none were open.
-    asked: (usize, usize),
+    open_requests: (usize, usize),
     /// When the last request of the server was replied to.
     replied_at: Option<Instant>,
 }
@@ -86,8 +86,8 @@ impl ConversationState {
     }
 
     /// Returns since when no request of the server is open; `None` while one is.
-    pub(super) fn unasked_since(&self, start: Instant) -> Option<Instant> {
-        (self.asked.0 == 0).then(|| self.replied_at.map_or(start, |at| at.max(start)))
+    pub(super) fn no_request_since(&self, start: Instant) -> Option<Instant> {
+        (self.open_requests.0 == 0).then(|| self.replied_at.map_or(start, |at| at.max(start)))
     }
 
     /// Returns which request a response is for, or `None` if it answers a notification.
@@ -117,7 +117,7 @@ impl ConversationState {
 
     /// Returns who receives a message of the server: the client of the call that it names, or else the only client
     /// whose call may have caused it.
-    fn meant(&self, params: Option<&Json>) -> MessageTarget {
+    fn target(&self, params: Option<&Json>) -> MessageTarget {
         let meta = params.and_then(|params| params.get("_meta"));
         let named = |name: &str| meta.and_then(|meta| meta.get(name));
         let id = named("io.modelcontextprotocol/related-request-id").or_else(|| named("relatedRequestId"));
@@ -128,54 +128,54 @@ impl ConversationState {
                 .map_or(MessageTarget::Unclear, MessageTarget::from_flight);
         }
         if let Some(token) = named("progressToken").map(Json::to_compact) {
-            let its = |flight: &&Arc<Flight>| {
-                let known = flight.sent().token.and_then(|token| serde_json::to_string(&token).ok());
-                known.as_ref() == Some(&token)
+            let has_token = |flight: &&Arc<Flight>| {
+                let own = flight.sent().token.and_then(|token| serde_json::to_string(&token).ok());
+                own.as_ref() == Some(&token)
             };
             return self
                 .flights
                 .values()
-                .find(its)
+                .find(has_token)
                 .map_or(MessageTarget::Unclear, MessageTarget::from_flight);
         }
-        let spoken_of = || self.flights.values().filter(|flight| flight.may_be_spoken_of());
-        let Some(last) = spoken_of().next_back() else { return MessageTarget::Nobody };
+        let possible = || self.flights.values().filter(|flight| flight.may_cause_messages());
+        let Some(last) = possible().next_back() else { return MessageTarget::Nobody };
         let client = last.client();
-        let is_its = |other: &Option<String>| other.is_some() && *other == client;
-        let is_alone = spoken_of().count() == 1 && self.left.is_empty();
+        let is_same = |other: &Option<String>| other.is_some() && *other == client;
+        let is_alone = possible().count() == 1 && self.left.is_empty();
         let is_of_one =
-            || spoken_of().all(|flight| is_its(&flight.client())) && self.left.values().all(is_its);
+            || possible().all(|flight| is_same(&flight.client())) && self.left.values().all(is_same);
         if is_alone || is_of_one() { MessageTarget::from_flight(last) } else { MessageTarget::Unclear }
     }
 
     /// Returns who receives a log message: as for any message, unless it may be about an answered call of another
     /// session.
-    fn hears(&self, params: Option<&Json>) -> MessageTarget {
-        let meant = self.meant(params);
-        let MessageTarget::Client(requester) = &meant else { return meant };
+    fn log_target(&self, params: Option<&Json>) -> MessageTarget {
+        let target = self.target(params);
+        let MessageTarget::Client(requester) = &target else { return target };
         let names_call = || {
             let meta = params.and_then(|params| params.get("_meta"));
             let names = ["io.modelcontextprotocol/related-request-id", "relatedRequestId", "progressToken"];
             names.iter().any(|name| meta.is_some_and(|meta| meta.get(name).is_some()))
         };
         let session = requester.session();
-        let is_of_another = self.done.iter().any(|(its, _)| Some(its) != session.as_ref());
-        if is_of_another && !names_call() { MessageTarget::Unclear } else { meant }
+        let is_of_another = self.done.iter().any(|(other, _)| Some(other) != session.as_ref());
+        if is_of_another && !names_call() { MessageTarget::Unclear } else { target }
     }
 
     /// Records the answer to a request.
     fn done(&mut self, id: i64) {
         self.done.retain(|(_, last)| id <= *last);
-        let flight = self.flights.remove(&id).filter(|flight| flight.may_be_spoken_of());
+        let flight = self.flights.remove(&id).filter(|flight| flight.may_cause_messages());
         if let Some(session) = flight.and_then(|flight| flight.session()) {
-            self.done.retain(|(its, _)| *its != session);
+            self.done.retain(|(other, _)| *other != session);
             self.done.push((session, self.last_id));
         }
     }
 
     fn replied(&mut self) {
-        let left = self.asked.0.saturating_sub(1);
-        self.asked = (left, if left == 0 { 0 } else { self.asked.1 });
+        let left = self.open_requests.0.saturating_sub(1);
+        self.open_requests = (left, if left == 0 { 0 } else { self.open_requests.1 });
         self.replied_at = Some(Instant::now());
     }
 }
@@ -198,67 +198,67 @@ impl MessageTarget {
 
 /// Both directions of one conversation.
 pub(super) struct Link {
-    known: Mutex<ConversationState>,
+    state: Mutex<ConversationState>,
     outgoing: UnboundedSender<Vec<u8>>,
     incoming: tokio::sync::Mutex<UnboundedReceiver<Json>>,
 }
 
 impl Link {
     pub(super) fn new(outgoing: UnboundedSender<Vec<u8>>, incoming: UnboundedReceiver<Json>) -> Link {
-        Link { known: Mutex::default(), outgoing, incoming: tokio::sync::Mutex::new(incoming) }
+        Link { state: Mutex::default(), outgoing, incoming: tokio::sync::Mutex::new(incoming) }
     }
 
-    pub(super) fn known(&self) -> MutexGuard<'_, ConversationState> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn state(&self) -> MutexGuard<'_, ConversationState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether reading must stop because too many requests of the server wait for a reply.
-    pub(super) fn is_stuffed(&self) -> bool {
-        let (requests, bytes) = self.known().asked;
+    pub(super) fn has_too_many_requests(&self) -> bool {
+        let (requests, bytes) = self.state().open_requests;
         MAX_OPEN_REQUESTS < requests || MAX_OPEN_REQUEST_BYTES < bytes
     }
 
     /// Drops all open requests of the server, which get no reply any more.
-    pub(super) fn forget_asked(&self) {
-        self.known().asked = (0, 0);
+    pub(super) fn drop_open_requests(&self) {
+        self.state().open_requests = (0, 0);
     }
 
     /// Records a message that arrived in a line of this length. Returns the message that the SDK must see.
     pub(super) fn note(self: &Arc<Link>, received: ServerMessage, length: usize) -> Option<Json> {
-        let mut known = self.known();
-        known.heard += u64::from(!matches!(received, ServerMessage::Log));
+        let mut state = self.state();
+        state.messages += u64::from(!matches!(received, ServerMessage::Log));
         match received {
             ServerMessage::Response { id, message } => {
                 let code = message.get("error").and_then(|error| error.get("code")).and_then(Json::as_i64);
-                let id = known.answered(id, code)?;
-                known.responses += 1;
-                known.left.remove(&id);
-                if !known.awaited.remove(&id) {
+                let id = state.answered(id, code)?;
+                state.responses += 1;
+                state.left.remove(&id);
+                if !state.awaited.remove(&id) {
                     return None;
                 }
-                known.done(id);
-                known.answers.insert(id, message.clone());
+                state.done(id);
+                state.answers.insert(id, message.clone());
                 let mut members = message.as_object()?.clone();
                 members.insert("id".to_owned(), Json::from(id));
                 Some(Json::Object(members))
             }
             ServerMessage::Other(message) if message.get("id").is_none() => {
-                drop(known);
+                drop(state);
                 self.hear(&message);
                 None
             }
             ServerMessage::Other(message) => {
-                let (requests, bytes) = known.asked;
-                known.asked = (requests + 1, bytes.saturating_add(length));
-                drop(known);
+                let (requests, bytes) = state.open_requests;
+                state.open_requests = (requests + 1, bytes.saturating_add(length));
+                drop(state);
                 self.question(message)
             }
-            ServerMessage::Broken(BrokenMessage::Response) if !known.awaited.is_empty() => {
-                known.lost.get_or_insert(McpErrorKind::MalformedMessage);
+            ServerMessage::Broken(BrokenMessage::Response) if !state.awaited.is_empty() => {
+                state.lost.get_or_insert(McpErrorKind::MalformedMessage);
                 None
             }
             ServerMessage::Broken(_) | ServerMessage::Log => {
-                known.log_lines += 1;
+                state.log_lines += 1;
                 None
             }
         }
@@ -269,15 +269,15 @@ impl Link {
         let params = message.get("params");
         match message.get("method").and_then(Json::as_str) {
             Some("notifications/progress") => self.progress(message),
-            Some("notifications/tools/list_changed") => self.known().changes += 1,
+            Some("notifications/tools/list_changed") => self.state().changes += 1,
             Some("notifications/resources/list_changed" | "notifications/prompts/list_changed") => {
-                self.known().offer_changes += 1;
+                self.state().offer_changes += 1;
             }
             Some("notifications/message") => {
                 let member = |name: &str| params.and_then(|params| params.get(name));
                 let text = |name: &str| member(name).and_then(Json::as_str).map(str::to_owned);
-                let meant = self.known().hears(params);
-                if let (MessageTarget::Client(requester), Some(level)) = (meant, text("level")) {
+                let target = self.state().log_target(params);
+                if let (MessageTarget::Client(requester), Some(level)) = (target, text("level")) {
                     let data = member("data").cloned().unwrap_or_default();
                     requester.hear(McpLog { level, logger: text("logger"), data });
                 }
@@ -288,13 +288,17 @@ impl Link {
 
     /// Passes on a progress report.
     fn progress(&self, message: &Json) {
-        let Ok(told) = serde_json::from_value::<ProgressNotification>(message.to_serde()) else { return };
-        let told = told.params;
-        let is_its = |flight: &&Arc<Flight>| flight.sent().token.as_ref() == Some(&told.progress_token);
-        let flight = self.known().flights.values().find(is_its).cloned();
+        let Ok(report) = serde_json::from_value::<ProgressNotification>(message.to_serde()) else { return };
+        let report = report.params;
+        let has_token = |flight: &&Arc<Flight>| flight.sent().token.as_ref() == Some(&report.progress_token);
+        let flight = self.state().flights.values().find(has_token).cloned();
         flight.iter().for_each(|flight| flight.note_progress());
         if let Some(listener) = flight.as_ref().and_then(|flight| flight.listener()) {
-            listener.hear(McpProgress { progress: told.progress, total: told.total, message: told.message });
+            listener.hear(McpProgress {
+                progress: report.progress,
+                total: report.total,
+                message: report.message,
+            });
         }
     }
 
@@ -303,8 +307,8 @@ impl Link {
         let method = message.get("method").and_then(Json::as_str).unwrap_or_default();
         let Some(kind) = QuestionKind::of_method(method) else { return Some(message) };
         let params = message.get("params");
-        let meant = self.known().meant(params);
-        if matches!(meant, MessageTarget::Nobody) {
+        let target = self.state().target(params);
+        if matches!(target, MessageTarget::Nobody) {
             return Some(message);
         }
         let params = params.cloned().unwrap_or_default();
@@ -318,11 +322,11 @@ impl Link {
                 }
             };
             let reply = Json::object([("jsonrpc", Json::from("2.0")), ("id", id), answer]);
-            link.known().replied();
+            link.state().replied();
             link.write(&reply);
         });
         let key = message.get("id").map(Json::to_compact).unwrap_or_default();
-        match meant {
+        match target {
             MessageTarget::Client(requester) => requester.ask(vec![(Question { key, kind, params }, reply)]),
             // Dropping the reply reports that the question is not answered.
             MessageTarget::Unclear | MessageTarget::Nobody => {
@@ -341,17 +345,17 @@ impl Link {
 
     /// Tells the server that the answer to a request is no longer needed.
     pub(super) fn cancel(&self, id: i64, reason: &str) {
-        let mut known = self.known();
-        known.answers.remove(&id);
-        if !known.awaited.remove(&id) {
+        let mut state = self.state();
+        state.answers.remove(&id);
+        if !state.awaited.remove(&id) {
             return;
         }
-        if let Some(flight) = known.flights.remove(&id).filter(|flight| flight.may_be_spoken_of()) {
-            known.left.insert(id, flight.client());
+        if let Some(flight) = state.flights.remove(&id).filter(|flight| flight.may_cause_messages()) {
+            state.left.insert(id, flight.client());
         }
-        let before = known.last_id;
-        known.notified.push(before);
-        drop(known);
+        let before = state.last_id;
+        state.notified.push(before);
+        drop(state);
         let params = Json::object([("requestId", Json::from(id)), ("reason", Json::from(reason))]);
         self.write(&Json::object([
             ("jsonrpc", Json::from("2.0")),
@@ -362,18 +366,18 @@ impl Link {
 
     /// Records a line that was too long to be read.
     pub(super) fn note_oversized(&self, beginning: ServerMessage) {
-        let mut known = self.known();
+        let mut state = self.state();
         match beginning {
-            ServerMessage::Broken(BrokenMessage::Response) if !known.awaited.is_empty() => {
-                known.lost.get_or_insert(McpErrorKind::OversizedMessage);
+            ServerMessage::Broken(BrokenMessage::Response) if !state.awaited.is_empty() => {
+                state.lost.get_or_insert(McpErrorKind::OversizedMessage);
             }
-            _ => known.log_lines += 1,
+            _ => state.log_lines += 1,
         }
     }
 
     /// Returns the whole response to a request, once.
     pub(super) fn answer(&self, id: i64) -> Option<Json> {
-        self.known().answers.remove(&id)
+        self.state().answers.remove(&id)
     }
 
     fn send(&self, mut message: ClientJsonRpcMessage, first_id: i64) -> io::Result<()> {
@@ -381,27 +385,28 @@ impl Link {
         match &mut message {
             ClientJsonRpcMessage::Request(request) => {
                 shift(&mut request.id, first_id);
-                let mut known = self.known();
-                known.method = Some(request.request.method().to_owned());
+                let mut state = self.state();
+                state.method = Some(request.request.method().to_owned());
                 if let RequestId::Number(id) = request.id {
-                    known.last_id = id;
-                    known.awaited.insert(id);
+                    state.last_id = id;
+                    state.awaited.insert(id);
                     if matches!(request.request, ClientRequest::InitializeRequest(_)) {
-                        known.initialize_id = Some(id);
+                        state.initialize_id = Some(id);
                     }
                     if let Some(sent) = request.request.extensions().get::<Arc<Flight>>().cloned() {
-                        known.flights.insert(id, sent.clone());
+                        state.flights.insert(id, sent.clone());
                         let token = request.request.get_meta().get_progress_token();
-                        let note = SentRequest { id: Some(id), token, message: None, heard: known.heard };
-                        flight = Some((sent, note, known.is_late()));
+                        let note =
+                            SentRequest { id: Some(id), token, message: None, messages: state.messages };
+                        flight = Some((sent, note, state.is_late()));
                     }
                 }
             }
             ClientJsonRpcMessage::Notification(notification) => {
                 {
-                    let mut known = self.known();
-                    let before = known.last_id;
-                    known.notified.push(before);
+                    let mut state = self.state();
+                    let before = state.last_id;
+                    state.notified.push(before);
                 }
                 if let ClientNotification::CancelledNotification(cancelled) = &mut notification.notification
                     && let Some(id) = &mut cancelled.params.request_id
@@ -409,12 +414,12 @@ impl Link {
                     shift(id, first_id);
                 }
             }
-            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => self.known().replied(),
+            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => self.state().replied(),
         }
         let mut line = serde_json::to_vec(&message)?;
         if let Some((flight, note, is_late)) = flight {
-            let theirs = Json::parse_bytes(&line, Dialect::Lenient).unwrap_or_default();
-            line = flight.send(theirs, note, is_late).to_compact().into_bytes();
+            let message = Json::parse_bytes(&line, Dialect::Lenient).unwrap_or_default();
+            line = flight.send(message, note, is_late).to_compact().into_bytes();
         }
         line.push(b'\n');
         self.outgoing.send(line).map_err(|_| io::ErrorKind::BrokenPipe.into())
@@ -426,7 +431,7 @@ impl Link {
         let is_response = value.get("method").is_none();
         if is_response {
             let id = value.get("id").and_then(Value::as_i64)?;
-            if self.known().initialize_id == Some(id) {
+            if self.state().initialize_id == Some(id) {
                 complete_initialize(&mut value);
             }
             value["id"] = Value::from(id - first_id);
@@ -441,7 +446,7 @@ impl Link {
                 serde_json::from_value(error).ok()
             }
             Err(_) => {
-                self.known().replied();
+                self.state().replied();
                 None
             }
         }
@@ -483,7 +488,7 @@ pub(super) struct LineTransport {
 impl LineTransport {
     /// Starts after all ids that were used before.
     pub(super) fn new(link: Arc<Link>) -> LineTransport {
-        let first_id = link.known().last_id + 1;
+        let first_id = link.state().last_id + 1;
         LineTransport { link, first_id }
     }
 
@@ -524,9 +529,9 @@ mod tests {
 
     #[track_caller]
     fn check(notified: &[i64], last_id: i64, responses: &[Option<i64>], expect: &[Option<i64>]) {
-        let mut known =
+        let mut state =
             ConversationState { notified: notified.to_vec(), last_id, ..ConversationState::default() };
-        let found: Vec<Option<i64>> = responses.iter().map(|id| known.answered(*id, None)).collect();
+        let found: Vec<Option<i64>> = responses.iter().map(|id| state.answered(*id, None)).collect();
         assert_eq!(found, expect, "{notified:?} {last_id} {responses:?}");
     }
 
@@ -547,10 +552,10 @@ mod tests {
 
     #[test]
     fn late_unknown_method_errors_are_for_notifications() {
-        let mut known = ConversationState { notified: vec![1], last_id: 3, ..ConversationState::default() };
-        assert_eq!(known.answered(Some(2), None), Some(2));
-        assert_eq!(known.answered(None, Some(METHOD_NOT_FOUND)), None);
-        assert_eq!(known.answered(None, Some(METHOD_NOT_FOUND)), Some(3), "one error for one notification");
+        let mut state = ConversationState { notified: vec![1], last_id: 3, ..ConversationState::default() };
+        assert_eq!(state.answered(Some(2), None), Some(2));
+        assert_eq!(state.answered(None, Some(METHOD_NOT_FOUND)), None);
+        assert_eq!(state.answered(None, Some(METHOD_NOT_FOUND)), Some(3), "one error for one notification");
     }
 
     /// A client with this id, if any of its calls may get messages about all of its calls.
@@ -576,7 +581,7 @@ mod tests {
 
     /// Checks which call gets a message with this `_meta` while these calls are open.
     #[track_caller]
-    fn check_meant(
+    fn check_target(
         flights: &[(i64, Option<&'static str>)],
         left: &[Option<&str>],
         meta: &str,
@@ -586,7 +591,7 @@ mod tests {
             .iter()
             .map(|(id, client)| (*id, Arc::new(Client(*client)) as Arc<dyn Requester>))
             .collect();
-        let mut known = ConversationState::default();
+        let mut state = ConversationState::default();
         for (id, client) in &clients {
             let flight = Flight::call("x", &Json::Null).asked_by(Some(client.clone()));
             let token = serde_json::from_value(serde_json::json!(id)).ok();
@@ -595,13 +600,13 @@ mod tests {
                 SentRequest { id: Some(*id), token, ..SentRequest::default() },
                 false,
             );
-            known.flights.insert(*id, Arc::new(flight));
+            state.flights.insert(*id, Arc::new(flight));
         }
         // This request is never answered and is not a call.
-        known.flights.insert(90, Arc::new(Flight::new("subscriptions/listen", Json::Null)));
-        known.left = (0..).zip(left).map(|(id, client)| (id, client.map(str::to_owned))).collect();
+        state.flights.insert(90, Arc::new(Flight::new("subscriptions/listen", Json::Null)));
+        state.left = (0..).zip(left).map(|(id, client)| (id, client.map(str::to_owned))).collect();
         let params = Json::object([("_meta", Json::parse(meta).unwrap())]);
-        let found = match known.meant(Some(&params)) {
+        let found = match state.target(Some(&params)) {
             MessageTarget::Client(found) => {
                 clients.iter().find(|(_, client)| Arc::ptr_eq(client, &found)).map(|(id, _)| *id)
             }
@@ -614,59 +619,59 @@ mod tests {
     #[test]
     fn messages_reach_only_the_client_of_their_call() {
         let (a, b) = (Some("a"), Some("b"));
-        check_meant(&[], &[], "{}", None);
+        check_target(&[], &[], "{}", None);
         // The only call, including one of a client without an id.
-        check_meant(&[(1, a)], &[], "{}", Some(1));
-        check_meant(&[(1, None)], &[], "{}", Some(1));
+        check_target(&[(1, a)], &[], "{}", Some(1));
+        check_target(&[(1, None)], &[], "{}", Some(1));
         // Several calls of one client, and of several clients.
-        check_meant(&[(1, a), (2, a)], &[], "{}", Some(2));
-        check_meant(&[(1, a), (2, b)], &[], "{}", None);
-        check_meant(&[(1, None), (2, None)], &[], "{}", None);
+        check_target(&[(1, a), (2, a)], &[], "{}", Some(2));
+        check_target(&[(1, a), (2, b)], &[], "{}", None);
+        check_target(&[(1, None), (2, None)], &[], "{}", None);
         // The server may still work on a call that was cancelled.
-        check_meant(&[(1, a)], &[b], "{}", None);
-        check_meant(&[(1, None)], &[None], "{}", None);
-        check_meant(&[(1, a)], &[a], "{}", Some(1));
+        check_target(&[(1, a)], &[b], "{}", None);
+        check_target(&[(1, None)], &[None], "{}", None);
+        check_target(&[(1, a)], &[a], "{}", Some(1));
         // A call that is named by its request or its token.
-        check_meant(&[(1, a), (2, b)], &[b], r#"{"relatedRequestId": 1}"#, Some(1));
-        check_meant(
+        check_target(&[(1, a), (2, b)], &[b], r#"{"relatedRequestId": 1}"#, Some(1));
+        check_target(
             &[(1, a), (2, b)],
             &[],
             r#"{"io.modelcontextprotocol/related-request-id": "2"}"#,
             Some(2),
         );
-        check_meant(&[(1, a), (2, b)], &[], r#"{"progressToken": 1}"#, Some(1));
+        check_target(&[(1, a), (2, b)], &[], r#"{"progressToken": 1}"#, Some(1));
         // The named call has ended, and no other client gets the message.
-        check_meant(&[(2, b)], &[], r#"{"relatedRequestId": 1}"#, None);
-        check_meant(&[(2, b)], &[], r#"{"progressToken": 1}"#, None);
+        check_target(&[(2, b)], &[], r#"{"relatedRequestId": 1}"#, None);
+        check_target(&[(2, b)], &[], r#"{"progressToken": 1}"#, None);
     }
 
     /// Issue 14: log messages after an answer were sent to the next session.
     #[test]
     fn late_log_messages_stay_in_their_session() {
-        let mut known = ConversationState::default();
-        let send = |known: &mut ConversationState, id: i64, session: &'static str| {
+        let mut state = ConversationState::default();
+        let send = |state: &mut ConversationState, id: i64, session: &'static str| {
             let flight = Flight::call("x", &Json::Null).asked_by(Some(Arc::new(Client(Some(session)))));
-            (known.last_id, _) = (id, known.flights.insert(id, Arc::new(flight)));
+            (state.last_id, _) = (id, state.flights.insert(id, Arc::new(flight)));
         };
-        let hears = |known: &ConversationState, meta: &str| {
+        let log_target = |state: &ConversationState, meta: &str| {
             let params = Json::object([("_meta", Json::parse(meta).unwrap())]);
-            match known.hears(Some(&params)) {
+            match state.log_target(Some(&params)) {
                 MessageTarget::Client(client) => client.session(),
                 MessageTarget::Unclear | MessageTarget::Nobody => None,
             }
         };
         let (a, b) = (Some("a".to_owned()), Some("b".to_owned()));
-        send(&mut known, 1, "a");
-        known.done(1);
-        send(&mut known, 2, "a");
-        assert_eq!(hears(&known, "{}"), a);
-        known.done(2);
-        send(&mut known, 3, "b");
-        assert_eq!(hears(&known, "{}"), None);
-        assert_eq!(hears(&known, r#"{"relatedRequestId": 3}"#), b);
+        send(&mut state, 1, "a");
+        state.done(1);
+        send(&mut state, 2, "a");
+        assert_eq!(log_target(&state, "{}"), a);
+        state.done(2);
+        send(&mut state, 3, "b");
+        assert_eq!(log_target(&state, "{}"), None);
+        assert_eq!(log_target(&state, r#"{"relatedRequestId": 3}"#), b);
         // The server has answered a later request.
-        known.done(3);
-        send(&mut known, 4, "b");
-        assert_eq!(hears(&known, "{}"), b);
+        state.done(3);
+        send(&mut state, 4, "b");
+        assert_eq!(log_target(&state, "{}"), b);
     }
 }

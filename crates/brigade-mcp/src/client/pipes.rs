@@ -100,7 +100,7 @@ impl<'a> Pipes<'a> {
     /// Fails if the output cannot be stored.
     pub(super) async fn step(&mut self) -> io::Result<()> {
         let wants_to_write = self.stdin.is_some() && !self.unsent.is_empty();
-        let may_read = !self.is_stuffed();
+        let may_read = !self.has_too_many_requests();
         tokio::select! {
             () = readable(self.stdout.as_ref()), if may_read => self.read_stdout(),
             () = readable(self.stderr.as_ref()) => self.read_stderr(),
@@ -111,7 +111,7 @@ impl<'a> Pipes<'a> {
             // A request that still has no reply never gets one: of several requests with the same id, only one is
             // answered.
             () = tokio::time::sleep(REPLY_TIMEOUT), if !may_read => {
-                self.link.forget_asked();
+                self.link.drop_open_requests();
                 Ok(())
             }
             Some(line) = self.outgoing.recv() => {
@@ -126,9 +126,9 @@ impl<'a> Pipes<'a> {
 
     /// Returns whether the server sends requests faster than it reads replies. Then reading stops until it has read
     /// some, because they would pile up here.
-    fn is_stuffed(&self) -> bool {
+    fn has_too_many_requests(&self) -> bool {
         self.incoming.is_some()
-            && (self.link.is_stuffed()
+            && (self.link.has_too_many_requests()
                 || MAX_UNSENT_BYTES < self.unsent.len()
                 || MAX_UNSENT_LINES < self.outgoing.len())
     }
@@ -197,18 +197,15 @@ fn read(pipe: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> Option<usize> {
 }
 
 /// Passes bytes to the sink, up to the cap of their stream.
-fn store(
+pub(super) fn store(
     sink: &mut dyn Sink,
     stream: Stream,
     bytes: &[u8],
     cap: u64,
     captured: &mut CapturedBytes,
 ) -> io::Result<()> {
-    let room = usize::try_from(cap.saturating_sub(captured.bytes)).unwrap_or(usize::MAX);
-    let taken = bytes.len().min(room);
-    captured.bytes += taken as u64;
-    captured.dropped += (bytes.len() - taken) as u64;
-    if taken == 0 { Ok(()) } else { sink.write(stream, &bytes[..taken]) }
+    let accepted = captured.count(bytes.len(), cap);
+    if accepted == 0 { Ok(()) } else { sink.write(stream, &bytes[..accepted]) }
 }
 
 async fn readable(pipe: Option<&pipe::Receiver>) {

@@ -32,7 +32,7 @@ pub struct LiveOffers {
 impl LiveOffers {
     /// Returns whether the server has announced a list change since then. False for a server that has ended.
     pub fn has_changed(&self) -> bool {
-        self.changes < self.link.known().offer_changes
+        self.changes < self.link.state().offer_changes
     }
 }
 
@@ -52,7 +52,7 @@ impl Server {
         let masks = redactor.clone();
         let listed = self.within(&RequestProgress::new(self, terms, redactor), move |session| async move {
             let greeted = session.greeted().await?;
-            let changes = session.link.known().offer_changes;
+            let changes = session.link.state().offer_changes;
             let offered = offered(&greeted, reads, &masks).await?;
             Ok(LiveOffers { offered, link: session.link.clone(), changes })
         });

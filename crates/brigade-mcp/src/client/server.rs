@@ -17,6 +17,7 @@ use tracing::Instrument as _;
 use super::conversation::{Failure, answered, compare, pin_of, the_tool};
 use super::flight::Flight;
 use super::kept::{Job, ListedTools, SendOutcome, Session, keep};
+use super::pipes::store;
 use super::reads;
 use super::session::clean;
 use super::uses::Uses;
@@ -108,16 +109,16 @@ impl Server {
     /// # Errors
     /// Fails if the system cannot create a thread.
     pub fn start(start: ServerStart) -> io::Result<Server> {
-        let (jobs, taken) = unbounded_channel();
+        let (jobs, received_jobs) = unbounded_channel();
         let (ask_to_end, asked) = watch::channel(None);
         let shared = Arc::new(SharedState::default());
         let uses = Arc::new(Uses::default());
-        let noting = RecordingWatcher { shared: shared.clone(), watcher: start.watcher };
-        let start = ServerStart { watcher: Box::new(noting), ..start };
+        let recorder = RecordingWatcher { shared: shared.clone(), watcher: start.watcher };
+        let start = ServerStart { watcher: Box::new(recorder), ..start };
         let session = Arc::default();
         let (used, begun) = (uses.clone(), Arc::clone(&session));
         std::thread::Builder::new().name("brigade-upstream".to_owned()).spawn(move || {
-            keep(start, taken, asked, &used, &begun);
+            keep(start, received_jobs, asked, &used, &begun);
         })?;
         Ok(Server { jobs, ask_to_end, shared, uses, session })
     }
@@ -178,40 +179,40 @@ impl Server {
         redactor: &Redactor,
     ) -> Exchange {
         let _span = tracing::debug_span!("mcp_call", tool = request.tool_name).entered();
-        let mut telling = RequestProgress::new(self, terms, redactor);
+        let mut progress = RequestProgress::new(self, terms, redactor);
         let mut call = || -> Result<Json, Failure> {
             if request.reads.is_some() {
-                let response = self.send(&mut telling, flight_of(request), None, sink)?;
-                return self.complete(&mut telling, request, response.unwrap_or_default(), sink);
+                let response = self.send(&mut progress, flight_of(request), None, sink)?;
+                return self.complete(&mut progress, request, response.unwrap_or_default(), sink);
             }
             for _ in 0..MAX_LIST_READS {
-                let listed = self.listed(&telling)?;
-                telling.exchange.tools.clone_from(&listed.tools);
+                let listed = self.listed(&progress)?;
+                progress.exchange.tools.clone_from(&listed.tools);
                 let tool = the_tool(&listed.tools, request.tool_name)?;
-                telling.exchange.tool = Some(tool.clone());
+                progress.exchange.tool = Some(tool.clone());
                 let pin = pin_of(request.pin, tool)?;
-                telling.exchange.pin.clone_from(&pin);
+                progress.exchange.pin.clone_from(&pin);
                 compare(pin.as_ref(), tool)?;
-                let sent = self.send(&mut telling, flight_of(request), Some(listed.changes), sink)?;
+                let sent = self.send(&mut progress, flight_of(request), Some(listed.changes), sink)?;
                 if let Some(response) = sent {
-                    return self.complete(&mut telling, request, response, sink);
+                    return self.complete(&mut progress, request, response, sink);
                 }
             }
             let message = "the server keeps changing its list of tools, so the tool was not called";
             Err(Failure::new(McpErrorKind::ListFailed, message))
         };
-        let said = call();
-        let said = said.and_then(|result| {
+        let result = call();
+        let result = result.and_then(|result| {
             let answer = McpAnswer::from_result(&result, redactor);
-            if telling.captured.dropped == 0 {
-                telling.exchange.result = shown_result(&result, redactor);
+            if progress.captured.dropped == 0 {
+                progress.exchange.result = shown_result(&result, redactor);
             }
-            telling.exchange.answered_after = Some(telling.started.elapsed());
+            progress.exchange.answered_after = Some(progress.started.elapsed());
             let fault = answer.is_error.then(|| format!("the tool failed: {}", answer.summary));
-            telling.exchange.answer = Some(answer);
+            progress.exchange.answer = Some(answer);
             fault.map_or(Ok(()), |message| Err(Failure::new(McpErrorKind::ToolError, message)))
         });
-        telling.told(said)
+        progress.finish(result)
     }
 
     /// Sends any request, and returns its result with the data for a receipt. The sink has its last look before, and
@@ -226,9 +227,9 @@ impl Server {
         redactor: &Redactor,
     ) -> (Exchange, Option<Json>) {
         let _span = tracing::debug_span!("mcp_request", method = request.method).entered();
-        let mut telling = RequestProgress::new(self, terms, redactor);
+        let mut progress = RequestProgress::new(self, terms, redactor);
         let flight = Flight::new(request.method, request.params);
-        let sent = self.send(&mut telling, flight, None, sink);
+        let sent = self.send(&mut progress, flight, None, sink);
         let result = sent.and_then(|response| {
             let response = response.unwrap_or_default();
             match response.get("result").filter(|result| result.as_object().is_some()) {
@@ -236,27 +237,27 @@ impl Server {
                 None => answered(&response),
             }
         });
-        let (said, result) = match result {
+        let (ended, result) = match result {
             Ok(result) => {
-                telling.exchange.answered_after = Some(telling.started.elapsed());
+                progress.exchange.answered_after = Some(progress.started.elapsed());
                 (Ok(()), Some(result))
             }
             Err(failure) => (Err(failure), None),
         };
-        (telling.told(said), result)
+        (progress.finish(ended), result)
     }
 
     /// Completes a call: if the server requires input, asks the caller for it first.
     fn complete(
         &self,
-        telling: &mut RequestProgress<'_>,
+        progress: &mut RequestProgress<'_>,
         request: &McpRequest<'_>,
         mut response: Json,
         sink: &mut dyn Sink,
     ) -> Result<Json, Failure> {
         for _ in 0..MAX_INPUT_ROUNDS {
             let (Some(required), Some(requester)) =
-                (RequiredInput::parse(&response), &telling.terms.requester)
+                (RequiredInput::parse(&response), &progress.terms.requester)
             else {
                 return match request.reads {
                     Some(reads) => reads::read(reads, &response),
@@ -265,7 +266,7 @@ impl Server {
             };
             let (questions, answers) = required.questions();
             requester.ask(questions);
-            let replies = self.within(telling, |_| async move {
+            let replies = self.within(progress, |_| async move {
                 let mut replies = Vec::new();
                 for (key, answer) in answers {
                     match answer.await {
@@ -289,19 +290,19 @@ impl Server {
                 Some(state) => flight.with("requestState", state),
                 None => flight,
             };
-            response = self.send(telling, flight, None, sink)?.unwrap_or_default();
+            response = self.send(progress, flight, None, sink)?.unwrap_or_default();
         }
         let message = "the server kept requiring input, so the call was aborted";
         Err(Failure::new(McpErrorKind::UnsupportedAnswer, message))
     }
 
-    fn listed(&self, telling: &RequestProgress<'_>) -> Result<Arc<ListedTools>, Failure> {
+    fn listed(&self, progress: &RequestProgress<'_>) -> Result<Arc<ListedTools>, Failure> {
         // A known list needs no round trip to the server's thread, which compares it again when the call is sent.
         if let Some(listed) = self.session.get().and_then(Weak::upgrade).and_then(|session| session.listed())
         {
             return Ok(listed);
         }
-        self.within(telling, |session| async move {
+        self.within(progress, |session| async move {
             match session.listed() {
                 Some(listed) => Ok(listed),
                 None => session.list().await,
@@ -312,52 +313,52 @@ impl Server {
     /// Sends a request; `None` if the tool list changed meanwhile.
     fn send(
         &self,
-        telling: &mut RequestProgress<'_>,
+        progress: &mut RequestProgress<'_>,
         flight: Flight,
         changes: Option<u64>,
         sink: &mut dyn Sink,
     ) -> Result<Option<Json>, Failure> {
-        let terms = telling.terms;
+        let terms = progress.terms;
         let flight = match &terms.requester {
             Some(requester) => {
                 let mut flight = flight.late(CAPABILITIES, requester.capabilities());
                 if let Some(level) = requester.log_level() {
                     flight = flight.late(LOG_LEVEL, Json::from(level.as_str()));
                     // A server that does not support the level logs what it likes.
-                    let _ = self.within(telling, |session| async move { session.set_level(level).await });
+                    let _ = self.within(progress, |session| async move { session.set_level(level).await });
                 }
                 flight.heard_by(terms.listener.as_ref()).asked_by(Some(requester.clone()))
             }
             None => flight.heard_by(terms.listener.as_ref()),
         };
-        let looked = Instant::now();
+        let check_started = Instant::now();
         let look = sink.about_to_start();
         look.map_err(|error| Failure::new(McpErrorKind::NotStarted, error.to_string()))?;
-        telling.check_gap = Some(looked.elapsed());
+        progress.check_gap = Some(check_started.elapsed());
         let flight = Arc::new(flight);
         let sent = flight.clone();
         let link = Arc::new(Mutex::new(None));
-        let its_link = link.clone();
-        let asked = self.within(telling, move |session| async move {
-            *its_link.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.link.clone());
+        let link_slot = link.clone();
+        let asked = self.within(progress, move |session| async move {
+            *link_slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.link.clone());
             session.ask(&sent, changes).await
         });
         let link = link.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(link) = &link {
-            let known = link.known();
-            let version = known.protocol_version.as_deref();
-            telling.exchange.protocol_version = version.map(|version| telling.redactor.redact_str(version));
-            telling.exchange.server =
-                known.server.as_ref().map(|server| redact_texts(server, telling.redactor));
+            let state = link.state();
+            let version = state.protocol_version.as_deref();
+            progress.exchange.protocol_version = version.map(|version| progress.redactor.redact_str(version));
+            progress.exchange.server =
+                state.server.as_ref().map(|server| redact_texts(server, progress.redactor));
         }
         let state = flight.sent();
-        telling.exchange.request_id = state.id;
-        telling.exchange.request = state.message.map(|message| telling.redactor.redact_json(&message));
+        progress.exchange.request_id = state.id;
+        progress.exchange.request = state.message.map(|message| progress.redactor.redact_json(&message));
         match asked {
             Ok(SendOutcome::Relisted) => Ok(None),
             Ok(SendOutcome::Answered(response)) => {
-                telling.exchange.responses = 1;
-                telling.keep(&response, sink)?;
+                progress.exchange.responses = 1;
+                progress.keep(&response, sink)?;
                 Ok(Some(response))
             }
             Err(failure) => {
@@ -367,7 +368,8 @@ impl Server {
                         _ => "it is no longer needed",
                     };
                     link.cancel(id, reason);
-                    if failure.fault.kind == McpErrorKind::TimedOut && link.known().heard == state.heard {
+                    if failure.fault.kind == McpErrorKind::TimedOut && link.state().messages == state.messages
+                    {
                         let prove: Job =
                             Box::new(|session| Box::pin(async move { session.prove_alive().await }));
                         let _ = self.jobs.send(prove);
@@ -383,11 +385,11 @@ impl Server {
     /// Runs work on the server's thread, within the limits of the request, and waits for it.
     pub(super) fn within<T: Send + 'static, F: Future<Output = Result<T, Failure>> + Send + 'static>(
         &self,
-        telling: &RequestProgress<'_>,
+        progress: &RequestProgress<'_>,
         work: impl FnOnce(Arc<Session>) -> F + Send + 'static,
     ) -> Result<T, Failure> {
-        let (tell, told) = mpsc::sync_channel(1);
-        let (deadline, cancel) = (telling.deadline, telling.terms.cancel.clone());
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let (deadline, cancel) = (progress.deadline, progress.terms.cancel.clone());
         self.uses.begin();
         let _counted = RequestGuard(self.uses.clone());
         // Work on the other thread belongs to the span of the request.
@@ -396,13 +398,13 @@ impl Server {
             let work = async move {
                 let done = session.limited(deadline, cancel.as_ref(), work(session.clone())).await;
                 // The caller waits for this message.
-                let _ = tell.send(done);
+                let _ = sender.send(done);
             };
             Box::pin(work.instrument(span))
         });
         let gone = || self.gone();
         self.jobs.send(job).map_err(|_| gone())?;
-        told.recv().unwrap_or_else(|_| Err(gone()))
+        receiver.recv().unwrap_or_else(|_| Err(gone()))
     }
 
     fn gone(&self) -> Failure {
@@ -464,9 +466,9 @@ impl RequiredInput {
     fn questions(&self) -> (Vec<(Question, Reply)>, Answers) {
         let mut answers = Vec::new();
         let questions = self.requests.iter().map(|(key, kind, params)| {
-            let (tell, told) = tokio::sync::oneshot::channel();
-            answers.push((key.clone(), told));
-            let reply = Reply::new(*kind, move |answer| drop(tell.send(answer)));
+            let (sender, receiver) = tokio::sync::oneshot::channel();
+            answers.push((key.clone(), receiver));
+            let reply = Reply::new(*kind, move |answer| drop(sender.send(answer)));
             (Question { key: key.clone(), kind: *kind, params: params.clone() }, reply)
         });
         let questions = questions.collect();
@@ -513,19 +515,15 @@ impl<'a> RequestProgress<'a> {
     fn keep(&mut self, response: &Json, sink: &mut dyn Sink) -> Result<(), Failure> {
         let mut line = response.to_compact().into_bytes();
         line.push(b'\n');
-        let room = self.terms.output_cap.saturating_sub(self.captured.bytes);
-        let taken = line.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        self.captured.bytes += taken as u64;
-        self.captured.dropped += (line.len() - taken) as u64;
-        let stored = if taken == 0 { Ok(()) } else { sink.write(Stream::Stdout, &line[..taken]) };
+        let stored = store(sink, Stream::Stdout, &line, self.terms.output_cap, &mut self.captured);
         stored.map_err(|error| {
             Failure::new(McpErrorKind::Log, format!("the log could not be written: {error}"))
         })
     }
 
-    fn told(self, said: Result<(), Failure>) -> Exchange {
+    fn finish(self, result: Result<(), Failure>) -> Exchange {
         let RequestProgress { server, redactor, started, mut exchange, .. } = self;
-        let fault = said.err();
+        let fault = result.err();
         let kind = fault.as_ref().map(|failure| failure.fault.kind);
         exchange.outcome = server.process().map(|identity| Outcome {
             identity,

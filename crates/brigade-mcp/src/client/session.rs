@@ -48,15 +48,15 @@ pub fn call_tool(
         Some(reads) => Goal::Read { reads, arguments, listener },
         None => Goal::Call { tool_name, arguments, pin, listener, idle_timeout },
     };
-    speak(spec, sink, control, goal, redactor)
+    run_conversation(spec, sink, control, goal, redactor)
 }
 
 /// Starts a server, lists its tools, and ends the server. Calls no tool.
 pub fn list_tools(spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Exchange {
-    speak(spec, sink, control, Goal::List, redactor)
+    run_conversation(spec, sink, control, Goal::List, redactor)
 }
 
-fn speak(
+fn run_conversation(
     spec: &Spec,
     sink: &mut dyn Sink,
     control: &Control,
@@ -92,7 +92,7 @@ fn speak(
         let answered_after = started.elapsed();
         tracing::debug!(
             milliseconds = answered_after.as_millis(),
-            responses = link.known().responses,
+            responses = link.state().responses,
             "the conversation is over, and the server is ended"
         );
         let ended = end(child, &mut pipes, &stop, control).await;
@@ -111,7 +111,7 @@ pub(super) fn clean(message: &str, redactor: &Redactor) -> String {
 
 /// What ended the conversation.
 enum Stop {
-    Said(Result<ConversationResult, Failure>),
+    Completed(Result<ConversationResult, Failure>),
     /// It took too long. Without a message, it had no answer in time.
     TimedOut(Option<String>),
     /// It was cancelled; the text says so.
@@ -141,24 +141,24 @@ async fn listen(
         }
     };
     tokio::pin!(due);
-    let asked = cancelled(cancel);
-    tokio::pin!(asked);
+    let cancellation = cancelled(cancel);
+    tokio::pin!(cancellation);
     loop {
         tokio::select! {
             biased;
-            said = &mut conversation => return match said {
+            result = &mut conversation => return match result {
                 Err(failure) if failure.fault.kind == McpErrorKind::TimedOut => {
                     Stop::TimedOut(Some(failure.fault.message))
                 }
-                said => Stop::Said(said),
+                result => Stop::Completed(result),
             },
-            () = &mut asked => return interrupted(cancel),
+            () = &mut cancellation => return interrupted(cancel),
             () = &mut due => return Stop::TimedOut(None),
             stored = pipes.step() => if let Err(error) = stored {
                 return Stop::Log(error);
             },
         }
-        if let Some(kind) = link.known().lost {
+        if let Some(kind) = link.state().lost {
             return Stop::Lost(kind);
         }
         // A server that floods its output prevents the runtime from checking timers and signals.
@@ -199,25 +199,41 @@ async fn end(
     control: &Control,
 ) -> Result<Outcome, RunError> {
     pipes.hang_up();
-    let ending = control.ending;
-    let hurry = || HurrySignal::new(control.cancel.as_ref());
-    let outcome = match stop {
-        Stop::Said(_) => settle(&mut child, pipes, EXIT_TIMEOUT, &hurry()).await?,
-        Stop::TimedOut(_) | Stop::Cancelled(_) | Stop::Lost(_) | Stop::Log(_) => None,
+    let patience = matches!(stop, Stop::Completed(_)).then_some(EXIT_TIMEOUT);
+    let mut outcome =
+        finish(&mut child, pipes, patience, control.ending.grace, control.cancel.as_ref()).await?;
+    match stop {
+        Stop::TimedOut(_) => outcome.ended_by = EndedBy::Timeout,
+        Stop::Cancelled(_) => outcome.ended_by = EndedBy::Cancel,
+        Stop::Log(_) => outcome.ended_by = EndedBy::Sink,
+        Stop::Completed(_) | Stop::Lost(_) => {}
+    }
+    Ok(outcome)
+}
+
+/// Ends the process tree, and reads the streams to their end. With `patience`, the tree may first end by itself.
+pub(super) async fn finish(
+    child: &mut Child,
+    pipes: &mut Pipes<'_>,
+    patience: Option<Duration>,
+    grace: Duration,
+    cancel: Option<&CancelToken>,
+) -> Result<Outcome, RunError> {
+    let mut outcome = match patience {
+        Some(patience) => settle(child, pipes, patience, &HurrySignal::new(cancel)).await?,
+        None => None,
     };
+    if outcome.is_none() {
+        child.end(grace);
+        outcome = settle(child, pipes, grace, &HurrySignal::new(cancel)).await?;
+    }
     let mut outcome = match outcome {
         Some(outcome) => outcome,
         None => {
-            child.end(ending.grace);
-            match settle(&mut child, pipes, ending.grace, &hurry()).await? {
-                Some(outcome) => outcome,
-                None => {
-                    child.end(Duration::ZERO);
-                    loop {
-                        if let Some(outcome) = child.wait(Duration::MAX)? {
-                            break outcome;
-                        }
-                    }
+            child.end(Duration::ZERO);
+            loop {
+                if let Some(outcome) = child.wait(Duration::MAX)? {
+                    break outcome;
                 }
             }
         }
@@ -225,33 +241,27 @@ async fn end(
     drain(pipes, Duration::ZERO).await;
     outcome.stdout = pipes.stdout_captured;
     outcome.stderr = pipes.stderr_captured;
-    match stop {
-        Stop::TimedOut(_) => outcome.ended_by = EndedBy::Timeout,
-        Stop::Cancelled(_) => outcome.ended_by = EndedBy::Cancel,
-        Stop::Log(_) => outcome.ended_by = EndedBy::Sink,
-        Stop::Said(_) | Stop::Lost(_) => {}
-    }
     Ok(outcome)
 }
 
 /// Returns whether the user cancelled a second time, and so does not want to wait.
-pub(super) struct HurrySignal<'a> {
+struct HurrySignal<'a> {
     cancel: Option<&'a CancelToken>,
     before: u32,
 }
 
 impl HurrySignal<'_> {
-    pub(super) fn new(cancel: Option<&CancelToken>) -> HurrySignal<'_> {
+    fn new(cancel: Option<&CancelToken>) -> HurrySignal<'_> {
         HurrySignal { cancel, before: cancel.map_or(0, CancelToken::requests) }
     }
 
-    fn is_asked(&self) -> bool {
+    fn is_requested(&self) -> bool {
         self.cancel.is_some_and(|cancel| self.before < cancel.requests())
     }
 }
 
 /// Reads the streams until the whole tree has ended, at most this long.
-pub(super) async fn settle(
+async fn settle(
     child: &mut Child,
     pipes: &mut Pipes<'_>,
     at_most: Duration,
@@ -264,18 +274,18 @@ pub(super) async fn settle(
         }
         let left = until.saturating_duration_since(Instant::now());
         // If the streams are closed, only wait for the tree.
-        let patience = if pipes.are_closed() { CANCEL_POLL_INTERVAL.min(left) } else { Duration::ZERO };
-        if let Some(outcome) = child.wait(patience)? {
+        let pause = if pipes.are_closed() { CANCEL_POLL_INTERVAL.min(left) } else { Duration::ZERO };
+        if let Some(outcome) = child.wait(pause)? {
             return Ok(Some(outcome));
         }
-        if left == Duration::ZERO || hurry.is_asked() {
+        if left == Duration::ZERO || hurry.is_requested() {
             return Ok(None);
         }
     }
 }
 
 /// Reads the streams until they are closed, at most this long.
-pub(super) async fn drain(pipes: &mut Pipes<'_>, at_most: Duration) {
+async fn drain(pipes: &mut Pipes<'_>, at_most: Duration) {
     let read_all = async {
         while !pipes.are_closed() {
             // A storage error was already reported, or the output comes after the answer.
@@ -295,8 +305,8 @@ fn conclude(
     link: &Link,
     redactor: &Redactor,
 ) -> Exchange {
-    let known = std::mem::take(&mut *link.known());
-    let answered = matches!(stop, Stop::Said(Ok(_)));
+    let state = std::mem::take(&mut *link.state());
+    let answered = matches!(stop, Stop::Completed(Ok(_)));
     let mut exchange = Exchange::default();
     let mut answer = |result: &Json| {
         let answer = McpAnswer::from_result(result, redactor);
@@ -307,14 +317,14 @@ fn conclude(
         fault
     };
     let failure = match stop {
-        Stop::Said(Ok(ConversationResult::Listed)) => None,
-        Stop::Said(Ok(ConversationResult::Answered(result))) => answer(&result),
-        Stop::Said(Err(failure)) => Some(failure),
-        Stop::TimedOut(said) => {
-            Some(Failure::new(McpErrorKind::TimedOut, said.unwrap_or_else(|| timed_out(&known))))
+        Stop::Completed(Ok(ConversationResult::Listed)) => None,
+        Stop::Completed(Ok(ConversationResult::Answered(result))) => answer(&result),
+        Stop::Completed(Err(failure)) => Some(failure),
+        Stop::TimedOut(result) => {
+            Some(Failure::new(McpErrorKind::TimedOut, result.unwrap_or_else(|| timed_out(&state))))
         }
         Stop::Cancelled(why) => Some(Failure::new(McpErrorKind::Cancelled, why)),
-        Stop::Lost(kind) => Some(Failure::new(kind, lost_answer_text(kind, &known))),
+        Stop::Lost(kind) => Some(Failure::new(kind, lost_answer_text(kind, &state))),
         Stop::Log(error) => {
             Some(Failure::new(McpErrorKind::Log, format!("the log could not be written: {error}")))
         }
@@ -344,17 +354,17 @@ fn conclude(
         exchange.changes = changes;
         exchange.error = error.map(|error| redactor.redact_json(&error));
     }
-    exchange.protocol_version = known.protocol_version.map(|version| redactor.redact_str(&version));
-    exchange.server = known.server.map(|server| redact_texts(&server, redactor));
-    exchange.tools = Arc::new(known.tools);
+    exchange.protocol_version = state.protocol_version.map(|version| redactor.redact_str(&version));
+    exchange.server = state.server.map(|server| redact_texts(&server, redactor));
+    exchange.tools = Arc::new(state.tools);
     exchange.mask_names(redactor);
-    exchange.tool = known.tool;
-    exchange.pin = known.pin;
-    let sent = known.call.map(|call| call.sent()).unwrap_or_default();
+    exchange.tool = state.tool;
+    exchange.pin = state.pin;
+    let sent = state.call.map(|call| call.sent()).unwrap_or_default();
     exchange.request_id = sent.id;
     exchange.request = sent.message.map(|request| redactor.redact_json(&request));
-    exchange.responses = known.responses;
-    exchange.log_lines = known.log_lines;
+    exchange.responses = state.responses;
+    exchange.log_lines = state.log_lines;
     exchange.answered_after = answered.then_some(answered_after);
     exchange
 }
@@ -367,17 +377,17 @@ fn end_text(outcome: &Outcome) -> String {
     }
 }
 
-fn timed_out(known: &ConversationState) -> String {
-    let awaited = known.method.as_deref().unwrap_or("anything");
+fn timed_out(state: &ConversationState) -> String {
+    let awaited = state.method.as_deref().unwrap_or("anything");
     let mut message = format!("the server did not answer {awaited} in time");
-    if 0 < known.log_lines {
-        message.push_str(&format!("; {} lines of its output were not messages", known.log_lines));
+    if 0 < state.log_lines {
+        message.push_str(&format!("; {} lines of its output were not messages", state.log_lines));
     }
     message
 }
 
-pub(super) fn lost_answer_text(kind: McpErrorKind, known: &ConversationState) -> String {
-    let awaited = known.method.as_deref().unwrap_or("a request");
+pub(super) fn lost_answer_text(kind: McpErrorKind, state: &ConversationState) -> String {
+    let awaited = state.method.as_deref().unwrap_or("a request");
     match kind {
         McpErrorKind::OversizedMessage => {
             format!("the answer to {awaited} is longer than {} MiB", LINE_LIMIT >> 20)

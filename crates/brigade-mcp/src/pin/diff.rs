@@ -151,13 +151,13 @@ impl Quote {
     }
 
     /// Describes the change of a value: as a whole if it is short, otherwise every changed place.
-    pub(super) fn values(&self, subject: &str, how: &str, old: &Json, new: &Json) -> Vec<String> {
+    pub(super) fn values(&self, subject: &str, change: &str, old: &Json, new: &Json) -> Vec<String> {
         let text = |value: &Json| redact_texts(value, &self.0).to_compact();
         let (before, after) = (text(old), text(new));
         if before.chars().count().max(after.chars().count()) <= QUOTE || before == after {
-            return vec![format!("{subject} {how} from {} to {}", whole(&before), whole(&after))];
+            return vec![format!("{subject} {change} from {} to {}", whole(&before), whole(&after))];
         }
-        places(&format!("{subject} {how}"), &before, &after)
+        places(&format!("{subject} {change}"), &before, &after)
     }
 
     fn contrast(&self, what: &str, old: &str, new: &str) -> Vec<String> {

@@ -136,7 +136,7 @@ impl Walk<'_> {
     fn added(&mut self, schema: &Json, need: &str, path: &str) {
         let name = self.changes.quote.name(path);
         let types = schema.get("type").filter(|types| is_types(Some(types)));
-        let types = types_of(types).map_or_else(|| "any type".to_owned(), |types| spoken(&types));
+        let types = types_of(types).map_or_else(|| "any type".to_owned(), |types| type_names(&types));
         let mut message = format!("parameter `{name}` is new: {need}{}", self.changes.quote.name(&types));
         if let Some(description) = schema.get("description").and_then(Json::as_str) {
             message.push_str(", ");
@@ -217,18 +217,19 @@ impl Walk<'_> {
                 .iter()
                 .all(|name| wide.contains(name) || (name == "integer" && wide.contains("number"))),
         };
-        let (kind, how) = match (covers(&after, &before), covers(&before, &after)) {
+        let (kind, change) = match (covers(&after, &before), covers(&before, &after)) {
             (true, false) => (PinChangeKind::Widened, "was widened"),
             (false, true) => (PinChangeKind::Narrowed, "was narrowed"),
             _ => (PinChangeKind::TypeChanged, "changed"),
         };
         let subject = self.subject(path);
-        let spoken = |types: &Option<BTreeSet<String>>| {
+        let type_names = |types: &Option<BTreeSet<String>>| {
             types
                 .as_ref()
-                .map_or_else(|| "any type".to_owned(), |types| self.changes.quote.name(&spoken(types)))
+                .map_or_else(|| "any type".to_owned(), |types| self.changes.quote.name(&type_names(types)))
         };
-        let message = format!("{subject}: the type {how} from {} to {}", spoken(&before), spoken(&after));
+        let message =
+            format!("{subject}: the type {change} from {} to {}", type_names(&before), type_names(&after));
         self.changes.add(kind, path, message);
     }
 
@@ -304,7 +305,7 @@ impl Walk<'_> {
                 (kind, format!("{subject}: `{name}` is gone: it was {}", self.changes.quote.value(value)))
             }
             (Some(old), Some(new)) => {
-                let (kind, how) = match (limits, number(before), number(after)) {
+                let (kind, change) = match (limits, number(before), number(after)) {
                     (Some(Limit::Upper), Some(old), Some(new)) if old < new => {
                         (PinChangeKind::Widened, "was widened")
                     }
@@ -319,7 +320,7 @@ impl Walk<'_> {
                     }
                     _ => (PinChangeKind::Other, "changed"),
                 };
-                for message in self.changes.quote.values(&format!("{subject}: `{name}`"), how, old, new) {
+                for message in self.changes.quote.values(&format!("{subject}: `{name}`"), change, old, new) {
                     self.changes.add(kind, path, message);
                 }
                 return;
@@ -427,7 +428,7 @@ fn types_of(value: Option<&Json>) -> Option<BTreeSet<String>> {
     }
 }
 
-fn spoken(types: &BTreeSet<String>) -> String {
+fn type_names(types: &BTreeSet<String>) -> String {
     if types.is_empty() {
         return "no type".to_owned();
     }

@@ -75,11 +75,11 @@ impl PinStore<'_> {
         let Some(offered) = pin.offered.clone() else {
             return Err(refused(format!("the pin `{shown}` has no changes")).hint(NextStep::ComparePins));
         };
-        if let Some(wanted) = fingerprint {
-            let wanted = wanted.trim().to_ascii_lowercase();
-            let failure = if wanted.len() < MIN_PREFIX_LEN {
+        if let Some(prefix) = fingerprint {
+            let prefix = prefix.trim().to_ascii_lowercase();
+            let failure = if prefix.len() < MIN_PREFIX_LEN {
                 Some(refused(format!("the fingerprint needs at least {MIN_PREFIX_LEN} digits")))
-            } else if !offered.fingerprint().to_hex().starts_with(&wanted) {
+            } else if !offered.fingerprint().to_hex().starts_with(&prefix) {
                 Some(refused(format!("the server offers a different change for the pin `{shown}`")))
             } else {
                 None

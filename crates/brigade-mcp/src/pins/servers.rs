@@ -98,9 +98,9 @@ impl ServerState {
 
     /// Returns the changes, as sentences.
     pub fn changes(&self) -> Vec<String> {
-        let said = [("appeared", &self.appeared), ("vanished", &self.vanished)];
-        let said = said.into_iter().filter(|(_, names)| !names.is_empty());
-        said.map(|(what, names)| sentence(names, what)).collect()
+        let changes = [("appeared", &self.appeared), ("vanished", &self.vanished)];
+        let changes = changes.into_iter().filter(|(_, names)| !names.is_empty());
+        changes.map(|(what, names)| sentence(names, what)).collect()
     }
 }
 

@@ -123,7 +123,7 @@ impl<'a> ToolObserver<'a> {
         let succeeded = exit.success();
         let version = Version::find_in(&stdout).or_else(|| Version::find_in(&stderr)).filter(|_| succeeded);
         if let Some(kept) = files {
-            self.kept.keep(command, kept.told(succeeded, version.as_ref()));
+            self.kept.keep(command, kept.with_result(succeeded, version.as_ref()));
         }
         let problem = (!succeeded).then(|| format!("it ended with {exit}"));
         Ok(Answer { at, succeeded: Some(succeeded), version, problem })

@@ -8,7 +8,7 @@ use brigade_catalog::{Catalog, Runtime, RuntimeHome, Runtimes, Seconds, Tool};
 use brigade_cmdline::{Argv, runs_package};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorCode, Glob, NextStep};
-use brigade_mcp::{Exchange, ImportAction, OnFirstUse, Silence, import_tool, wanted};
+use brigade_mcp::{Exchange, ImportAction, OnFirstUse, Silence, import_tool, selected};
 use brigade_policy::{NETWORK_EFFECTS, Policy};
 use brigade_workspace::{CATALOG, Config, WorkspaceContext, load};
 
@@ -145,7 +145,7 @@ pub fn import_mcp(
     let effects = if downloads { vec![network] } else { Vec::new() };
     let server = list_server(context, runtime, effects)?;
     let ListedServer { runtime, asking, exchange } = &server;
-    let wanted = wanted(exchange, &request.tools)?;
+    let selected = selected(exchange, &request.tools)?;
     let setup = Setup::new(context);
     let action = if request.dry_run { ImportAction::WouldAdd } else { ImportAction::Add };
     let absolute = |path: &str| context.absolute(path);
@@ -156,7 +156,7 @@ pub fn import_mcp(
         // The lock is held from reading to writing, because another process may import at the same time.
         let _lock = if request.dry_run { None } else { Some(setup.lock_catalog()?) };
         let before = setup.editable_catalog()?;
-        let mut plan = setup.plan_import(&before, &server.listing(), &wanted, action, absolute)?;
+        let mut plan = setup.plan_import(&before, &server.listing(), &selected, action, absolute)?;
         if !request.dry_run && plan.text != before {
             setup.write_catalog_with(std::mem::take(&mut plan.files), plan.text.clone())?;
         }

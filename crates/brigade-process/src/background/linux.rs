@@ -59,13 +59,13 @@ pub(super) fn kill_tree(
         known: HashSet::new(),
         table: Table::with_room(),
     };
-    let mut asked = HashSet::new();
+    let mut signalled = HashSet::new();
     let until = Instant::now().checked_add(grace);
     loop {
         let living = hunt.look();
         let mut fresh = Vec::new();
         for entry in &living {
-            if asked.insert(key(entry)) {
+            if signalled.insert(key(entry)) {
                 fresh.push(*entry);
             }
         }
@@ -98,7 +98,7 @@ pub(super) fn kill_tree(
         }
     }
     ended.killed = killed.len() as u32;
-    ended.signalled = asked.union(&killed).count() as u32;
+    ended.signalled = signalled.union(&killed).count() as u32;
     ended
 }
 

@@ -11,10 +11,10 @@ fn info(pid: u32) -> io::Result<libc::proc_bsdinfo> {
     let size = size_of::<libc::proc_bsdinfo>() as libc::c_int;
     let pid = libc::c_int::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
     // SAFETY: the buffer is as large as the size that is passed.
-    let got = unsafe {
+    let length = unsafe {
         libc::proc_pidinfo(pid, libc::PROC_PIDTBSDINFO, 0, std::ptr::from_mut(&mut info).cast(), size)
     };
-    if got == size { Ok(info) } else { Err(io::ErrorKind::NotFound.into()) }
+    if length == size { Ok(info) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
 #[cfg(target_os = "macos")]

@@ -240,17 +240,17 @@ impl Watch<'_> {
                 let listener = watcher.as_ref().and_then(|watcher| watcher.listener());
                 // An unused slot watches the children again.
                 let line = if connected { commands.as_fd() } else { children.as_fd() };
-                let told = listener.unwrap_or(children.as_fd());
+                let waiting = listener.unwrap_or(children.as_fd());
                 let has_listener = listener.is_some();
-                let mut watched = [children.as_fd(), line, told]
+                let mut watched = [children.as_fd(), line, waiting]
                     .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
                 let polled = poll(&mut watched, timeout.as_ref());
-                let [child, command, told] = watched.map(|watched| watched.revents());
+                let [child, command, listener] = watched.map(|watched| watched.revents());
                 if has_listener
-                    && !told.is_empty()
+                    && !listener.is_empty()
                     && let Some(watcher) = watcher.as_deref_mut()
                 {
-                    watcher.answer(told);
+                    watcher.answer(listener);
                 }
                 // Observed calls are answered one at a time, so check the deadlines between them.
                 let is_all = child.is_empty() && command.is_empty() && polled.is_ok_and(|count| 0 < count);

@@ -85,7 +85,7 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
 fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedFd) {
     let mut connected = true;
     let mut exited: Option<Instant> = None;
-    let mut asked: Option<Instant> = None;
+    let mut deadline: Option<Instant> = None;
     let mut killed: Option<Instant> = None;
     // The number is unknown here; it is at least one.
     let mut outlived = 0;
@@ -101,12 +101,12 @@ fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedF
             break;
         }
         let now = Instant::now();
-        if asked.is_none() && exited.is_some_and(|at| ending.linger <= now - at) {
+        if deadline.is_none() && exited.is_some_and(|at| ending.linger <= now - at) {
             outlived = 1;
             signal_group(main, libc::SIGTERM);
-            asked = now.checked_add(ending.grace);
+            deadline = now.checked_add(ending.grace);
         }
-        if asked.is_some_and(|until| until <= now) {
+        if deadline.is_some_and(|until| until <= now) {
             signal_group(main, libc::SIGKILL);
             if killed.get_or_insert(now).elapsed() > ending.kill_limit {
                 let start_time =
@@ -129,11 +129,11 @@ fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedF
             };
             let far = Duration::from_secs(1 << 30);
             let until = now + grace.min(far);
-            if asked.is_none() && !grace.is_zero() {
+            if deadline.is_none() && !grace.is_zero() {
                 signal_group(main, libc::SIGTERM);
                 signal_group(main, libc::SIGCONT);
             }
-            asked = Some(asked.map_or(until, |before| before.min(until)));
+            deadline = Some(deadline.map_or(until, |before| before.min(until)));
         }
     }
     Report::Finished { outlived }.send(reports);

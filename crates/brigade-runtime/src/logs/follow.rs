@@ -86,19 +86,19 @@ impl FollowedLog {
                 None => Ok(()),
             };
         };
-        let mut known = None;
+        let mut current = None;
         if let Some((file, offset)) = &mut self.open {
             pass_rest(&**file, offset, cancel, sink)?;
-            known = Some(file.id()?);
+            current = Some(file.id()?);
         }
         let next = named.id()?;
-        if known == Some(next) {
+        if current == Some(next) {
             return Ok(());
         }
         // After more than one rotation since the last read, earlier parts are lost.
-        if known.is_some()
+        if current.is_some()
             && let Some(older) = open_if_there(fs, &older(&self.path))?
-            && ![known, Some(next)].contains(&Some(older.id()?))
+            && ![current, Some(next)].contains(&Some(older.id()?))
         {
             pass_rest(&*older, &mut 0, cancel, sink)?;
         }

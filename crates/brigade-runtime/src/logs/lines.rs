@@ -48,21 +48,21 @@ struct Lines<'a> {
     redactor: Redactor,
     waiting: Vec<u8>,
     /// How many bytes of the buffer were searched.
-    seen: usize,
+    scanned: usize,
     is_in_key: bool,
     failure: Option<io::Error>,
 }
 
 impl<'a> Lines<'a> {
     fn new(redactor: Redactor, sink: &'a mut dyn FnMut(&str) -> io::Result<()>) -> Lines<'a> {
-        Lines { sink, redactor, waiting: Vec::new(), seen: 0, is_in_key: false, failure: None }
+        Lines { sink, redactor, waiting: Vec::new(), scanned: 0, is_in_key: false, failure: None }
     }
 
     fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.waiting.extend_from_slice(bytes);
-        while let Some(length) = self.waiting[self.seen..].iter().position(|byte| *byte == b'\n') {
-            let end = self.seen + length + 1;
-            let line = &self.waiting[self.seen..end];
+        while let Some(length) = self.waiting[self.scanned..].iter().position(|byte| *byte == b'\n') {
+            let end = self.scanned + length + 1;
+            let line = &self.waiting[self.scanned..end];
             let holds = |text: &[u8]| line.windows(text.len()).any(|part| part == text);
             if holds(b"-----BEGIN ") && holds(b"PRIVATE KEY") {
                 self.is_in_key = true;
@@ -70,8 +70,8 @@ impl<'a> Lines<'a> {
             if holds(b"-----END ") {
                 self.is_in_key = false;
             }
-            self.seen = end;
-            if !self.is_in_key || MAX_PENDING_BYTES < self.seen {
+            self.scanned = end;
+            if !self.is_in_key || MAX_PENDING_BYTES < self.scanned {
                 self.pass(end)?;
             }
         }
@@ -89,7 +89,7 @@ impl<'a> Lines<'a> {
     /// Passes on the first bytes of the buffer.
     fn pass(&mut self, end: usize) -> io::Result<()> {
         let bytes: Vec<u8> = self.waiting.drain(..end).collect();
-        self.seen = 0;
+        self.scanned = 0;
         for line in self.redactor.redact_str(&String::from_utf8_lossy(&bytes)).lines() {
             if let Err(error) = (self.sink)(line) {
                 // The supervisor only gets the kind of the error, and the caller gets the error itself.

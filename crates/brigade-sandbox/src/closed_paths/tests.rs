@@ -216,7 +216,7 @@ fn what_was_not_searched_is_closed() {
             state: STATE,
             agent_files: AgentFiles::Open,
             settings: Settings::new(None, &[]),
-            seen: BTreeSet::new(),
+            visited: BTreeSet::new(),
             found: ClosedPaths::default(),
         };
         finder.close_rest(rest);

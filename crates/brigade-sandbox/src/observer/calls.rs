@@ -80,12 +80,12 @@ impl NotifyFilter {
         if !has_action(libc::SECCOMP_RET_USER_NOTIF) || !measured {
             return Err("the kernel cannot tell what a program opens (before Linux 5.5)");
         }
-        let ours = [
+        let expected = [
             size_of::<libc::seccomp_notif>(),
             size_of::<libc::seccomp_notif_resp>(),
             size_of::<libc::seccomp_data>(),
         ];
-        if sizes.map(usize::from) != ours {
+        if sizes.map(usize::from) != expected {
             return Err("the kernel tells of calls in a form that is not known");
         }
         Ok(NotifyFilter(Filter(NotifyFilter::program(architecture))))
@@ -237,22 +237,22 @@ impl Call {
     /// Decodes a call that changes the file at a path without opening it.
     fn change(call: libc::c_long, arguments: &[u64; 6]) -> Call {
         let at = |folder: usize| Some((arguments[folder] as i32, arguments[folder + 1]));
-        let here = |path: usize| Some((libc::AT_FDCWD, arguments[path]));
+        let at_cwd = |path: usize| Some((libc::AT_FDCWD, arguments[path]));
         let (old, new) = match call {
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_unlink | libc::SYS_rmdir => (here(0), None),
+            libc::SYS_unlink | libc::SYS_rmdir => (at_cwd(0), None),
             libc::SYS_unlinkat => (at(0), None),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_mkdir => (None, here(0)),
+            libc::SYS_mkdir => (None, at_cwd(0)),
             libc::SYS_mkdirat => (None, at(0)),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_rename => (here(0), here(1)),
+            libc::SYS_rename => (at_cwd(0), at_cwd(1)),
             libc::SYS_renameat | libc::SYS_renameat2 => (at(0), at(2)),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_link | libc::SYS_symlink => (None, here(1)),
+            libc::SYS_link | libc::SYS_symlink => (None, at_cwd(1)),
             libc::SYS_linkat => (None, at(2)),
             libc::SYS_symlinkat => (None, at(1)),
-            libc::SYS_truncate => (here(0), None),
+            libc::SYS_truncate => (at_cwd(0), None),
             _ => return Call::Other,
         };
         #[cfg(target_arch = "x86_64")]

@@ -48,8 +48,9 @@ impl Observer {
     /// observed. Makes only plain system calls.
     pub fn open_socket<'a>(&'a self, sandbox: &'a PreparedSandbox) -> io::Result<Option<ListenerSocket<'a>>> {
         let Ok(preparation) = &self.0 else { return Ok(None) };
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        Ok(Some(ListenerSocket { ours, theirs, preparation, sandbox }))
+        let (keeper_end, program_end) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        Ok(Some(ListenerSocket { keeper_end, program_end, preparation, sandbox }))
     }
 }
 
@@ -100,8 +101,8 @@ impl Preparation {
 /// The socket by which the program's process passes the listener to the keeper.
 #[derive(Debug)]
 pub struct ListenerSocket<'a> {
-    ours: OwnedFd,
-    theirs: OwnedFd,
+    keeper_end: OwnedFd,
+    program_end: OwnedFd,
     preparation: &'a Preparation,
     sandbox: &'a PreparedSandbox,
 }
@@ -121,15 +122,15 @@ impl<'a> ListenerSocket<'a> {
             Err(errno) => (errno.raw_os_error(), None),
         };
         let program = program.as_ref().map(AsFd::as_fd);
-        handover::send(self.theirs.as_fd(), &FirstMessage { errno, sealed }, [listener, program])
+        handover::send(self.program_end.as_fd(), &FirstMessage { errno, sealed }, [listener, program])
     }
 
     /// Waits for the listener; `None` if the run is not observed, or if the program's process ended before.
     pub fn receive(self) -> Option<Watcher<'a>> {
-        let ListenerSocket { ours, theirs, preparation, sandbox } = self;
-        drop(theirs);
+        let ListenerSocket { keeper_end, program_end, preparation, sandbox } = self;
+        drop(program_end);
         let table = preparation.shared.table_of_keeper();
-        let (first, [listener, program]) = handover::receive(ours.as_fd())?;
+        let (first, [listener, program]) = handover::receive(keeper_end.as_fd())?;
         table.refusal = first.errno;
         Some(Watcher::new(preparation, sandbox, table, listener?, program, first.sealed))
     }

@@ -95,18 +95,18 @@ pub(super) fn open(
         return Ok(start);
     }
     let link = if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
-    let mut ask = |path: &[u8], resolve: ResolveFlags| -> Result<OwnedFd, Errno> {
+    let mut open_at = |path: &[u8], resolve: ResolveFlags| -> Result<OwnedFd, Errno> {
         let path = join_path(buffer, &[path]).ok_or(Errno::NAMETOOLONG)?;
         rustix::fs::openat2(&start, path, HANDLE | link, Mode::empty(), resolve)
     };
     if is_scoped {
         let root = resolve.contains(ResolveFlags::IN_ROOT).then(|| start.try_clone());
         let root = root.transpose().map_err(|_| LookupError::Unseen)?;
-        return match ask(path, resolve) {
+        return match open_at(path, resolve) {
             Ok(file) => Ok(file),
             Err(Errno::NOENT) => {
-                let mut walk = Walk { process, at: rest.len(), rest, resolve, root };
-                walk.put(path)?;
+                let mut walk = PathWalk { process, at: rest.len(), rest, resolve, root };
+                walk.prepend(path)?;
                 // The file exists for the process, and only its restrictions can have made the call fail.
                 walk.follow(start, follows, buffer).and(Err(LookupError::Unseen))
             }
@@ -114,18 +114,18 @@ pub(super) fn open(
         };
     }
     let below = if is_absolute { below_root(path) } else { path };
-    match ask(below, ResolveFlags::NO_SYMLINKS) {
+    match open_at(below, ResolveFlags::NO_SYMLINKS) {
         Ok(file) => return Ok(file),
         Err(Errno::LOOP) if resolve.contains(ResolveFlags::NO_SYMLINKS) => return Err(LookupError::Missing),
         // The path has a link, or the kernel is too old, or does not permit the call.
         Err(Errno::LOOP | Errno::NOSYS | Errno::PERM) => {}
         Err(errno) => return Err(errno.into()),
     }
-    if is_absolute && let Ok(file) = ask(below, ResolveFlags::IN_ROOT) {
+    if is_absolute && let Ok(file) = open_at(below, ResolveFlags::IN_ROOT) {
         return Ok(file);
     }
-    let mut walk = Walk { process, at: rest.len(), rest, resolve, root: None };
-    walk.put(path)?;
+    let mut walk = PathWalk { process, at: rest.len(), rest, resolve, root: None };
+    walk.prepend(path)?;
     walk.follow(start, follows, buffer)
 }
 
@@ -158,7 +158,7 @@ fn open_entry(process: u32, entry: &[&[u8]], buffer: &mut [u8]) -> Result<OwnedF
 }
 
 /// A path that is being followed. The rest of it is at the end of the buffer.
-struct Walk<'a> {
+struct PathWalk<'a> {
     process: u32,
     rest: &'a mut PathBuffer,
     at: usize,
@@ -177,9 +177,9 @@ struct Part {
     has_slash: bool,
 }
 
-impl Walk<'_> {
+impl PathWalk<'_> {
     /// Puts the target of a link in front of the rest of the path.
-    fn put(&mut self, target: &[u8]) -> Result<(), LookupError> {
+    fn prepend(&mut self, target: &[u8]) -> Result<(), LookupError> {
         let at = self.at.checked_sub(target.len()).ok_or(LookupError::Unseen)?;
         self.rest[at..self.at].copy_from_slice(target);
         self.at = at;
@@ -222,7 +222,7 @@ impl Walk<'_> {
                 Link::Leads(folder) => at = folder,
                 Link::Text => {
                     let length = read_link(&next, buffer).ok_or(LookupError::Unseen)?;
-                    self.put(&buffer[..length])?;
+                    self.prepend(&buffer[..length])?;
                     if buffer.starts_with(b"/") {
                         at = match &self.root {
                             Some(root) => root.try_clone().map_err(|_| LookupError::Unseen)?,

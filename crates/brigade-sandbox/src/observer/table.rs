@@ -246,12 +246,12 @@ impl Table {
         port: u16,
         sha256: Option<[u8; 32]>,
     ) -> Option<EntryId> {
-        let room = self.text.get_mut(self.text_length as usize..)?.get_mut(..text.len());
-        let Some(room) = room else {
+        let free = self.text.get_mut(self.text_length as usize..)?.get_mut(..text.len());
+        let Some(free) = free else {
             self.is_truncated = 1;
             return None;
         };
-        room.copy_from_slice(text);
+        free.copy_from_slice(text);
         self.put(list, kind, text.len(), port, sha256)
     }
 
@@ -264,12 +264,12 @@ impl Table {
         sha256: Option<[u8; 32]>,
     ) -> Option<EntryId> {
         let length = part.len();
-        let room = self.text.get_mut(self.text_length as usize..)?.get_mut(..length);
-        let (Some(room), Some(text)) = (room, self.scratch.real.get(part)) else {
+        let free = self.text.get_mut(self.text_length as usize..)?.get_mut(..length);
+        let (Some(free), Some(text)) = (free, self.scratch.real.get(part)) else {
             self.is_truncated = 1;
             return None;
         };
-        room.copy_from_slice(text);
+        free.copy_from_slice(text);
         self.put(list, kind, length, 0, sha256)
     }
 

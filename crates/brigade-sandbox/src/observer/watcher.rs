@@ -185,9 +185,9 @@ impl<'a> Watcher<'a> {
     fn open(&mut self, notification: &libc::seccomp_notif, folder: i32, place: u64, flags: Flags) {
         let (flags, resolve) = match flags {
             Flags::Given(flags) => (flags, ResolveFlags::empty()),
-            Flags::At(how) => {
+            Flags::At(address_of_how) => {
                 let mut bytes = [0u8; 24];
-                if !self.value(notification, how, &mut bytes) {
+                if !self.value(notification, address_of_how, &mut bytes) {
                     return;
                 }
                 let word = |at: usize| bytes[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
@@ -493,8 +493,8 @@ impl<'a> Watcher<'a> {
         let text = &self.table.scratch.real[start..length];
         // The bytes are the same as before, so the entry is the same.
         let by_bytes = sha256.map(|sha256| self.preparation.key(list, kind, text, &sha256));
-        let known = by_bytes.and_then(|key| self.table.recall(key));
-        if let Some(entry) = known.or_else(|| self.table.add_real(list, kind, start..length, sha256)) {
+        let entry = by_bytes.and_then(|key| self.table.recall(key));
+        if let Some(entry) = entry.or_else(|| self.table.add_real(list, kind, start..length, sha256)) {
             self.table.remember(key, entry);
             if let Some(key) = by_bytes {
                 self.table.remember(key, entry);
@@ -507,8 +507,8 @@ impl<'a> Watcher<'a> {
 
     /// Returns the sha256 of a file. Reads it only once.
     fn sha256(&mut self, found: &OpenedFile, stamp: &[u8]) -> Option<[u8; 32]> {
-        let known = self.table.recall(self.preparation.key(List::Read, Kind::File, b"", stamp));
-        if let Some(entry) = known {
+        let entry = self.table.recall(self.preparation.key(List::Read, Kind::File, b"", stamp));
+        if let Some(entry) = entry {
             return self.table.sha256(entry);
         }
         let scratch = &mut self.table.scratch;

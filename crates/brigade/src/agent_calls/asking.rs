@@ -265,7 +265,7 @@ impl Request<'_> {
     }
 
     fn is_approvable(&self, call: &Call) -> bool {
-        self.plan.told(call).is_empty() && self.plan.changes_since_queued(call).is_empty()
+        self.plan.blockers_to_review(call).is_empty() && self.plan.changes_since_queued(call).is_empty()
     }
 
     /// Decides about the request. Everything that counts is counted under the lock, so that requests at the same moment

@@ -25,7 +25,7 @@ pub(crate) enum ProcessState {
 }
 
 /// Determines the state. `command` is the configured one.
-pub(crate) fn standing(pid_file: PidFile, record: &Record, command: &str) -> ProcessState {
+pub(crate) fn process_state(pid_file: PidFile, record: &Record, command: &str) -> ProcessState {
     if let Some(identity) = record.identity() {
         if identity.is_alive() {
             return ProcessState::Running(identity);
