@@ -37,8 +37,8 @@ pub use forge::{FORGE_LABELS, LaneWork, forge_entry, is_forge, is_of_forge};
 pub use framework::web_frameworks;
 pub use issue::{is_of_issues, issue_request};
 pub use memory::MemoryAdded;
-pub(crate) use names::{alias_names, ids};
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, UncallableName, is_alias, own_name};
+pub(crate) use names::{alias_names, ids};
 pub use path::{Guards, PathProblem, PathUse, WORKSPACE, relative};
 pub use provided::{SCREENSHOT, SEARCH, may_start_a_program, provided_entry};
 pub use url::{UrlProblem, allowed_url, remote_host};
@@ -168,7 +168,7 @@ pub fn entries_with(forge: Forge) -> &'static [Tool] {
         Forge::Program => &PROGRAM,
     };
     entries.get_or_init(|| {
-        let of = |row: &Definition| {
+        let entry_for = |row: &Definition| {
             let approval = match row.approval {
                 ToolApproval::Always | ToolApproval::ToWiden => ApprovalMode::Always,
                 ToolApproval::None | ToolApproval::Rule | ToolApproval::Ask | ToolApproval::OfNamedTool => {
@@ -184,7 +184,7 @@ pub fn entries_with(forge: Forge) -> &'static [Tool] {
             let aliases = row.aliases().iter().map(|alias| alias.name.to_owned()).collect();
             Tool { aliases, ..Tool::built_in(row.id, row.title, row.description, &effects, approval) }
         };
-        definitions().iter().filter(|row| !row.is_control).map(of).collect()
+        definitions().iter().filter(|row| !row.is_control).map(entry_for).collect()
     })
 }
 
@@ -209,7 +209,7 @@ struct Schemas {
 fn schemas(id: &str) -> &'static Schemas {
     static COMPILED: OnceLock<BTreeMap<&'static str, Schemas>> = OnceLock::new();
     let all = COMPILED.get_or_init(|| {
-        let of = |definition: &'static Definition| {
+        let compile = |definition: &'static Definition| {
             let control = || crate::control::control_tools().iter().find(|own| own.id == definition.id);
             let input = match control().filter(|_| definition.is_control) {
                 Some(own) => own.input.clone(),
@@ -217,7 +217,7 @@ fn schemas(id: &str) -> &'static Schemas {
             };
             (definition.id, Schemas { input, output: shape::output(definition.output) })
         };
-        definitions().iter().map(of).collect()
+        definitions().iter().map(compile).collect()
     });
     &all[id]
 }
