@@ -1,6 +1,6 @@
 //! Saved scripts: `script.*`. A saved script does not run until a person makes a tool of it.
 
-use brigade_core::{ErrorCode, Json, Timestamp};
+use brigade_core::{Json, Timestamp};
 use brigade_db::scripts::{Script, ScriptText};
 use serde::{Deserialize, Serialize};
 
@@ -146,6 +146,8 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use brigade_core::ErrorCode;
+
     use super::*;
     use crate::stored::testing::{Bench, text};
 

@@ -40,10 +40,10 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
 ];
 
 /// The maximum number of events or rows in a result.
-const MAX_ROWS: i64 = 200;
+pub(super) const MAX_ROWS: i64 = 200;
 
 /// The maximum length of an intent, note or message.
-const MAX_TEXT: usize = 64 << 10;
+pub(super) const MAX_TEXT: usize = 64 << 10;
 
 #[derive(Deserialize)]
 struct ExecuteArgs {
@@ -54,8 +54,8 @@ struct ExecuteArgs {
 }
 
 #[derive(Deserialize)]
-struct IdArgs {
-    execution_id: String,
+pub(super) struct IdArgs {
+    pub(super) execution_id: String,
 }
 
 #[derive(Deserialize)]
@@ -65,10 +65,10 @@ struct ListArgs {
 }
 
 #[derive(Deserialize)]
-struct LogsArgs {
-    execution_id: String,
-    limit: i64,
-    offset: i64,
+pub(super) struct LogsArgs {
+    pub(super) execution_id: String,
+    pub(super) limit: i64,
+    pub(super) offset: i64,
 }
 
 #[derive(Deserialize)]

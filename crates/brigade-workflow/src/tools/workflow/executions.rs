@@ -18,14 +18,8 @@ use crate::runner::TaskRunner;
 use crate::tools::StartResult;
 use crate::tools::agent::{EventRow, event, page, without_faults};
 use crate::tools::shipped::is_shipped;
-use crate::tools::task::parent_of_call;
 use crate::tools::task::results::ExecutionLogs;
-
-/// The maximum number of rows or events in a result.
-const MAX_ROWS: i64 = 200;
-
-/// The maximum length of an intent or answer.
-const MAX_TEXT: usize = 64 << 10;
+use crate::tools::task::{IdArgs, LogsArgs, MAX_ROWS, MAX_TEXT, parent_of_call};
 
 /// The maximum size of an input, in bytes of JSON.
 const MAX_INPUT: usize = 1 << 20;
@@ -40,22 +34,10 @@ struct RunArgs {
 }
 
 #[derive(Deserialize)]
-struct IdArgs {
-    execution_id: String,
-}
-
-#[derive(Deserialize)]
 struct ListArgs {
     limit: i64,
     offset: i64,
     workflow_id: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct LogsArgs {
-    execution_id: String,
-    limit: i64,
-    offset: i64,
 }
 
 #[derive(Deserialize)]
