@@ -245,12 +245,12 @@ fn any_tool() -> impl Strategy<Value = Tool> {
 
 /// One profile for each slot, and any overlays.
 fn any_profiles() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
-    let of = |slot: Slot| {
+    let own_in = |slot: Slot| {
         let names: Vec<String> =
             all_names().into_iter().filter(|name| name.starts_with(slot.as_str())).collect();
         prop::sample::select(names)
     };
-    let own: Vec<_> = Slot::ALL.iter().map(|slot| of(*slot)).collect();
+    let own: Vec<_> = Slot::ALL.iter().map(|slot| own_in(*slot)).collect();
     (own, prop::collection::vec(prop::sample::select(all_names()), 0..4))
 }
 

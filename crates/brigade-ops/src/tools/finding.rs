@@ -43,8 +43,9 @@ pub struct ListFilter {
 
 /// Returns the built-in tools, if their family is requested.
 fn built_in<'t>(config: &Config, families: &[Family]) -> impl Iterator<Item = &'t Tool> + use<'t> {
-    let is_asked_for = families.contains(&Family::Builtin);
-    load::built_in(config).filter(move |_| is_asked_for).map(|tool| -> &'t Tool { tool })
+    // Other lists do not read the rows of built-in tools.
+    let is_requested = families.contains(&Family::Builtin);
+    is_requested.then(|| config.own_tools()).into_iter().flatten().map(|tool| -> &'t Tool { tool })
 }
 
 impl ListFilter {
