@@ -23,11 +23,11 @@ pub(crate) enum SearchDepth {
 
 impl Kitchen<'_> {
     /// Returns what is wrong with the branch of a PRD whose tasks use worktrees.
-    pub(crate) fn branch_problem(&self, standing: &PrdState, look: SearchDepth) -> Option<String> {
-        if standing.workplace != brigade_kitchen::life::Workplace::Worktrees {
+    pub(crate) fn branch_problem(&self, state: &PrdState, look: SearchDepth) -> Option<String> {
+        if state.workplace != brigade_kitchen::life::Workplace::Worktrees {
             return None;
         }
-        self.lost_of_branch(&standing.name, &standing.prd, &standing.life, look)
+        self.lost_of_branch(&state.name, &state.prd, &state.life, look)
     }
 
     /// Returns what is wrong with the branch that a PRD names.

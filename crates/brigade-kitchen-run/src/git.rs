@@ -205,13 +205,13 @@ impl GitPlace {
     /// it was made from.
     fn check_commit(
         &self,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         files: Option<&Path>,
         (from, to): (&CommitId, &str),
     ) -> Result<(), PlaceError> {
         let places = self.closed_places(files);
         let check = CommitCheck { places: &places, redactor: Some(&self.options.redactor) };
-        let order = self.repository.git.order("diff-tree").seeing(sight);
+        let order = self.repository.git.order("diff-tree").in_dirs(git_dirs);
         check
             .trees(order, Some(from.as_str()), to)?
             .map_or(Ok(()), |refusal| Err(PlaceError::Refused(refusal)))

@@ -392,15 +392,7 @@ impl PrdJournal {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn read(fs: &dyn Fs, key: &Arc<WorkspaceKey>, name: &PrdName) -> Result<JournalState, FsError> {
-        PrdJournal::read_at(fs, key, &PrdFiles::new(name))
-    }
-
-    /// Reads the journal of these files, like [`PrdJournal::read`].
-    ///
-    /// # Errors
-    /// Fails on a disk error.
-    pub fn read_at(fs: &dyn Fs, key: &Arc<WorkspaceKey>, files: &PrdFiles) -> Result<JournalState, FsError> {
+    pub fn read(fs: &dyn Fs, key: &Arc<WorkspaceKey>, files: &PrdFiles) -> Result<JournalState, FsError> {
         require_untracked(fs, files)?;
         let read = JournalReading::with_cache(fs, files, &Signer::new(key.clone(), files))?;
         let covered = read.file.map(|file| (file, read.offset));
@@ -413,20 +405,6 @@ impl PrdJournal {
     /// # Errors
     /// Fails on a disk error.
     pub fn open(
-        fs: Arc<dyn Fs>,
-        key: &Arc<WorkspaceKey>,
-        name: &PrdName,
-        clock: Arc<dyn Clock>,
-        lock_timeout: Duration,
-    ) -> Result<PrdJournal, JournalError> {
-        PrdJournal::open_at(fs, key, PrdFiles::new(name), clock, lock_timeout)
-    }
-
-    /// Opens the journal of these files for writing, like [`PrdJournal::open`].
-    ///
-    /// # Errors
-    /// Fails on a disk error.
-    pub fn open_at(
         fs: Arc<dyn Fs>,
         key: &Arc<WorkspaceKey>,
         files: PrdFiles,
@@ -647,10 +625,10 @@ pub(crate) fn quarantined(fs: &dyn Fs, files: &PrdFiles) -> Vec<String> {
 
 /// Describes the quarantine files of a journal, if there are any.
 pub(crate) fn set_aside_notes(fs: &dyn Fs, files: &PrdFiles) -> Vec<String> {
-    let told = |file: String| {
+    let note = |file: String| {
         format!("lines that are not records were moved to `{file}`; look at them, then remove the file")
     };
-    quarantined(fs, files).into_iter().map(told).collect()
+    quarantined(fs, files).into_iter().map(note).collect()
 }
 
 #[cfg(test)]

@@ -9,16 +9,16 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorCode, ErrorKind, NextStep, Report, RunId, SchemaId};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, Report, RunId};
 use brigade_exec::{LOG_SHOWN, pass_log};
 use brigade_fs::{Fs, FsError, Metadata, OrAbsent, RelPath};
 use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::life::{AttemptRun, Stage, UnknownTasks};
 use brigade_kitchen::prd::Lints;
 use brigade_kitchen::{PrdName, TaskId, Tier};
+use brigade_macros::{document, part};
 use brigade_policy::Failure;
 use brigade_process::{CancelToken, Stream};
-use serde::{Deserialize, Serialize};
 
 use crate::gather::PrdSearch;
 use crate::kitchen::Kitchen;
@@ -35,13 +35,9 @@ const POLL: Duration = Duration::from_secs(1);
 const MAX_NAMED: usize = 20;
 
 /// The report of `log`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-log.v1")]
+#[derive(PartialEq, Eq)]
 pub struct KitchenLogReport {
-    /// The schema id.
-    #[serde(deserialize_with = "KitchenLogReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The PRD, relative to the workspace.
@@ -64,14 +60,8 @@ pub struct KitchenLogReport {
     pub stderr: LogText,
 }
 
-impl Report for KitchenLogReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-log.v1";
-}
-
 /// The end of a log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct LogText {
     /// The path of the log, relative to the workspace.
     pub path: String,

@@ -1,6 +1,7 @@
 //! The result of a service, and its report.
 
 use brigade_core::{Exit, Hint, Report, SchemaId, StepFormatter, explained_words};
+use brigade_macros::part;
 use serde::{Deserialize, Serialize};
 
 use crate::life::TaskOutcome;
@@ -55,9 +56,7 @@ impl Outcome {
 }
 
 /// What `service`, `ticket` and `resume` report about a PRD.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq)]
 pub struct ServiceReport {
     /// The schema id.
     #[serde(deserialize_with = "ServiceReport::read_schema")]

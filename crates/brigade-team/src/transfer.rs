@@ -63,7 +63,7 @@ impl TeamStore {
         let ids: Vec<&str> = receipts.iter().map(|receipt| receipt.run_id.as_str()).collect();
         let sql = "SELECT run_id, sha256 FROM @schema@.receipts WHERE workspace = $1 AND run_id = ANY ($2)";
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for row in self.lease()?.rows(sql, &[&self.core().workspace, &ids])? {
+        for row in self.lease()?.rows(sql, &[&self.core().options.workspace, &ids])? {
             found.entry(row.try_get(0)?).or_default().insert(row.try_get(1)?);
         }
         let presence = |receipt: &FileReceipt| match found.get(&receipt.run_id) {
@@ -82,7 +82,7 @@ impl TeamStore {
         let ids: Vec<&str> = calls.iter().map(|call| call.stored.call.id.as_str()).collect();
         let sql = "SELECT id, record FROM @schema@.calls WHERE workspace = $1 AND id = ANY ($2)";
         let mut found = BTreeMap::new();
-        for row in self.lease()?.rows(sql, &[&self.core().workspace, &ids])? {
+        for row in self.lease()?.rows(sql, &[&self.core().options.workspace, &ids])? {
             found.insert(row.try_get::<_, String>(0)?, StoredCall::from_text(row.try_get(1)?));
         }
         let presence = |call: &FileCall<'_>| {
@@ -111,8 +111,16 @@ impl TeamStore {
         let (core, signer) = (self.core(), self.public_key()?);
         self.import(&found, |lease, place| {
             let FileReceipt { run_id, call_id, status, sort_key, bytes, .. } = &receipts[place];
-            let values: [&(dyn ToSql + Sync); 8] =
-                [&core.workspace, &core.host, run_id, call_id, status, sort_key, bytes, &signer];
+            let values: [&(dyn ToSql + Sync); 8] = [
+                &core.options.workspace,
+                &core.options.host,
+                run_id,
+                call_id,
+                status,
+                sort_key,
+                bytes,
+                &signer,
+            ];
             lease.rows("SELECT @schema@.import_receipt($1, $2, $3, $4, $5, $6, $7, $8)", &values)
         })
     }
@@ -129,13 +137,27 @@ impl TeamStore {
         self.import(&found, |lease, place| {
             let FileCall { stored, receipts } = &calls[place];
             let (id, now, before) = (stored.call.id.as_str(), brought(stored).to_text(), stored.to_text());
-            let subject = Subject { team: &core.team_id, workspace: &core.workspace, call: id, revision: 0 };
+            let subject = Subject {
+                team: &core.options.team_id,
+                workspace: &core.options.workspace,
+                call: id,
+                revision: 0,
+            };
             let (member, signed_at) = (member.as_str(), signed_at.as_str());
             let import = ImportedCall { subject, member, record: &before, receipts, signed_at };
             let signature = import.sign(&key);
             let created = created(stored.call.created_at);
-            let values: [&(dyn ToSql + Sync); 9] =
-                [&core.workspace, &id, &created, &now, &before, receipts, &signer, &signed_at, &signature];
+            let values: [&(dyn ToSql + Sync); 9] = [
+                &core.options.workspace,
+                &id,
+                &created,
+                &now,
+                &before,
+                receipts,
+                &signer,
+                &signed_at,
+                &signature,
+            ];
             lease.rows("SELECT @schema@.import_call($1, $2, $3, $4, $5, $6, $7, $8, $9)", &values)
         })
     }
@@ -171,7 +193,7 @@ impl TeamStore {
 
     fn signing_key(&self) -> Result<ed25519_dalek::SigningKey, TeamError> {
         let message = "an import into a team is signed, and this account has no key".to_owned();
-        (self.core().signer)()?.ok_or(TeamError::UntrustedKey(message))
+        (self.core().options.signer)()?.ok_or(TeamError::UntrustedKey(message))
     }
 
     fn public_key(&self) -> Result<String, TeamError> {
@@ -186,7 +208,7 @@ impl TeamStore {
         let mut lease = self.lease()?;
         lease.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         let mut dump = TeamDump { lease, receipts_left_out: 0 };
-        let workspace = &self.core().workspace;
+        let workspace = &self.core().options.workspace;
         let left_out =
             "SELECT count(*) FROM @schema@.receipts WHERE workspace = $1 AND (is_late OR is_aside)";
         let left_out: i64 = dump.lease.rows(left_out, &[workspace])?[0].try_get(0)?;

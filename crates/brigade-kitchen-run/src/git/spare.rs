@@ -131,17 +131,18 @@ impl GitPlace {
         let tree = DiskFs::open(&root)?;
         let own = RelPath::from_static(".git");
         remove_any(&tree, &own)?;
-        let sight = GitDirectories { work_tree: Some(root), ..self.folders.sight(&self.repository, dir)? };
+        let git_dirs =
+            GitDirectories { work_tree: Some(root), ..self.folders.git_dirs(&self.repository, dir)? };
         let git = &self.repository.git;
         // An index without times makes git read every file.
-        git.order("read-tree").seeing(&sight).word(base.as_str()).run()?;
+        git.order("read-tree").in_dirs(&git_dirs).word(base.as_str()).run()?;
         let index = self.folders.kitchen.link_metadata(&child_path(&dir.ours, "index")?)?;
         if !is_plain(&tree, &RelPath::root(), &NewFileMetadata::from_mode(index.mode))? {
             return Ok(false);
         }
-        git.order("update-index").seeing(&sight).words(["-q", "--refresh"]).ask()?;
+        git.order("update-index").in_dirs(&git_dirs).words(["-q", "--refresh"]).ask()?;
         let look = || {
-            let order = git.order("ls-files").seeing(&sight);
+            let order = git.order("ls-files").in_dirs(&git_dirs);
             order.words(["-z", "-t", "--stage", "--modified", "--deleted", "--others", "--directory"]).run()
         };
         let found = look()?;
@@ -160,7 +161,7 @@ impl GitPlace {
             }
             remove_any(&tree, &path)?;
         }
-        git.order("checkout-index").seeing(&sight).words(["-f", "-u", "-a", "-q"]).ask()?;
+        git.order("checkout-index").in_dirs(&git_dirs).words(["-f", "-u", "-a", "-q"]).ask()?;
         Ok(!look()?.parts().any(differs))
     }
 }

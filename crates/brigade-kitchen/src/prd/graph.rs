@@ -51,7 +51,7 @@ impl Graph {
     }
 
     /// Marks all tasks that depend on the given ones, directly or not. The given tasks themselves are not marked.
-    pub fn behind(&self, tasks: impl IntoIterator<Item = usize>) -> Vec<bool> {
+    pub fn dependents(&self, tasks: impl IntoIterator<Item = usize>) -> Vec<bool> {
         let mut marked = vec![false; self.needs.len()];
         let mut open: Vec<usize> = tasks.into_iter().collect();
         while let Some(task) = open.pop() {
