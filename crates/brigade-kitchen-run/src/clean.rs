@@ -85,9 +85,9 @@ impl Kitchen<'_> {
             abandoned: None,
             next_command: None,
         };
-        let there = self.tasks_with_folders(&state.name, &state.crew.settings.worktree_path)?;
-        let abandoned = abandon.map(|typed| with_folder(typed, &there)).transpose()?;
-        if there.is_empty() && !self.has_spares(&state.name, &state.crew.settings.worktree_path)? {
+        let with_folders = self.tasks_with_folders(&state.name, &state.crew.settings.worktree_path)?;
+        let abandoned = abandon.map(|typed| with_folder(typed, &with_folders)).transpose()?;
+        if with_folders.is_empty() && !self.has_spares(&state.name, &state.crew.settings.worktree_path)? {
             return Ok(report);
         }
         let lock = match ServiceLock::take(self.fs.clone(), &state.name) {
@@ -95,7 +95,7 @@ impl Kitchen<'_> {
             Err(ServiceLockError::Held(holder)) if abandoned.is_none() => {
                 let reason = format!("{holder} serves the PRD");
                 let kept = |task| KeptWorktree { task, reason: reason.clone() };
-                report.kept = there.into_iter().map(kept).collect();
+                report.kept = with_folders.into_iter().map(kept).collect();
                 return Ok(report);
             }
             Err(error) => return Err(ServeError::Lock(error).into()),
@@ -170,13 +170,13 @@ impl Kitchen<'_> {
 }
 
 /// Returns the task with a typed id, if it has a worktree.
-fn with_folder(typed: &str, there: &[TaskId]) -> Result<TaskId, Failure> {
-    if let Some(task) = there.iter().find(|task| task.as_str() == typed) {
+fn with_folder(typed: &str, with_folders: &[TaskId]) -> Result<TaskId, Failure> {
+    if let Some(task) = with_folders.iter().find(|task| task.as_str() == typed) {
         return Ok(task.clone());
     }
     let message = format!("the task `{}` has no worktree", escape_terminal(typed));
     let failure = Failure::new(ErrorKind::NotFound, message).coded(ErrorCode::TaskMissing);
-    let ids: Vec<&str> = there.iter().map(TaskId::as_str).collect();
+    let ids: Vec<&str> = with_folders.iter().map(TaskId::as_str).collect();
     Err(if ids.is_empty() {
         failure.hint("no task of this PRD has one")
     } else {

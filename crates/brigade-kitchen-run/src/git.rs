@@ -249,9 +249,9 @@ impl Workplace for GitPlace {
     }
 
     fn is_checked_out(&self) -> bool {
-        let here = &self.repository.git_dir;
+        let own_git_dir = &self.repository.git_dir;
         let checkouts = self.repository.checkouts_of(&self.options.branch);
-        checkouts.is_ok_and(|found| found.iter().any(|checkout| checkout.git_dir == *here))
+        checkouts.is_ok_and(|found| found.iter().any(|checkout| checkout.git_dir == *own_git_dir))
     }
 
     fn notes(&self) -> Vec<String> {

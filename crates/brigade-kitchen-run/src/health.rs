@@ -166,8 +166,8 @@ impl Kitchen<'_> {
         if settings.worktree_keep == brigade_kitchen::config::Keep::Always {
             return Ok(Vec::new());
         }
-        let there = self.tasks_with_folders(name, &settings.worktree_path)?;
-        Ok(there.into_iter().filter(|task| life.is_done(task)).collect())
+        let with_folders = self.tasks_with_folders(name, &settings.worktree_path)?;
+        Ok(with_folders.into_iter().filter(|task| life.is_done(task)).collect())
     }
 }
 

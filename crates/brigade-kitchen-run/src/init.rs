@@ -248,10 +248,10 @@ impl Kitchen<'_> {
         let before = self.fs.read(&RelPath::from_static(GITIGNORE), CONFIG_LIMIT).or_absent()?;
         let word = if before.is_some() { "updated" } else { "created" };
         let mut bytes = before.unwrap_or_default();
-        let has = |wanted: &str| {
+        let has = |rule: &str| {
             let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-            let plain = wanted.trim_start_matches('/').as_bytes();
-            lines.any(|line| line == plain || line == wanted.as_bytes())
+            let plain = rule.trim_start_matches('/').as_bytes();
+            lines.any(|line| line == plain || line == rule.as_bytes())
         };
         // The shell program ignored the whole directory.
         let covers = |line: &&&str| line.starts_with("/brigade/") && has("/brigade/") || has(line);

@@ -107,10 +107,10 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if the PRD, task or attempt does not exist, or on a disk error.
     pub fn log(&self, search: &PrdSearch, request: LogRequest<'_>) -> Result<KitchenLogReport, Failure> {
-        let meant = self.select_attempt(search, request)?;
-        let running = self.is_running(&meant)?;
-        let receipt = Receipts::new(&*self.fs).read(&meant.attempt.run)?;
-        let (stdout, stderr) = Receipts::new(&*self.fs).logs(&meant.attempt.run);
+        let target = self.select_attempt(search, request)?;
+        let running = self.is_running(&target)?;
+        let receipt = Receipts::new(&*self.fs).read(&target.attempt.run)?;
+        let (stdout, stderr) = Receipts::new(&*self.fs).logs(&target.attempt.run);
         let text = |path: RelPath, row: Option<&LogRow>| -> Result<LogText, Failure> {
             let mut tail = Tail::default();
             let mut reader = LogReader { path: path.clone(), offset: 0 };
@@ -126,12 +126,12 @@ impl Kitchen<'_> {
         Ok(KitchenLogReport {
             schema: KitchenLogReport::SCHEMA,
             target: self.target(),
-            prd_path: meant.path.to_string(),
-            taken: meant.taken,
-            task: meant.task,
-            attempt: meant.attempt.number,
-            tier: meant.attempt.tier,
-            run: meant.attempt.run,
+            prd_path: target.path.to_string(),
+            taken: target.taken,
+            task: target.task,
+            attempt: target.attempt.number,
+            tier: target.attempt.tier,
+            run: target.attempt.run,
             running,
             stdout: text(stdout, row(|receipt| receipt.stdout.as_ref()))?,
             stderr: text(stderr, row(|receipt| receipt.stderr.as_ref()))?,
@@ -150,9 +150,9 @@ impl Kitchen<'_> {
         end: LogEnd<'_>,
         sink: LogSink<'_>,
     ) -> Result<ControlFlow<io::Error>, Failure> {
-        let meant = self.select_attempt(search, request)?;
+        let target = self.select_attempt(search, request)?;
         let receipts = Receipts::new(&*self.fs);
-        let (stdout, stderr) = receipts.logs(&meant.attempt.run);
+        let (stdout, stderr) = receipts.logs(&target.attempt.run);
         let mut readers = [
             (Stream::Stdout, LogReader { path: stdout, offset: 0 }),
             (Stream::Stderr, LogReader { path: stderr, offset: 0 }),
@@ -161,11 +161,11 @@ impl Kitchen<'_> {
             LogEnd::Now => None,
             LogEnd::OfAttempt(cancel) => Some(cancel),
         };
-        let mut seen = LastReading::default();
+        let mut last_reading = LastReading::default();
         loop {
             // Checked before reading, so that all output written before the end is passed on.
-            let goes_on = cancel.is_some() && self.still_runs(&meant, &mut seen)?;
-            let receipt = receipts.read(&meant.attempt.run)?;
+            let goes_on = cancel.is_some() && self.still_runs(&target, &mut last_reading)?;
+            let receipt = receipts.read(&target.attempt.run)?;
             for (stream, reader) in &mut readers {
                 let row = receipt.as_ref().and_then(|receipt| match stream {
                     Stream::Stdout => receipt.stdout.as_ref(),
@@ -208,20 +208,20 @@ impl Kitchen<'_> {
     }
 
     /// Returns whether an attempt runs: its end is not recorded, and its service is alive.
-    fn is_running(&self, meant: &LogTarget) -> Result<bool, Failure> {
-        let life = self.life(&meant.name)?;
-        let stage = life.tasks.get(&meant.task).map(|own| &own.stage);
-        let is_it = matches!(stage, Some(Stage::Attempting { run, .. }) if *run == meant.attempt.run);
-        Ok(is_it && ServiceLock::holder(&*self.fs, &meant.name)?.is_some())
+    fn is_running(&self, target: &LogTarget) -> Result<bool, Failure> {
+        let life = self.life(&target.name)?;
+        let stage = life.tasks.get(&target.task).map(|own| &own.stage);
+        let is_it = matches!(stage, Some(Stage::Attempting { run, .. }) if *run == target.attempt.run);
+        Ok(is_it && ServiceLock::holder(&*self.fs, &target.name)?.is_some())
     }
 
     /// Returns the same, without reading an unchanged journal again.
-    fn still_runs(&self, meant: &LogTarget, seen: &mut LastReading) -> Result<bool, Failure> {
-        let now = self.fs.metadata(&PrdFiles::new(&meant.name).journal()).ok();
-        if now.is_none() || seen.journal != now {
-            (seen.journal, seen.is_running) = (now, self.is_running(meant)?);
+    fn still_runs(&self, target: &LogTarget, last_reading: &mut LastReading) -> Result<bool, Failure> {
+        let now = self.fs.metadata(&PrdFiles::new(&target.name).journal()).ok();
+        if now.is_none() || last_reading.journal != now {
+            (last_reading.journal, last_reading.is_running) = (now, self.is_running(target)?);
         }
-        Ok(seen.is_running && ServiceLock::holder(&*self.fs, &meant.name)?.is_some())
+        Ok(last_reading.is_running && ServiceLock::holder(&*self.fs, &target.name)?.is_some())
     }
 }
 

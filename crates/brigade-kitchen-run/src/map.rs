@@ -192,13 +192,13 @@ impl Kitchen<'_> {
     }
 
     fn draw_map(&self, position: &GitPosition) -> Result<CodeMap, FsError> {
-        let mut walk = Walk { fs: &self.fs, found: Survey::default(), folders: 0 };
+        let mut scan = SurveyScan { fs: &self.fs, found: Survey::default(), folders: 0 };
         let mut rules = Rules::default();
         if let Ok(exclude) = self.fs.read(&RelPath::from_static(".git/info/exclude"), MAP_LIMIT) {
             rules.add(b"", &exclude);
         }
-        walk.folder(&RelPath::root(), &rules, 0)?;
-        let mut survey = walk.found;
+        scan.folder(&RelPath::root(), &rules, 0)?;
+        let mut survey = scan.found;
         survey.paths.sort();
         survey.commit.clone_from(&position.commit);
         Ok(draw(&survey))
@@ -294,13 +294,13 @@ impl Kitchen<'_> {
     }
 }
 
-struct Walk<'w> {
+struct SurveyScan<'w> {
     fs: &'w Arc<dyn Fs>,
     found: Survey,
     folders: usize,
 }
 
-impl Walk<'_> {
+impl SurveyScan<'_> {
     fn folder(&mut self, folder: &RelPath, rules: &Rules, depth: usize) -> Result<(), FsError> {
         if depth == MAX_DEPTH || MAX_FOLDERS <= self.folders || MAX_FILES <= self.found.paths.len() {
             self.found.is_cut = true;

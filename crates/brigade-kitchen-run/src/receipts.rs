@@ -314,7 +314,7 @@ impl<'f> Receipts<'f> {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub(crate) fn mend(&self, clock: &dyn Clock) -> Result<(), FsError> {
+    pub(crate) fn repair(&self, clock: &dyn Clock) -> Result<(), FsError> {
         for entry in self.fs.list_dir(&self.folder).unwrap_or_default() {
             if is_part(&entry.name) {
                 let _ = self.fs.remove(&self.inside(&entry.name));

@@ -497,9 +497,9 @@ pub(crate) fn run_order(order: StartOrder<'_>) -> Result<RunOutcome, StartError>
         output_cap: OUTPUT_CAP,
         ..Control::default()
     };
-    let begun = Instant::now();
+    let clock_start = Instant::now();
     let ended = run_started(&started, &mut Tee { logs: &mut logs, watch: order.watch }, &control);
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = clock_start.elapsed().as_secs_f64();
     let RunLogSummary { stdout, stderr, last } =
         logs.finish(|stream, new, line| order.watch.printed(stream, new, line))?;
     let by = ended.outcome.as_ref().map(|outcome| outcome.ended_by);

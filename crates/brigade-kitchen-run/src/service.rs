@@ -180,11 +180,11 @@ pub struct MissingProgram {
 }
 
 fn missing(programs: &[MissingProgram]) -> String {
-    let named = |wanted: MissingProgramReason| {
-        let those = programs.iter().filter(|missing| missing.why == wanted);
+    let named = |reason: MissingProgramReason| {
+        let matching = programs.iter().filter(|missing| missing.why == reason);
         let named: Vec<String> =
-            those.map(|missing| format!("`{}` of the {} tier", missing.program, missing.tier)).collect();
-        (!named.is_empty()).then(|| format!("{wanted}: {}", named.join(", ")))
+            matching.map(|missing| format!("`{}` of the {} tier", missing.program, missing.tier)).collect();
+        (!named.is_empty()).then(|| format!("{reason}: {}", named.join(", ")))
     };
     [MissingProgramReason::NotFound, MissingProgramReason::NotExecutable]
         .into_iter()
@@ -194,7 +194,7 @@ fn missing(programs: &[MissingProgram]) -> String {
 }
 
 /// The input of a new service.
-struct Start<'e> {
+struct ServiceInput<'e> {
     kitchen: &'e Kitchen<'e>,
     served: Arc<ServedPrd>,
     /// The settings of the PRD, with the flags of the command.
@@ -244,16 +244,16 @@ impl Kitchen<'_> {
         let settings = served.settings_with(&options.flags);
         served.refuse_delivery(&settings).map_err(ServeError::Refused)?;
         let set = options.select(&served.prd)?;
-        let gone = served.missing(&set, life, &settings);
-        if !gone.is_empty() {
-            return Err(ServeError::Missing(gone));
+        let missing_programs = served.missing(&set, life, &settings);
+        if !missing_programs.is_empty() {
+            return Err(ServeError::Missing(missing_programs));
         }
         let lock = ServiceLock::take(self.fs.clone(), &served.name)?;
         let targets = Targets::new(&*self.fs, &served.path, &served.name, &settings);
         let own_files = targets.own_files();
         let done = done_work(life, &served.name, &served.prd);
         let place = open(&WorkplaceRequest { served: &served, own_files: &own_files, done: &done })?;
-        let start = Start {
+        let start = ServiceInput {
             kitchen: self,
             served: Arc::new(served),
             settings,

@@ -427,8 +427,8 @@ fn synchronous_commit(doctor: &mut Doctor<'_>) -> Outcome {
          FROM pg_db_role_setting WHERE 'synchronous_commit=off' = ANY (setconfig)
              AND setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) ORDER BY 1",
     )?;
-    let here = doctor.text("SELECT current_setting('synchronous_commit')")?;
-    if here == "off" && found.is_empty() {
+    let setting = doctor.text("SELECT current_setting('synchronous_commit')")?;
+    if setting == "off" && found.is_empty() {
         found.push("the server".to_owned());
     }
     if !found.is_empty() {
@@ -441,7 +441,7 @@ fn synchronous_commit(doctor: &mut Doctor<'_>) -> Outcome {
         );
     }
     match doctor.text("SELECT current_setting('fsync')")?.as_str() {
-        "on" => good(here),
+        "on" => good(setting),
         _ => warn("`fsync` is off: a crash of the machine may lose everything", "set `fsync` to `on`"),
     }
 }

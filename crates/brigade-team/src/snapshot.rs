@@ -211,9 +211,9 @@ impl TeamSnapshot {
             let bindings = own.iter().filter_map(|offer| offer.binding.as_ref());
             let bindings = bindings.chain(std::iter::once(&approval.binding));
             let mut bindings = bindings.chain(others.iter().filter_map(|offer| offer.binding.as_ref()));
-            let here = bindings.find(is_covered).cloned();
+            let binding = bindings.find(is_covered).cloned();
             let call = stored.call.clone();
-            stored.call = match here {
+            stored.call = match binding {
                 Some(binding) if binding == approval.binding => call,
                 Some(binding) => call.for_host(&binding),
                 None => call.not_approved_here(),

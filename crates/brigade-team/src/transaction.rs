@@ -357,7 +357,7 @@ impl Transaction for TeamTransaction {
         self.step(checkpoints.len(), |core, lease| {
             let mut stored = Vec::with_capacity(checkpoints.len());
             for mut checkpoint in checkpoints {
-                let wanted = checkpoint.id.as_str().to_owned();
+                let wanted_id = checkpoint.id.as_str().to_owned();
                 for number in 2.. {
                     let document = Json::Object(checkpoint.to_document()).to_compact();
                     let (id, run) = (checkpoint.id.as_str(), checkpoint.run_id.as_str());
@@ -366,7 +366,7 @@ impl Transaction for TeamTransaction {
                     if rows[0].try_get(0).map_err(TeamError::from)? {
                         break;
                     }
-                    checkpoint.id = StoredCheckpoint::numbered(&wanted, number);
+                    checkpoint.id = StoredCheckpoint::numbered(&wanted_id, number);
                 }
                 stored.push(StoredCheckpoint::recorded(checkpoint));
             }

@@ -39,18 +39,21 @@ pub enum Presence {
 }
 
 /// Returns a call as the team starts with it. An approval in files is not signed, so it does not count.
-fn brought(stored: &StoredCall) -> StoredCall {
-    let mut brought = stored.clone();
-    if matches!(brought.call.status, CallStatus::Approved | CallStatus::Waiting | CallStatus::ResumePending) {
-        brought = brought.not_approved_here();
+fn unapproved(stored: &StoredCall) -> StoredCall {
+    let mut unapproved = stored.clone();
+    if matches!(
+        unapproved.call.status,
+        CallStatus::Approved | CallStatus::Waiting | CallStatus::ResumePending
+    ) {
+        unapproved = unapproved.not_approved_here();
         // Calls of v0.30 wait without an approval.
-        brought.call.status = CallStatus::Pending;
-        brought.call.checkpoint_ids.clear();
+        unapproved.call.status = CallStatus::Pending;
+        unapproved.call.checkpoint_ids.clear();
     }
-    brought
+    unapproved
 }
 
-fn taken() -> Presence {
+fn id_conflict() -> Presence {
     Presence::Refused("the team has another record with this id".to_owned())
 }
 
@@ -69,7 +72,7 @@ impl TeamStore {
         let presence = |receipt: &FileReceipt| match found.get(&receipt.run_id) {
             None => Presence::Missing,
             Some(hashes) if hashes.contains(&receipt.sha256.to_hex()) => Presence::Present,
-            Some(_) => taken(),
+            Some(_) => id_conflict(),
         };
         Ok(receipts.iter().map(presence).collect())
     }
@@ -96,7 +99,7 @@ impl TeamStore {
                 {
                     Presence::Present
                 }
-                Some(_) => taken(),
+                Some(_) => id_conflict(),
             }
         };
         Ok(calls.iter().map(presence).collect())
@@ -136,7 +139,7 @@ impl TeamStore {
         let member: String = self.lease()?.rows("SELECT session_user::text", &[])?[0].try_get(0)?;
         self.import(&found, |lease, place| {
             let FileCall { stored, receipts } = &calls[place];
-            let (id, now, before) = (stored.call.id.as_str(), brought(stored).to_text(), stored.to_text());
+            let (id, now, before) = (stored.call.id.as_str(), unapproved(stored).to_text(), stored.to_text());
             let subject = Subject {
                 team: &core.options.team_id,
                 workspace: &core.options.workspace,

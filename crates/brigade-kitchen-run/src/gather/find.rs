@@ -273,13 +273,14 @@ impl Kitchen<'_> {
 
     /// Returns the error for a missing PRD. It names the existing ones.
     fn missing(&self, path: &RelPath) -> Result<Failure, FsError> {
-        let there: Vec<String> = self.candidates()?.into_iter().map(|found| found.path.to_string()).collect();
+        let existing: Vec<String> =
+            self.candidates()?.into_iter().map(|found| found.path.to_string()).collect();
         let failure = Failure::new(ErrorKind::NotFound, format!("no PRD exists at `{path}`"));
         let failure = failure.coded(ErrorCode::PrdMissing);
-        let near = closest(path.as_str(), there.iter().map(String::as_str));
-        Ok(match (near, there.first()) {
+        let near = closest(path.as_str(), existing.iter().map(String::as_str));
+        Ok(match (near, existing.first()) {
             (Some(near), _) => failure.hint(format!("did you mean `{near}`?")),
-            (None, Some(_)) => failure.hint(format!("there are {}", there.join(", "))),
+            (None, Some(_)) => failure.hint(format!("there are {}", existing.join(", "))),
             (None, None) => failure.hint(brigade_core::NextStep::InitKitchen),
         })
     }

@@ -32,8 +32,8 @@ impl GitPlace {
             return Ok((self.folders.place(&self.repository, &dir, name, base), FolderOrigin::Found));
         }
         let base = self.make_task(&dir)?;
-        let begun = if made_in.is_some() { FolderOrigin::Remade } else { FolderOrigin::New };
-        Ok((self.folders.place(&self.repository, &dir, name, base), begun))
+        let origin = if made_in.is_some() { FolderOrigin::Remade } else { FolderOrigin::New };
+        Ok((self.folders.place(&self.repository, &dir, name, base), origin))
     }
 
     fn make_task(&self, dir: &TaskDir) -> Result<CommitId, PlaceError> {

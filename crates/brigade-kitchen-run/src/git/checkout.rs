@@ -231,9 +231,9 @@ impl GitPlace {
         let (mut written, mut removed) = (Vec::new(), Vec::new());
         let listed = self.repository.git.order("ls-tree").in_dirs(&self.repository.git_dirs());
         let listed = listed.words(["-r", "-z", "--name-only", "--full-tree", note.new.as_str()]).run()?;
-        let there: BTreeSet<&[u8]> = listed.parts().collect();
+        let existing: BTreeSet<&[u8]> = listed.parts().collect();
         for path in changed {
-            if there.contains(path.as_slice()) {
+            if existing.contains(path.as_slice()) {
                 written.extend_from_slice(path);
                 written.push(0);
             } else {

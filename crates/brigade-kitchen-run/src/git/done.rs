@@ -40,9 +40,9 @@ impl Repository {
         let is_lost = |work: &&DoneWork| gone.contains(&work.commit) || outside.contains(&work.commit);
         let mut lost: Vec<&DoneWork> = works.iter().filter(is_lost).collect();
         if !lost.is_empty() {
-            let there = self.trailers(tip)?;
+            let present = self.trailers(tip)?;
             let is_there = |work: &DoneWork| {
-                there.iter().any(|(task, run)| {
+                present.iter().any(|(task, run)| {
                     *task == work.shown && work.run.as_ref().is_none_or(|of_work| run == of_work.as_str())
                 })
             };
@@ -58,8 +58,8 @@ impl Repository {
         gone: &HashSet<CommitId>,
         tip: &CommitId,
     ) -> Result<Option<HashSet<CommitId>>, PlaceError> {
-        let there = works.iter().filter(|work| !gone.contains(&work.commit));
-        let mut input: String = there.map(|work| format!("{}\n", work.commit)).collect();
+        let present = works.iter().filter(|work| !gone.contains(&work.commit));
+        let mut input: String = present.map(|work| format!("{}\n", work.commit)).collect();
         if input.is_empty() {
             return Ok(Some(HashSet::new()));
         }

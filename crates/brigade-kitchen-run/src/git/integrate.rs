@@ -110,10 +110,10 @@ impl GitPlace {
         known: &CommitId,
     ) -> Result<(), PlaceError> {
         let git = &self.repository.git;
-        let wanted = format!("{commit}\n^{known}\n");
+        let revisions = format!("{commit}\n^{known}\n");
         let pack = || git.order("pack-objects").words(["--revs", "-q", "--delta-base-offset"]);
         let (mut bytes, mut count) = (Vec::new(), 0u64);
-        let order = pack().in_dirs(git_dirs).words(["--stdout", "--thin"]).input(wanted.clone());
+        let order = pack().in_dirs(git_dirs).words(["--stdout", "--thin"]).input(revisions.clone());
         order
             .stream(&mut |part| {
                 count += part.len() as u64;
@@ -134,7 +134,7 @@ impl GitPlace {
         let objects = Some(self.repository.objects());
         let git_dirs = GitDirectories { objects, alternates, is_durable: true, ..git_dirs.clone() };
         let target = self.repository.objects().join("pack/pack");
-        pack().in_dirs(&git_dirs).word(target).input(wanted).run()?;
+        pack().in_dirs(&git_dirs).word(target).input(revisions).run()?;
         Ok(())
     }
 

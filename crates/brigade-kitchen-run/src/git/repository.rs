@@ -278,10 +278,10 @@ impl Repository {
 
     /// Lists the work trees that have a branch checked out.
     pub(crate) fn checkouts_of(&self, branch: &str) -> Result<Vec<Checkout>, PlaceError> {
-        let wanted = format!("ref: refs/heads/{branch}");
+        let expected = format!("ref: refs/heads/{branch}");
         let is_checked_out = |git_dir: &Path| -> Result<bool, PlaceError> {
             let head = self.common.read_outside(&git_dir.join("HEAD"), 4_096).or_absent()?;
-            Ok(head.is_some_and(|head| head.strip_suffix(b"\n").unwrap_or(&head) == wanted.as_bytes()))
+            Ok(head.is_some_and(|head| head.strip_suffix(b"\n").unwrap_or(&head) == expected.as_bytes()))
         };
         if self.settings.text("extensions.refstorage").is_some_and(|storage| storage != "files") {
             return self.listed_checkouts(branch);

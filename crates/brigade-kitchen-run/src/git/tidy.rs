@@ -97,8 +97,8 @@ impl GitPlace {
                 let update = (reference.clone(), &commit, None);
                 if !self.repository.update_refs("brigade: abandoned", &[update])? {
                     // An interrupted command already saved the same work.
-                    let there = self.repository.commit_of(&reference)?;
-                    if there.as_ref() != Some(&commit) {
+                    let tip = self.repository.commit_of(&reference)?;
+                    if tip.as_ref() != Some(&commit) {
                         return Err(PlaceError::Nowhere(format!("`{reference}` is there, with other work")));
                     }
                 }

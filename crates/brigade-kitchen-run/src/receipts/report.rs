@@ -75,11 +75,11 @@ impl Kitchen<'_> {
         let receipts = Receipts::new(&*self.fs);
         let entries = receipts.entries()?;
         let ids = || entries.iter().rev().map(|entry| entry.run_id.as_str());
-        let mut meant: Vec<&str> = ids().filter(|id| !typed.is_empty() && id.starts_with(typed)).collect();
-        if meant.contains(&typed) {
-            meant = vec![typed];
+        let mut matching: Vec<&str> = ids().filter(|id| !typed.is_empty() && id.starts_with(typed)).collect();
+        if matching.contains(&typed) {
+            matching = vec![typed];
         }
-        let id = match meant.as_slice() {
+        let id = match matching.as_slice() {
             [id] => *id,
             [] => return Err(missing(typed, ids(), entries.len())),
             several => {

@@ -179,17 +179,17 @@ impl<'e> JobContext<'e> {
 
     fn start(
         &self,
-        what: Start<'_>,
+        start: WorkerStart<'_>,
         watch: &Watch,
         text: &dyn Fn(&Context<'_>) -> String,
     ) -> Result<AttemptOutcome, Fault> {
-        let worker = self.served.worker(what.tier).ok_or(Fault::Missing(what.tier))?;
+        let worker = self.served.worker(start.tier).ok_or(Fault::Missing(start.tier))?;
         let closed = self.closed();
-        let run = match what.run {
+        let run = match start.run {
             Some(run) => run.clone(),
             None => self.host.new_run().map_err(StartError::from)?,
         };
-        let timeout = capped_timeout(what.timeout, &self.served.grants);
+        let timeout = capped_timeout(start.timeout, &self.served.grants);
         let root = self.host.fs.root();
         let order = Attempt {
             host: &self.host,
@@ -197,22 +197,22 @@ impl<'e> JobContext<'e> {
             approved: self.approved,
             run: &run,
             worker,
-            role: what.role,
+            role: start.role,
             prd: Some(&self.served.name),
-            task: what.task.map(|task| &task.id),
-            number: what.number,
+            task: start.task.map(|task| &task.id),
+            number: start.number,
             timeout,
-            directory: what.place.map_or(root, |place| &place.folder),
-            own: what.place.and_then(|place| place.root.as_deref()),
-            reviewed: what.reviewed,
+            directory: start.place.map_or(root, |place| &place.folder),
+            own: start.place.and_then(|place| place.root.as_deref()),
+            reviewed: start.reviewed,
             closed: &closed,
             max_log_bytes: self.settings.max_log_bytes.0,
-            named_log: what.named_log,
+            named_log: start.named_log,
             local_offset_minutes: self.offset,
             gateway: None,
             watch,
         };
-        Ok(attempt(&order, &|nonce| text(&self.context(what.tier, nonce)))?)
+        Ok(attempt(&order, &|nonce| text(&self.context(start.tier, nonce)))?)
     }
 
     /// Makes an attempt at a task.
@@ -237,7 +237,7 @@ impl<'e> JobContext<'e> {
         watch: &Watch,
     ) -> Result<(TaskWork, JobEvent), Fault> {
         // An unchanged folder is moved to the tip of the branch, so that the worker sees the work of others.
-        let place = &match order.begun {
+        let place = &match order.origin {
             FolderOrigin::Found => {
                 self.workplace.freshen(&order.place)?.unwrap_or_else(|| order.place.clone())
             }
@@ -264,7 +264,7 @@ impl<'e> JobContext<'e> {
         let attempted = match &spoiled {
             Some(_) => None,
             None => {
-                let what = Start {
+                let start = WorkerStart {
                     role: Role::Work,
                     tier: order.tier,
                     run: Some(&order.run),
@@ -275,7 +275,7 @@ impl<'e> JobContext<'e> {
                     reviewed: None,
                     named_log: order.named_log.clone(),
                 };
-                let mut attempted = self.start(what, watch, &|context| prompt::work(context, task, life))?;
+                let mut attempted = self.start(start, watch, &|context| prompt::work(context, task, life))?;
                 // The answer may be long, so it is dropped before git runs.
                 let read = classify_ending(&attempted.evidence());
                 attempted.answer = None;
@@ -506,10 +506,12 @@ impl<'e> JobContext<'e> {
                 let before = self.workplace.look(&work.place, &work.guard).ok();
                 let review_place = self.workplace.begin_review(&work.place)?;
                 let at = review_place.as_ref().unwrap_or(&work.place);
-                let reader = Start::reader(Role::Review, Some(task), Some(at), READER_TIMEOUT);
-                let what =
-                    Start { reviewed: review_place.as_ref().map(|_| work.place.folder.as_path()), ..reader };
-                let attempted = self.start(what, watch, &|context| prompt::review(context, task, &evidence));
+                let reader = WorkerStart::reader(Role::Review, Some(task), Some(at), READER_TIMEOUT);
+                let start = WorkerStart {
+                    reviewed: review_place.as_ref().map(|_| work.place.folder.as_path()),
+                    ..reader
+                };
+                let attempted = self.start(start, watch, &|context| prompt::review(context, task, &evidence));
                 // A reviewer must not change anything.
                 let mut left = review_place
                     .as_ref()
@@ -575,13 +577,13 @@ impl<'e> JobContext<'e> {
     /// Asks the executive, and reads its answer.
     fn consult<V>(
         &self,
-        what: Start<'_>,
+        start: WorkerStart<'_>,
         watch: &Watch,
         text: &dyn Fn(&Context<'_>) -> String,
         read: fn(&Evidence<'_>) -> Option<V>,
         event: fn(ExecutiveRun<V>) -> JobEvent,
     ) -> JobEvent {
-        match self.start(what, watch, text) {
+        match self.start(start, watch, text) {
             Ok(attempted) => event(ExecutiveRun::new(&attempted, read(&attempted.evidence()))),
             Err(fault) => JobEvent::Fault(fault),
         }
@@ -590,33 +592,33 @@ impl<'e> JobContext<'e> {
     /// Lets the executive decide about a failure.
     pub(crate) fn decide(&self, task: &Task, life: &TaskLife, dependents: usize, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.walkaway_decision_timeout);
-        let what = Start::reader(Role::Decide, Some(task), None, timeout);
+        let start = WorkerStart::reader(Role::Decide, Some(task), None, timeout);
         let text = |context: &Context<'_>| prompt::decide(context, task, life, dependents);
-        self.consult(what, watch, &text, read_decision, JobEvent::Decided)
+        self.consult(start, watch, &text, read_decision, JobEvent::Decided)
     }
 
     /// Lets the executive answer a question about scope.
     pub(crate) fn scope(&self, task: &Task, question: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.walkaway_decision_timeout);
-        let what = Start::reader(Role::Scope, Some(task), None, timeout);
+        let start = WorkerStart::reader(Role::Scope, Some(task), None, timeout);
         let text = |context: &Context<'_>| prompt::scope(context, task, question);
-        self.consult(what, watch, &text, read_scope_answer, JobEvent::Scoped)
+        self.consult(start, watch, &text, read_scope_answer, JobEvent::Scoped)
     }
 
     /// Lets the executive review the PRD.
     pub(crate) fn phase(&self, state: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.phase_review_timeout);
-        let what = Start::reader(Role::Phase, None, None, timeout);
+        let start = WorkerStart::reader(Role::Phase, None, None, timeout);
         let text = |context: &Context<'_>| prompt::phase(context, Role::Phase, state);
-        self.consult(what, watch, &text, read_phase_review, JobEvent::Phase)
+        self.consult(start, watch, &text, read_phase_review, JobEvent::Phase)
     }
 
     /// Lets the executive decide whether the next PRD begins.
     pub(crate) fn gate(&self, state: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.phase_review_timeout);
-        let what = Start::reader(Role::Gate, None, None, timeout);
+        let start = WorkerStart::reader(Role::Gate, None, None, timeout);
         let text = |context: &Context<'_>| prompt::phase(context, Role::Gate, state);
-        self.consult(what, watch, &text, read_gate, JobEvent::Gate)
+        self.consult(start, watch, &text, read_gate, JobEvent::Gate)
     }
 }
 
@@ -634,14 +636,14 @@ pub(crate) enum CheckStep {
 /// An attempt to make.
 pub(crate) struct AttemptOrder {
     pub(crate) place: Place,
-    pub(crate) begun: FolderOrigin,
+    pub(crate) origin: FolderOrigin,
     pub(crate) tier: Tier,
     pub(crate) number: u64,
     pub(crate) run: RunId,
     pub(crate) named_log: Option<brigade_fs::RelPath>,
 }
 
-struct Start<'a> {
+struct WorkerStart<'a> {
     role: Role,
     tier: Tier,
     run: Option<&'a RunId>,
@@ -654,11 +656,26 @@ struct Start<'a> {
     named_log: Option<brigade_fs::RelPath>,
 }
 
-impl<'a> Start<'a> {
+impl<'a> WorkerStart<'a> {
     /// Makes the work of a reading role of the executive, which must not change anything.
-    fn reader(role: Role, task: Option<&'a Task>, place: Option<&'a Place>, timeout: Duration) -> Start<'a> {
+    fn reader(
+        role: Role,
+        task: Option<&'a Task>,
+        place: Option<&'a Place>,
+        timeout: Duration,
+    ) -> WorkerStart<'a> {
         let (tier, timeout) = (Tier::Executive, Some(timeout));
-        Start { role, tier, run: None, task, number: 1, timeout, place, reviewed: None, named_log: None }
+        WorkerStart {
+            role,
+            tier,
+            run: None,
+            task,
+            number: 1,
+            timeout,
+            place,
+            reviewed: None,
+            named_log: None,
+        }
     }
 }
 

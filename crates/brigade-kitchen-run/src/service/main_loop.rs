@@ -25,7 +25,7 @@ use super::job::{AttemptOrder, CheckStep, ExecutiveRun, JobContext, JobEvent, Ta
 use super::outside::AttemptWarnings;
 use super::report::next_steps;
 use super::served_prd::{FileStamps, ServedPrd};
-use super::{Follower, ServeError, ServiceOptions, Start};
+use super::{Follower, ServeError, ServiceInput, ServiceOptions};
 use crate::journal::PrdJournal;
 use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
@@ -160,9 +160,19 @@ pub(super) struct ServiceLoop<'e> {
 }
 
 impl<'e> ServiceLoop<'e> {
-    pub(super) fn new(start: Start<'e>) -> Result<ServiceLoop<'e>, ServeError> {
-        let Start { kitchen, served, settings, set, journal, lock, targets, workplace, options, follower } =
-            start;
+    pub(super) fn new(start: ServiceInput<'e>) -> Result<ServiceLoop<'e>, ServeError> {
+        let ServiceInput {
+            kitchen,
+            served,
+            settings,
+            set,
+            journal,
+            lock,
+            targets,
+            workplace,
+            options,
+            follower,
+        } = start;
         let secrets = served.secrets.clone();
         let host = Host::new(kitchen.fs.clone(), kitchen.clock.clone(), kitchen.environment.clone(), secrets);
         let host = Arc::new(host.holding(lock.held()));
@@ -269,7 +279,7 @@ impl<'e> ServiceLoop<'e> {
 
     fn begin_service(&mut self) -> Result<(), ServeError> {
         PrivateFolder::remove_leftovers();
-        Receipts::new(&*self.host.fs).mend(&*self.host.clock)?;
+        Receipts::new(&*self.host.fs).repair(&*self.host.clock)?;
         let mut records = Vec::new();
         let life = self.journal.life();
         if life.service.is_none() && life.history.adopted.is_none() {
@@ -608,7 +618,7 @@ impl<'e> ServiceLoop<'e> {
         number: u64,
     ) -> Result<(), ServeError> {
         let task = self.served.prd.tasks[at].clone();
-        let (place, begun) = match self.workplace.begin(&self.job_context().task_name(&task)) {
+        let (place, origin) = match self.workplace.begin(&self.job_context().task_name(&task)) {
             Ok(found) => found,
             Err(error) => {
                 self.pause(format!("{}: {error}", self.served.name.shown(&task.id)), true);
@@ -632,7 +642,7 @@ impl<'e> ServiceLoop<'e> {
         });
         self.record(records)?;
         let named_log = self.named_log(&task.id, tier);
-        let order = AttemptOrder { place, begun, tier, number, run, named_log };
+        let order = AttemptOrder { place, origin, tier, number, run, named_log };
         self.spawn(scope, JobSubject::Task(at), tier, JobKind::Attempt, move |context, watch| {
             context.attempt(&task, &own, order, watch)
         })

@@ -61,9 +61,9 @@ impl ServiceLoop<'_> {
         let (life, prd) = (self.journal.life(), &self.served.prd);
         let ids =
             |list: &[usize]| -> Vec<TaskId> { list.iter().map(|at| prd.tasks[*at].id.clone()).collect() };
-        let with = |wanted: TaskOutcome| -> Vec<TaskId> {
+        let with = |outcome: TaskOutcome| -> Vec<TaskId> {
             let is_it = |(at, task): &(usize, &brigade_kitchen::prd::Task)| {
-                self.set.has(*at) && life.outcome(&task.id) == Some(wanted)
+                self.set.has(*at) && life.outcome(&task.id) == Some(outcome)
             };
             prd.tasks.iter().enumerate().filter(is_it).map(|(_, task)| task.id.clone()).collect()
         };
