@@ -10,10 +10,12 @@ use crate::show::DecisionRow;
 
 explained_words! {
     /// How a service ended.
+    #[derive(Default)]
     Outcome {
         /// Every task that it served is done.
         Complete = "complete",
         /// Some tasks are not done.
+        #[default]
         Incomplete = "incomplete",
         /// A person must decide.
         Paused = "paused",
@@ -23,12 +25,6 @@ explained_words! {
         Interrupted = "interrupted",
         /// It was a dry run.
         DryRun = "dry-run",
-    }
-}
-
-impl Default for Outcome {
-    fn default() -> Outcome {
-        Outcome::Incomplete
     }
 }
 

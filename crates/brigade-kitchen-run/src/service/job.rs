@@ -418,7 +418,7 @@ impl<'e> JobContext<'e> {
         Ok(TaskWork { place, guard, changes, made: None, summary: None, results: Vec::new() })
     }
 
-    /// Does one step of checking a claim. If this service has no `hold`, the work is restored by its tree.
+    /// Does one step of checking a claim. Without `work`, restores it by its tree.
     pub(crate) fn step(
         &self,
         task: &Task,
