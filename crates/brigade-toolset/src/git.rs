@@ -416,13 +416,13 @@ fn fill(
     }
     let root = context.fs.root();
     let (git_dir, top) = (root.join(git_dir.as_path()), root.join(folder(&row.volume)?.as_path()));
-    let sight = GitDirectories {
+    let git_dirs = GitDirectories {
         git_dir: Some(git_dir.clone()),
         work_tree: Some(top.clone()),
         ..GitDirectories::default()
     };
     // Without a template, git does not create sample hooks.
-    find_git(context)?.order("init").seeing(&sight).words(["--quiet", "--template="]).run()?;
+    find_git(context)?.order("init").in_dirs(&git_dirs).words(["--quiet", "--template="]).run()?;
     let repository = Repository::at(context, top, git_dir.clone(), git_dir)?;
     let depth = args.shallow.then_some("--depth=1");
     let spec = format!("+{source}:refs/brigade/cloned");
@@ -657,7 +657,7 @@ fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let answer = order.word(format!("{commit}:{name}")).ask()?;
     if answer.code != Some(0) {
         let printed = String::from_utf8_lossy(&answer.stdout).into_owned();
-        if printed.lines().any(|line| line.starts_with('!')) || answer.said().contains("[rejected]") {
+        if printed.lines().any(|line| line.starts_with('!')) || answer.message().contains("[rejected]") {
             return Err(Failure::new(
                 ErrorCode::Rejected,
                 "the remote has commits that are missing here, or it rejected the push",

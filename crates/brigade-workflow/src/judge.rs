@@ -245,7 +245,7 @@ impl Judge {
                 Fingerprint::builder("brigade.judge.v1").json("command", &Json::from(words)).finish(),
             ),
             run: &run,
-            cook: &prepared_worker,
+            worker: &prepared_worker,
             role: Role::Task,
             prd: None,
             task: task.as_ref(),

@@ -269,7 +269,7 @@ pub(crate) fn prepare_worker(worker: &Worker, choice: &ModelChoice<'_>) -> Resul
         command,
         env_labels: adapter.env_labels.clone(),
         adapter,
-        wanted: PermissionMode::Narrow,
+        permissions: PermissionMode::Narrow,
         may_skip: false,
         server: None,
         program: None,

@@ -205,7 +205,7 @@ impl TaskRun {
             // The approval of the call that began the task covers this run.
             approved: Some(approved),
             run: &run,
-            cook: &self.prepared_worker,
+            worker: &self.prepared_worker,
             role: Role::Task,
             prd: None,
             task: task.as_ref(),

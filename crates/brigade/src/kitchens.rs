@@ -188,7 +188,7 @@ impl Kitchen {
     /// # Errors
     /// Fails on a disk error.
     pub fn is_there(&self) -> Result<bool, Error> {
-        Ok(self.kitchen().is_there()?)
+        Ok(self.kitchen().exists()?)
     }
 
     /// Returns the names of the PRDs and of their tasks.

@@ -163,7 +163,7 @@ fn stored(context: &WorkspaceContext, plans: &[&Plan]) -> Result<Vec<Option<(Cal
     let view = queue.read()?;
     let is_taken = |_: &CallId| false;
     let stored = |plan: &&Plan| {
-        let found = view.stands_for(&plan.to_call(now, None, is_taken))?;
+        let found = view.existing_duplicate(&plan.to_call(now, None, is_taken))?;
         Ok(found.map(|stored| (stored.call, false)))
     };
     plans.iter().map(stored).collect()

@@ -132,8 +132,8 @@ impl Repository {
         common: PathBuf,
     ) -> Result<Repository, Failure> {
         let git = find_git(context)?;
-        let sight = GitDirectories { git_dir: Some(git_dir.clone()), ..GitDirectories::default() };
-        let settings = Settings::of_repository(&git, &sight)?;
+        let git_dirs = GitDirectories { git_dir: Some(git_dir.clone()), ..GitDirectories::default() };
+        let settings = Settings::of_repository(&git, &git_dirs)?;
         Ok(Repository {
             git,
             top,
@@ -170,13 +170,13 @@ impl Repository {
 
     /// Prepares a git command. Filters of the settings are disabled.
     pub(crate) fn order(&self, operation: &'static str, reach: Reach) -> GitCommand<'_> {
-        let sight = GitDirectories {
+        let git_dirs = GitDirectories {
             git_dir: Some(self.git_dir.clone()),
             work_tree: Some(self.top.clone()),
             is_durable: reach != Reach::Read,
             ..GitDirectories::default()
         };
-        let order = self.git.order(operation).seeing(&sight);
+        let order = self.git.order(operation).in_dirs(&git_dirs);
         let order = self.settings.filters().fold(order, |order, name| {
             let order = ["clean", "smudge", "process"]
                 .iter()
