@@ -311,7 +311,7 @@ fn an_unfinished_line_is_read_when_complete() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
     let mut journal = open(&fs);
     journal.append(record("a")).unwrap();
-    let line = signed(&Written::new(2, journal.now(), record("b")).to_text().unwrap());
+    let line = signed(&JournalLine::new(2, journal.now(), record("b")).to_text().unwrap());
     let mut file = fs.open_append(&PrdFiles::new(&name()).journal()).unwrap();
     file.write(&line.as_bytes()[..10]).unwrap();
     assert!(!journal.refresh().unwrap() && journal.faults().is_empty());
