@@ -169,8 +169,8 @@ mod tests {
         );
         check("brigade-policy", &["brigade-catalog"], &["brigade-projection", "brigade-call"]);
         check("brigade-schema", &["brigade-core"], &["brigade-catalog"]);
-        check("brigade-catalog", &["brigade-harness"], &[]);
-        check("brigade-harness", &["brigade-core"], &["brigade-catalog", "brigade-projection"]);
+        check("brigade-harness", &["brigade-catalog"], &["brigade-projection"]);
+        check("brigade-catalog", &["brigade-core"], &["brigade-harness"]);
     }
 
     #[test]

@@ -37,8 +37,8 @@ pub use forge::{FORGE_LABELS, LaneWork, forge_entry, is_forge, is_of_forge};
 pub use framework::web_frameworks;
 pub use issue::{is_of_issues, issue_request};
 pub use memory::MemoryAdded;
-pub(crate) use names::alias_names;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, UncallableName, is_alias, own_name};
+pub(crate) use names::{alias_names, ids};
 pub use path::{Guards, PathProblem, PathUse, WORKSPACE, relative};
 pub use provided::{SCREENSHOT, SEARCH, may_start_a_program, provided_entry};
 pub use url::{UrlProblem, allowed_url, remote_host};
@@ -78,9 +78,6 @@ pub struct Definition {
     pub approval: ToolApproval,
     /// Whether a judge is asked about its calls first.
     pub judge: Judge,
-    /// Other names that call it.
-    #[serde(default)]
-    pub aliases: Vec<Alias>,
     /// What must be there.
     #[serde(default)]
     pub needs: Vec<Fact>,
@@ -130,7 +127,8 @@ const ROWS: [&str; 13] = [
     include_str!("builtin/rows/workflow.json"),
 ];
 
-/// Returns all built-in tools, by id.
+/// Returns all built-in tools, by id. The first call reads their rows, so code that only compares names uses
+/// [`builtin_ids`](crate::builtin_ids) and [`is_alias`].
 pub fn definitions() -> &'static [Definition] {
     static SORTED: OnceLock<Vec<Definition>> = OnceLock::new();
     SORTED.get_or_init(|| {
@@ -143,7 +141,7 @@ pub fn definitions() -> &'static [Definition] {
 
 /// Returns the built-in tool of an id.
 pub fn definition(id: &str) -> Option<&'static Definition> {
-    let all = definitions();
+    let all = if names::is_id(id) { definitions() } else { &[] };
     all.binary_search_by(|definition| definition.id.cmp(id)).ok().map(|at| &all[at])
 }
 
@@ -170,7 +168,7 @@ pub fn entries_with(forge: Forge) -> &'static [Tool] {
         Forge::Program => &PROGRAM,
     };
     entries.get_or_init(|| {
-        let of = |row: &Definition| {
+        let entry_for = |row: &Definition| {
             let approval = match row.approval {
                 ToolApproval::Always | ToolApproval::ToWiden => ApprovalMode::Always,
                 ToolApproval::None | ToolApproval::Rule | ToolApproval::Ask | ToolApproval::OfNamedTool => {
@@ -183,10 +181,10 @@ pub fn entries_with(forge: Forge) -> &'static [Tool] {
                 !row.needs.contains(&Fact::Forge) || effect.starts_with("remote-") == is_remote
             };
             let effects: Vec<&str> = row.effects.iter().copied().filter(has).collect();
-            let aliases = row.aliases.iter().map(|alias| alias.name.to_owned()).collect();
+            let aliases = row.aliases().iter().map(|alias| alias.name.to_owned()).collect();
             Tool { aliases, ..Tool::built_in(row.id, row.title, row.description, &effects, approval) }
         };
-        definitions().iter().filter(|row| !row.is_control).map(of).collect()
+        definitions().iter().filter(|row| !row.is_control).map(entry_for).collect()
     })
 }
 
@@ -198,7 +196,7 @@ pub fn entry(id: &str) -> Option<&'static Tool> {
 
 /// Like [`entry`], with this forge.
 pub fn entry_with(id: &str, forge: Forge) -> Option<&'static Tool> {
-    let all = entries_with(forge);
+    let all = if names::is_id(id) { entries_with(forge) } else { &[] };
     all.binary_search_by(|tool| tool.id.as_str().cmp(id)).ok().map(|at| &all[at])
 }
 
@@ -211,7 +209,7 @@ struct Schemas {
 fn schemas(id: &str) -> &'static Schemas {
     static COMPILED: OnceLock<BTreeMap<&'static str, Schemas>> = OnceLock::new();
     let all = COMPILED.get_or_init(|| {
-        let of = |definition: &'static Definition| {
+        let compile = |definition: &'static Definition| {
             let control = || crate::control::control_tools().iter().find(|own| own.id == definition.id);
             let input = match control().filter(|_| definition.is_control) {
                 Some(own) => own.input.clone(),
@@ -219,12 +217,17 @@ fn schemas(id: &str) -> &'static Schemas {
             };
             (definition.id, Schemas { input, output: shape::output(definition.output) })
         };
-        definitions().iter().map(of).collect()
+        definitions().iter().map(compile).collect()
     });
     &all[id]
 }
 
 impl Definition {
+    /// Returns the other names that call it.
+    pub fn aliases(&self) -> &'static [Alias] {
+        names::aliases_of(self.id)
+    }
+
     /// Adds the defaults of the schema for missing arguments.
     pub fn with_defaults(&self, input: &Json) -> Json {
         let mut given = input.as_object().cloned().unwrap_or_default();

@@ -207,11 +207,11 @@ mod tests {
     #[test]
     fn instructions_fit_the_tools_of_all_profiles() {
         let names: Vec<&ProfileName> = Profiles::shipped().all().map(|profile| &profile.name).collect();
-        let of = |slot: Slot| names.iter().copied().filter(move |name| name.slot() == slot);
-        for role in of(Slot::Role) {
-            for mode in of(Slot::Mode) {
-                for permission in of(Slot::Permission) {
-                    for access in of(Slot::Access) {
+        let profiles_in = |slot: Slot| names.iter().copied().filter(move |name| name.slot() == slot);
+        for role in profiles_in(Slot::Role) {
+            for mode in profiles_in(Slot::Mode) {
+                for permission in profiles_in(Slot::Permission) {
+                    for access in profiles_in(Slot::Access) {
                         let ids = shown_to(&[role, mode, permission, access]);
                         let what = format!("{role} {mode} {permission} {access}");
                         check(&what, &ids);

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use brigade_catalog::Reads;
 use brigade_core::{Fingerprint, words};
 
-use crate::builtin::{alias_names, definitions, is_alias};
+use crate::builtin::{self, alias_names, is_alias};
 
 words! {
     /// How ids are spelled in listings.
@@ -44,8 +44,8 @@ pub const CONTROL_TOOLS: &[&str] = &[
 pub fn builtin_ids() -> &'static [&'static str] {
     static IDS: OnceLock<Vec<&'static str>> = OnceLock::new();
     IDS.get_or_init(|| {
-        let rows = definitions().iter().filter(|definition| !definition.is_control);
-        let mut ids: Vec<&str> = rows.map(|definition| definition.id).collect();
+        let mut ids: Vec<&str> =
+            builtin::ids().filter(|id| CONTROL_TOOLS.binary_search(id).is_err()).collect();
         ids.extend(Reads::ALL.map(Reads::tool_id));
         ids.sort_unstable();
         ids
@@ -104,9 +104,10 @@ impl NameClashes {
         named.sort_unstable();
         let mut clashes = NameClashes::default();
         for alike in named.chunk_by(|one, next| one.0 == next.0).filter(|alike| 1 < alike.len()) {
-            let of = |is_own: bool| alike.iter().filter(move |named| named.2 == is_own).map(|named| named.1);
-            let mut ids: Vec<&str> = of(false).collect();
-            let reserved = of(true).find(|own| !ids.contains(own));
+            let ids_of =
+                |is_own: bool| alike.iter().filter(move |named| named.2 == is_own).map(|named| named.1);
+            let mut ids: Vec<&str> = ids_of(false).collect();
+            let reserved = ids_of(true).find(|own| !ids.contains(own));
             if ids.is_empty() || (ids.len() < 2 && reserved.is_none()) {
                 continue;
             }

@@ -27,7 +27,7 @@ impl Offer {
     /// Returns all offers of gateway.toml, in file order. A server needs an enabled tool in the catalog: the first one
     /// says how the server is started.
     pub fn all(catalog: &Catalog, gateway: &GatewayConfig) -> Vec<Offer> {
-        let of = |upstream: &Upstream| -> Vec<Offer> {
+        let offers_of = |upstream: &Upstream| -> Vec<Offer> {
             let is_its = |tool: &&Tool| {
                 tool.enabled
                     && !tool.is_broken
@@ -48,7 +48,7 @@ impl Offer {
                 .map(|(reads, patterns)| offer(reads, patterns))
                 .collect()
         };
-        gateway.upstreams.iter().flat_map(of).collect()
+        gateway.upstreams.iter().flat_map(offers_of).collect()
     }
 
     /// Returns the patterns for URIs or names, as written in the file.

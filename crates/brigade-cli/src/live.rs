@@ -140,7 +140,7 @@ impl<'s> Live<'s> {
 
     /// Sets how the terminal calls the person.
     #[must_use]
-    pub(crate) fn ringing(mut self, rings: Option<Attention>) -> Live<'s> {
+    pub(crate) fn with_bell(mut self, rings: Option<Attention>) -> Live<'s> {
         self.rings = rings;
         self
     }
@@ -259,17 +259,17 @@ impl Live<'_> {
             (DecisionKind::Manual, "fail") => Some("What is wrong? (nothing: Enter)"),
             _ => None,
         };
-        let mut told = None;
+        let mut answer = None;
         if let Some(prompt) = more {
             match self.line(prompt, withdrawn) {
-                Reply::Text(text) => told = Some(text).filter(|text| !text.is_empty()),
+                Reply::Text(text) => answer = Some(text).filter(|text| !text.is_empty()),
                 Reply::Later => {}
                 Reply::Withdrawn => return PromptOutcome::Withdrawn,
             }
         }
         let (reason, guidance) = match decision.about {
-            DecisionKind::Manual => (told, None),
-            _ => (None, told),
+            DecisionKind::Manual => (answer, None),
+            _ => (None, answer),
         };
         PromptOutcome::Answer(Answer { choice, by: AnsweredBy::Person, reason, guidance, is_clear: true })
     }

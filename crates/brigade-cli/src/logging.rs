@@ -17,9 +17,9 @@ use crate::surroundings::Surroundings;
 /// `BRIGADE_LOG` is a level or a list such as `brigade_queue=trace,info`; an invalid value counts as `debug`. Only
 /// messages of our own crates are shown, because other crates may log values, such as messages to an MCP server.
 pub(crate) fn start(globals: &Globals, surroundings: &Surroundings) {
-    let wanted = surroundings.log.as_deref().map(str::trim).filter(|wanted| !wanted.is_empty());
-    let targets = match (wanted, globals.verbose) {
-        (Some(wanted), _) => wanted.parse().unwrap_or_else(|_| debug()),
+    let filter = surroundings.log.as_deref().map(str::trim).filter(|filter| !filter.is_empty());
+    let targets = match (filter, globals.verbose) {
+        (Some(filter), _) => filter.parse().unwrap_or_else(|_| debug()),
         (None, true) => debug(),
         (None, false) => return,
     };

@@ -73,7 +73,7 @@ struct Pager {
 
 impl Pager {
     /// Shows a text that is longer than the screen. Returns whether it did.
-    fn takes(&self, text: &str, session: Option<&Session<'_>>) -> bool {
+    fn show_if_long(&self, text: &str, session: Option<&Session<'_>>) -> bool {
         let rows = (self.terminal.measure)().map_or(usize::MAX, |(_, rows)| rows);
         let find = |name: &str| {
             let workspace = match session {
@@ -182,7 +182,7 @@ impl<'a, 's> Output<'a, 's> {
             page.note(note);
             page.next_step(&NextStep::Setup);
             page.next_step(&NextStep::Init);
-            self.aside(&page.notes);
+            self.print_to_stderr(&page.notes);
         }
         self.words = OnceCell::from(self.words().clone().before_workspace());
     }
@@ -259,9 +259,9 @@ impl<'a, 's> Output<'a, 's> {
     pub(crate) fn page(&mut self, page: &Page, exit: Exit) -> Exit {
         let text = self.written(&page.data, self.data);
         let exit = if self.text(&text) == Exit::Done { exit } else { self.broken.unwrap_or(exit) };
-        self.aside(&page.trouble);
+        self.print_to_stderr(&page.trouble);
         if !self.shape.quiet {
-            self.aside(&page.notes);
+            self.print_to_stderr(&page.notes);
         }
         exit
     }
@@ -271,7 +271,7 @@ impl<'a, 's> Output<'a, 's> {
         if !self.shape.quiet && !self.shape.json {
             let mut page = self.new_page();
             page.note(text);
-            self.aside(&page.notes);
+            self.print_to_stderr(&page.notes);
         }
     }
 
@@ -280,14 +280,14 @@ impl<'a, 's> Output<'a, 's> {
         let mut sheet = Sheet::default();
         sheet.line(text);
         sheet.line(subject);
-        self.aside(&sheet);
+        self.print_to_stderr(&sheet);
         let _ = self.streams.error.flush();
     }
 
     /// Writes text unchanged: help, the version, completions.
     pub(crate) fn text(&mut self, text: &str) -> Exit {
         self.end_progress();
-        if self.pager.as_ref().is_some_and(|pager| pager.takes(text, self.session)) {
+        if self.pager.as_ref().is_some_and(|pager| pager.show_if_long(text, self.session)) {
             return Exit::Done;
         }
         self.write(Exit::Done, |out| out.write_all(text.as_bytes()))
@@ -310,7 +310,7 @@ impl<'a, 's> Output<'a, 's> {
                 None => Text::from(line),
             });
         }
-        self.aside(&sheet);
+        self.print_to_stderr(&sheet);
         Exit::Usage
     }
 
@@ -375,7 +375,7 @@ impl<'a, 's> Output<'a, 's> {
                     brigade::ErrorCode::Environment,
                     &format!("cannot write to standard output: {error}"),
                 );
-                self.aside(&page.trouble);
+                self.print_to_stderr(&page.trouble);
                 Exit::Environment
             }
         };
@@ -477,11 +477,11 @@ impl<'a, 's> Output<'a, 's> {
         if self.may_ask(surroundings) {
             return Ok(self.confirm(report, question));
         }
-        Err(Output::unasked())
+        Err(Output::no_person_error())
     }
 
     /// Returns the error for a question without a person at a terminal.
-    pub(crate) fn unasked() -> Error {
+    pub(crate) fn no_person_error() -> Error {
         let message = "a person must agree to this, and there is no terminal to ask on";
         let error = Error::new(brigade::ErrorKind::Usage, message);
         error.hint("pass `--yes` to agree, or `--dry-run` to only see what it would do")
@@ -493,13 +493,13 @@ impl<'a, 's> Output<'a, 's> {
         let is_there = self.may_ask(surroundings);
         let terminal = surroundings.error.filter(|_| !surroundings.dumb && !self.shape.quiet);
         let shown = if self.shape.quiet { LiveDetail::Questions } else { LiveDetail::All };
-        let asks = if is_there { PromptMode::APerson } else { PromptMode::Nobody };
-        let live = Live::new(&mut *self.streams.error, self.notes.colour, terminal, shown, asks);
-        live.ringing(Attention::for_terminal(surroundings).filter(|_| !self.shape.quiet))
+        let prompts = if is_there { PromptMode::APerson } else { PromptMode::Nobody };
+        let live = Live::new(&mut *self.streams.error, self.notes.colour, terminal, shown, prompts);
+        live.with_bell(Attention::for_terminal(surroundings).filter(|_| !self.shape.quiet))
     }
 
     /// Writes to standard error. A failure cannot be reported anywhere.
-    pub(crate) fn aside(&mut self, sheet: &Sheet) {
+    pub(crate) fn print_to_stderr(&mut self, sheet: &Sheet) {
         self.end_progress();
         let text = self.written(sheet, self.notes);
         let _ = self.streams.error.write_all(text.as_bytes());

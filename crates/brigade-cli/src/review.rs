@@ -1,10 +1,10 @@
 //! The screen of `brigade review`: what waits, one thing in full, and decisions with one key.
 //!
-//! [`model`] is the state and how keys change it, [`draw`] draws it, and [`desk`] reads and changes the workspace. Only
-//! this module and [`screen`] touch the terminal. The screen has no rules: decisions are operations of the façade, and
-//! count only for the fingerprint of what was shown.
+//! [`model`] is the state and how keys change it, [`draw`] draws it, and [`backend`] reads and changes the workspace.
+//! Only this module and [`screen`] touch the terminal. The screen has no rules: decisions are operations of the façade,
+//! and count only for the fingerprint of what was shown.
 
-mod desk;
+mod backend;
 mod draw;
 mod input;
 mod layout;
@@ -24,7 +24,7 @@ use brigade::{CancelToken, Error, ErrorKind, Exit};
 use crate::output::Output;
 use crate::session::Session;
 use crate::surroundings::Terminal;
-use desk::Desk;
+use backend::Backend;
 use input::InputReader;
 use model::{Action, Event, Model, update};
 use screen::Screen;
@@ -57,16 +57,17 @@ fn show(session: &Session<'_>, terminal: Terminal, output: &mut Output<'_, '_>) 
     let workspace = workspace.with_env(|env| env.cancel(cancel.clone()));
     let surroundings = session.surroundings;
     let offset = Some(surroundings.local_offset_minutes);
-    let mut desk = Desk::new(workspace, output.words().clone(), surroundings.clock.clone(), offset);
-    let mut model = Model::new(size_of(terminal), desk.now(), output.colour(), &target);
-    let first = desk.waiting();
+    let mut backend = Backend::new(workspace, output.words().clone(), surroundings.clock.clone(), offset);
+    let mut model = Model::new(size_of(terminal), backend.now(), output.colour(), &target);
+    let first = backend.waiting();
     let stops = StopSignals::receive().map_err(|error| broken(&error))?;
     let screen = Screen::enter(output.screen(), model.size).map_err(|error| broken(&error))?;
     let reader = InputReader::default();
-    let mut review = Review { desk: &mut desk, model: &mut model, reader, screen, stops, terminal, cancel };
+    let mut review =
+        Review { backend: &mut backend, model: &mut model, reader, screen, stops, terminal, cancel };
     let ended = review.run(first);
     drop(review);
-    desk.finish_run();
+    backend.finish_run();
     ended.map_err(|error| broken(&error))
 }
 
@@ -91,7 +92,7 @@ enum Flow {
 }
 
 struct Review<'r, 'o> {
-    desk: &'r mut Desk,
+    backend: &'r mut Backend,
     model: &'r mut Model,
     reader: InputReader,
     screen: Screen<'o>,
@@ -137,15 +138,15 @@ impl Review<'_, '_> {
         if is_changed {
             update(self.model, Event::Resize(size.0, size.1));
         }
-        self.desk.set_width(size.0);
-        for event in self.desk.follow_run() {
+        self.backend.set_width(size.0);
+        for event in self.backend.follow_run() {
             is_changed = true;
             let action = update(self.model, event);
             self.act(action);
         }
-        if self.desk.is_stale() {
+        if self.backend.is_stale() {
             is_changed = true;
-            let waiting = self.desk.waiting();
+            let waiting = self.backend.waiting();
             let action = update(self.model, waiting);
             self.act(action);
         }
@@ -160,7 +161,7 @@ impl Review<'_, '_> {
                 Action::Quit => return Flow::End,
                 Action::Stop => self.stop(),
                 action => {
-                    for event in self.desk.perform(action) {
+                    for event in self.backend.perform(action) {
                         actions.extend(update(self.model, event));
                     }
                 }
@@ -197,7 +198,7 @@ impl Review<'_, '_> {
 
     /// Draws the screen. A key that was typed before a question was drawn does not answer it: such keys are discarded.
     fn draw(&mut self) -> io::Result<()> {
-        self.model.now = self.desk.now();
+        self.model.now = self.backend.now();
         if self.model.awaits_drawing() {
             self.discard_typed()?;
         }

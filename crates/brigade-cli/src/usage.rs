@@ -32,9 +32,9 @@ fn parse_rearranged(words: &[OsString]) -> Result<Arguments, clap::Error> {
     // This is never freed: the program is about to end, and freeing the tree takes as long as building it.
     let mut command = ManuallyDrop::new(Arguments::command());
     let matches = match words {
-        [program, help, of @ ..] if help == "help" => {
+        [program, help, command_words @ ..] if help == "help" => {
             let help = OsString::from("--help");
-            command.try_get_matches_from_mut([program].into_iter().chain(of).chain([&help]))
+            command.try_get_matches_from_mut([program].into_iter().chain(command_words).chain([&help]))
         }
         words => command.try_get_matches_from_mut(words),
     };
@@ -168,7 +168,7 @@ fn help_command(words: &[OsString]) -> String {
 
 /// Returns the command line that was probably meant: the command in the right group, or arguments as JSON.
 fn suggested_command(trouble: &clap::Error, words: &[OsString]) -> Option<String> {
-    let said = |kind: ContextKind| match trouble.get(kind) {
+    let context_word = |kind: ContextKind| match trouble.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),
         _ => None,
     };
@@ -180,7 +180,7 @@ fn suggested_command(trouble: &clap::Error, words: &[OsString]) -> Option<String
     let place = |word: &str| words.iter().position(|typed| *typed == word);
     match trouble.kind() {
         ErrorKind::InvalidSubcommand => {
-            let word = said(ContextKind::InvalidSubcommand)?;
+            let word = context_word(ContextKind::InvalidSubcommand)?;
             let at = place(word)?;
             let (before, rest) = (&words[..at], &words[at + 1..]);
             if word == "help" {
@@ -202,7 +202,7 @@ fn suggested_command(trouble: &clap::Error, words: &[OsString]) -> Option<String
             }
         }
         ErrorKind::UnknownArgument => {
-            let word = said(ContextKind::InvalidArg)?;
+            let word = context_word(ContextKind::InvalidArg)?;
             let at = place(word).filter(|_| !word.starts_with('-'))?;
             match words.as_slice() {
                 ["tools", "call", "queue" | "plan", ..]
@@ -245,7 +245,7 @@ fn report(text: &str) -> ErrorReport {
 
 fn wanted_color(words: &[OsString]) -> ColorWhen {
     let mut words = words.iter().skip(1).filter_map(|word| word.to_str());
-    let mut wanted = ColorWhen::Auto;
+    let mut color = ColorWhen::Auto;
     while let Some(word) = words.next() {
         let value = match word.strip_prefix("--color") {
             Some("") => words.next(),
@@ -253,12 +253,12 @@ fn wanted_color(words: &[OsString]) -> ColorWhen {
             None => None,
         };
         match value {
-            Some("never") => wanted = ColorWhen::Never,
-            Some("always") => wanted = ColorWhen::Always,
+            Some("never") => color = ColorWhen::Never,
+            Some("always") => color = ColorWhen::Always,
             Some(_) | None => {}
         }
     }
-    wanted
+    color
 }
 
 /// `--version`.
@@ -381,7 +381,7 @@ mod tests {
         let (mut output, mut error) = (Vec::new(), Vec::new());
         let mut streams = Streams { input: &mut std::io::empty(), output: &mut output, error: &mut error };
         assert_eq!(explain(&trouble, &words, &surroundings, &mut streams), Exit::Usage);
-        let said = String::from_utf8(error).unwrap();
-        assert!(said.contains("unexpected argument") && !said.contains("0123456789"), "{said}");
+        let stderr = String::from_utf8(error).unwrap();
+        assert!(stderr.contains("unexpected argument") && !stderr.contains("0123456789"), "{stderr}");
     }
 }

@@ -31,7 +31,7 @@ const GLOBALS: [&str; 4] = ["--target", "-t", "--color", "--lock-timeout"];
 const COMMON_FLAGS: [&str; 3] = ["--auto-continue", "--walkaway", "--sequential"];
 
 /// Returns whether a verb accepts a flag without effect.
-fn says_nothing(verb: &str, flag: &str) -> bool {
+fn has_no_effect(verb: &str, flag: &str) -> bool {
     match verb {
         "plan" | "map" | "summary" | "cost" => COMMON_FLAGS.contains(&flag),
         // These verbs never start or change anything.
@@ -44,7 +44,7 @@ fn says_nothing(verb: &str, flag: &str) -> bool {
 /// Removes flags after a verb that have no effect on it.
 fn without_silent(verb: &str, rest: Vec<OsString>) -> Vec<OsString> {
     let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
-    let is_silent = |word: &OsString| word.to_str().is_some_and(|flag| says_nothing(verb, flag));
+    let is_silent = |word: &OsString| word.to_str().is_some_and(|flag| has_no_effect(verb, flag));
     // A task may have a name like a flag.
     let others = rest[..end].iter().filter(|word| !word.to_string_lossy().starts_with('-')).count();
     if verb == "ticket" && others < 2 {
@@ -80,7 +80,7 @@ pub(crate) fn rearrange(words: &[OsString]) -> Vec<OsString> {
             is_kitchen = true;
             kept.push(word);
         } else if VERBS.contains(&text) || is_kitchen && !moved.is_empty() {
-            moved.retain(|flag: &OsString| !flag.to_str().is_some_and(|flag| says_nothing(text, flag)));
+            moved.retain(|flag: &OsString| !flag.to_str().is_some_and(|flag| has_no_effect(text, flag)));
             let rest = without_silent(text, rest.collect());
             kept.push(word.clone());
             return kept.into_iter().chain(moved).chain(rest).collect();

@@ -67,6 +67,11 @@ impl StoreError {
         StoreError::Refused(Refusal { code, message: message.into() })
     }
 
+    /// Creates the refusal of a request for a thing that does not exist.
+    pub fn missing(name: &str) -> StoreError {
+        StoreError::refused(ErrorCode::NotFound, format!("there is no such {name}"))
+    }
+
     /// Returns the code that built-in tools answer agents. Errors of a person's commands have the code of the kind
     /// for what the state does not allow.
     pub fn answered_code(&self) -> ErrorCode {

@@ -6,7 +6,7 @@ use rusqlite::{Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{StoreError, damaged};
-use crate::store::{Store, json, time};
+use crate::store::{self, Store, json, list, time};
 
 /// A stored event.
 #[derive(Clone, Debug, PartialEq)]
@@ -171,11 +171,8 @@ pub(crate) fn page(
     let sql = format!(
         "SELECT sequence, event_type, payload, recorded_at FROM event WHERE {column} = ?1 ORDER BY row LIMIT ?2 OFFSET ?3"
     );
-    let mut statement = transaction.prepare(&sql)?;
-    let (limit, offset) =
-        (i64::try_from(limit).unwrap_or(i64::MAX), i64::try_from(offset).unwrap_or(i64::MAX));
-    let rows = statement.query_map(params![id, limit, offset], read)?;
-    Ok((rows.collect::<Result<_, _>>()?, usize::try_from(total).unwrap_or_default()))
+    let events = list(transaction, &sql, params![id, store::limit(limit), store::limit(offset)], read)?;
+    Ok((events, usize::try_from(total).unwrap_or_default()))
 }
 
 impl Store {
@@ -218,8 +215,8 @@ mod tests {
                 r#"{"members":["a","b"]}"#,
             ),
         ] {
-            let (found, said) = event.parts();
-            assert_eq!((found.as_str(), said.to_compact().as_str()), (word, payload));
+            let (found, members) = event.parts();
+            assert_eq!((found.as_str(), members.to_compact().as_str()), (word, payload));
         }
     }
 }

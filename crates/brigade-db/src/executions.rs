@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use crate::error::StoreError;
 use crate::events::{Event, EventSubject, StoredEvent, add_event, page};
 use crate::manifests::{DeployedManifest, Revision};
-use crate::store::{Store, json, new_id, time};
+use crate::store::{self, Store, find, json, list, new_id, time};
 
 words! {
     /// The status of an execution.
@@ -166,9 +166,6 @@ pub struct ExecutionEnd<'a> {
     pub error: Option<(&'a str, &'a str)>,
 }
 
-const COLUMNS: &str = "id, owner, manifest, name, revision, version, intent, input, status, iterations, output, \
-                       error_code, error, gateway, parent, depth, root, created_at, started_at, ended_at";
-
 fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
     let status: String = row.get("status")?;
     let at = |column: &str| -> rusqlite::Result<Option<Timestamp>> {
@@ -200,9 +197,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
 
 /// Finds an execution. `owner` is `None` for a person, who sees every execution.
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Execution, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM execution WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
-    let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
-    found.ok_or_else(|| StoreError::refused(ErrorCode::NotFound, "there is no such execution"))
+    let sql = "SELECT * FROM execution WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)";
+    find(transaction, "execution", sql, params![id, owner], read)
 }
 
 fn note(
@@ -288,13 +284,9 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<Execution>, StoreError> {
         self.look(|transaction| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM execution WHERE (?1 IS NULL OR owner = ?1) \
-                 AND (?2 IS NULL OR manifest = ?2 OR name = ?2) ORDER BY created_at DESC, rowid DESC LIMIT ?3"
-            );
-            let mut statement = transaction.prepare(&sql)?;
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            Ok(statement.query_map(params![owner, manifest, limit], read)?.collect::<Result<_, _>>()?)
+            let sql = "SELECT * FROM execution WHERE (?1 IS NULL OR owner = ?1) \
+                       AND (?2 IS NULL OR manifest = ?2 OR name = ?2) ORDER BY created_at DESC, rowid DESC LIMIT ?3";
+            list(transaction, sql, params![owner, manifest, store::limit(limit)], read)
         })
     }
 
@@ -304,11 +296,8 @@ impl Store {
     /// Fails on a disk error.
     pub fn open_executions(&self, parent: Option<&str>) -> Result<Vec<Execution>, StoreError> {
         self.look(|transaction| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM execution WHERE status IN ('pending', 'running') AND (?1 IS NULL OR parent = ?1)"
-            );
-            let mut statement = transaction.prepare(&sql)?;
-            Ok(statement.query_map([parent], read)?.collect::<Result<_, _>>()?)
+            let sql = "SELECT * FROM execution WHERE status IN ('pending', 'running') AND (?1 IS NULL OR parent = ?1)";
+            list(transaction, sql, [parent], read)
         })
     }
 
@@ -339,10 +328,8 @@ impl Store {
             let iteration = execution.iterations.unsigned_abs() + 1;
             let event = Event::IterationStarted { iteration, run_id: run };
             note(transaction, &execution, &event, now)?;
-            let mut statement = transaction.prepare(
-                "SELECT text FROM message WHERE execution = ?1 AND read_at IS NULL ORDER BY created_at, rowid",
-            )?;
-            let texts = statement.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            let sql = "SELECT text FROM message WHERE execution = ?1 AND read_at IS NULL ORDER BY created_at, rowid";
+            let texts = list(transaction, sql, [id], |row| row.get(0))?;
             transaction.execute(
                 "UPDATE message SET read_at = ?2 WHERE execution = ?1 AND read_at IS NULL",
                 params![id, at],

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use brigade_core::json::{compact_text, from_json, to_json};
 use brigade_core::{ErrorCode, Json, Object, Timestamp, words};
 use brigade_redact::Redactor;
-use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+use rusqlite::{Row, Transaction, params};
 
 use crate::error::{StoreError, damaged};
 use crate::events::{Event, EventSubject, StateVisit, StoredEvent, add_parts, page};
 use crate::executions::{Parent, check_open};
 use crate::manifests::{DeployedManifest, Revision};
 use crate::questions::{self, Answer, QuestionForm};
-use crate::store::{Store, json, new_id, time};
+use crate::store::{self, Store, find, json, list, new_id, time};
 
 words! {
     /// The status of a workflow execution.
@@ -239,8 +239,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Flow> {
 /// Finds an execution. `owner` is `None` for a person, who sees every execution.
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Flow, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM flow WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
-    let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
-    found.ok_or_else(|| StoreError::refused(ErrorCode::NotFound, "there is no such execution"))
+    find(transaction, "execution", &sql, params![id, owner], read)
 }
 
 fn note(
@@ -379,10 +378,8 @@ impl Store {
             let sql = format!(
                 "SELECT {COLUMNS} FROM flow WHERE {FILTER} ORDER BY started_at DESC, rowid DESC LIMIT ?3 OFFSET ?4"
             );
-            let mut statement = transaction.prepare(&sql)?;
-            let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![owner, manifest, number(limit), number(offset)], read)?;
-            Ok((rows.collect::<Result<_, _>>()?, usize::try_from(total).unwrap_or_default()))
+            let page = params![owner, manifest, store::limit(limit), store::limit(offset)];
+            Ok((list(transaction, &sql, page, read)?, usize::try_from(total).unwrap_or_default()))
         })
     }
 
@@ -395,8 +392,7 @@ impl Store {
             let sql = format!(
                 "SELECT {COLUMNS} FROM flow WHERE status = 'running' AND (?1 IS NULL OR parent = ?1)"
             );
-            let mut statement = transaction.prepare(&sql)?;
-            Ok(statement.query_map([parent], read)?.collect::<Result<_, _>>()?)
+            list(transaction, &sql, [parent], read)
         })
     }
 
@@ -430,15 +426,15 @@ impl Store {
         &self,
         id: &str,
         gateway: &str,
-        asked: &QuestionForm,
+        form: &QuestionForm,
         redactor: &Redactor,
         now: Timestamp,
     ) -> Result<WriteOutcome, StoreError> {
-        asked.check()?;
-        let asked = asked.masked(redactor);
+        form.check()?;
+        let form = form.masked(redactor);
         self.change_flow(id, |transaction| {
             let Some(flow) = held(transaction, id, gateway)? else { return Ok(WriteOutcome::Lost) };
-            let question = questions::insert(transaction, &flow.owner, &flow.id, &asked, now)?;
+            let question = questions::insert(transaction, &flow.owner, &flow.id, &form, now)?;
             transaction.execute("UPDATE flow SET question = ?2 WHERE id = ?1", params![id, question])?;
             note(transaction, &flow, &Event::PersonAsked { question: &question }, now)?;
             Ok(WriteOutcome::Written)

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::StoreError;
 use crate::events::{Event, EventSubject, add_event};
-use crate::store::{Store, new_id, stored, time};
+use crate::store::{self, Store, list, new_id, stored, time};
 
 pub use search::{ManifestQuery, ScoredManifest};
 
@@ -81,8 +81,6 @@ pub struct Revision {
     pub created_at: Timestamp,
 }
 
-pub(crate) const COLUMNS: &str = "m.id, m.kind, m.name, m.version, m.revision, m.description, m.labels, m.status, m.scope, m.author, m.created_at, m.updated_at";
-
 pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DeployedManifest> {
     Ok(DeployedManifest {
         id: row.get("id")?,
@@ -112,16 +110,13 @@ fn read_revision(row: &Row<'_>) -> rusqlite::Result<Revision> {
 
 /// Finds a manifest by id or name.
 fn find(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Option<DeployedManifest>, StoreError> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND (id = ?2 OR name = ?2) AND deleted_at IS NULL \
-         ORDER BY id = ?2 DESC LIMIT 1"
-    );
-    Ok(transaction.query_row(&sql, params![kind, id], read).optional()?)
+    let sql = "SELECT * FROM manifest WHERE kind = ?1 AND (id = ?2 OR name = ?2) AND deleted_at IS NULL \
+               ORDER BY id = ?2 DESC LIMIT 1";
+    Ok(transaction.query_row(sql, params![kind, id], read).optional()?)
 }
 
 fn found(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<DeployedManifest, StoreError> {
-    find(transaction, kind, id)?
-        .ok_or_else(|| StoreError::refused(ErrorCode::NotFound, format!("there is no such {kind}")))
+    find(transaction, kind, id)?.ok_or_else(|| StoreError::missing(kind))
 }
 
 fn json(labels: &BTreeMap<String, String>) -> Result<String, StoreError> {
@@ -226,13 +221,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<DeployedManifest, StoreError> {
         self.change(|transaction| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND name = ?2 AND deleted_at IS NULL"
-            );
-            let old = transaction.query_row(&sql, [new.kind, new.name], read).optional()?;
-            let missing =
-                || StoreError::refused(ErrorCode::NotFound, format!("there is no such {}", new.kind));
-            let old = old.ok_or_else(missing)?;
+            let sql = "SELECT * FROM manifest WHERE kind = ?1 AND name = ?2 AND deleted_at IS NULL";
+            let old = store::find(transaction, new.kind, sql, [new.kind, new.name], read)?;
             if !new.force {
                 refuse_version(transaction, &old.id, new.version)?;
             }
@@ -247,11 +237,8 @@ impl Store {
     /// Fails on a disk error.
     pub fn manifests(&self, kind: &str) -> Result<Vec<DeployedManifest>, StoreError> {
         self.look(|transaction| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND deleted_at IS NULL ORDER BY name"
-            );
-            let mut statement = transaction.prepare(&sql)?;
-            Ok(statement.query_map([kind], read)?.collect::<Result<_, _>>()?)
+            let sql = "SELECT * FROM manifest WHERE kind = ?1 AND deleted_at IS NULL ORDER BY name";
+            list(transaction, sql, [kind], read)
         })
     }
 
@@ -295,8 +282,7 @@ impl Store {
         self.change(|transaction| {
             transaction.execute("UPDATE manifest SET scope = ?2 WHERE id = ?1", [id, scope])?;
             add_event(transaction, &EventSubject::manifest(id), &Event::ScopeChanged { scope, by }, now)?;
-            let sql = format!("SELECT {COLUMNS} FROM manifest m WHERE id = ?1");
-            Ok(transaction.query_row(&sql, [id], read)?)
+            Ok(transaction.query_row("SELECT * FROM manifest WHERE id = ?1", [id], read)?)
         })
     }
 
@@ -308,8 +294,7 @@ impl Store {
         self.look(|transaction| {
             let sql = "SELECT revision, version, text, author, created_at FROM manifest_revision WHERE manifest = ?1 AND \
                        revision = ?2";
-            let found = transaction.query_row(sql, params![id, revision], read_revision).optional()?;
-            found.ok_or_else(|| StoreError::refused(ErrorCode::NotFound, "there is no such revision"))
+            store::find(transaction, "revision", sql, params![id, revision], read_revision)
         })
     }
 

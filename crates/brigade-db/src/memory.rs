@@ -15,7 +15,7 @@ pub use rank::{Query, blank};
 pub use rules::{MAX_CONTENT, Objection, normal, objection};
 
 use crate::error::StoreError;
-use crate::store::{Store, new_id, time};
+use crate::store::{Store, list, new_id, time};
 
 words! {
     /// Who can see a memory.
@@ -31,7 +31,7 @@ words! {
 
 impl Scope {
     /// Returns the maximum number of memories of one owner.
-    pub const fn room(self) -> i64 {
+    pub const fn max_memories(self) -> i64 {
         match self {
             Scope::Project => 2_000,
             Scope::Agent => 500,
@@ -212,10 +212,6 @@ pub fn owner(scope: Scope, agent: &str, mission: Option<&str>) -> String {
     }
 }
 
-/// The columns of [`Memory`].
-const COLUMNS: &str = "row, id, scope, owner, author, category, content, importance, confidence, tier, pinned, status, \
-                       uses, created_at, updated_at";
-
 fn read(row: &Row<'_>) -> rusqlite::Result<Memory> {
     Ok(Memory {
         id: row.get("id")?,
@@ -290,7 +286,7 @@ impl Store {
                 )?;
                 return Ok(AddOutcome::Merged { into: old.id, tier });
             }
-            if !make_room(transaction, new.scope, &new.owner)? {
+            if !evict_one(transaction, new.scope, &new.owner)? {
                 return Ok(AddOutcome::Rejected(Objection::NoRoom));
             }
             let id = new_id(transaction, "mem")?;
@@ -414,9 +410,8 @@ impl Store {
     /// Fails on a disk error.
     pub fn memories(&self, scope: Option<Scope>, owners: &Owners<'_>) -> Result<Vec<Memory>, StoreError> {
         self.look(|transaction| {
-            let sql = format!("SELECT {COLUMNS} FROM memory ORDER BY tier, updated_at DESC, row DESC");
-            let mut rows = transaction.prepare(&sql)?;
-            let all = rows.query_map([], read)?.collect::<Result<Vec<_>, _>>()?;
+            let sql = "SELECT * FROM memory ORDER BY tier, updated_at DESC, row DESC";
+            let all = list(transaction, sql, [], read)?;
             let fits = |memory: &Memory| scope.is_none_or(|scope| scope.as_str() == memory.scope);
             Ok(all.into_iter().filter(|memory| fits(memory) && owners.have(memory)).collect())
         })
@@ -449,16 +444,14 @@ impl Owners<'_> {
 }
 
 fn by_id(transaction: &Transaction<'_>, id: &str, owners: &Owners<'_>) -> Result<(i64, Memory), StoreError> {
-    let sql =
-        format!("SELECT {COLUMNS} FROM memory WHERE id = ?1 OR substr(id, 1, ?2) = ?1 ORDER BY id = ?1 DESC");
+    let sql = "SELECT * FROM memory WHERE id = ?1 OR substr(id, 1, ?2) = ?1 ORDER BY id = ?1 DESC";
     let length = id.chars().count() as i64;
-    let mut statement = transaction.prepare(&sql)?;
-    let rows = statement.query_map(params![id, length], |row| Ok((row.get("row")?, read(row)?)))?;
-    let mut found: Vec<(i64, Memory)> = rows.collect::<Result<_, _>>()?;
+    let mut found: Vec<(i64, Memory)> =
+        list(transaction, sql, params![id, length], |row| Ok((row.get("row")?, read(row)?)))?;
     found.retain(|(_, memory)| owners.have(memory));
     let is_exact = found.first().is_some_and(|(_, memory)| memory.id == id);
     match found.len() {
-        0 => Err(StoreError::refused(ErrorCode::NotFound, "there is no such memory")),
+        0 => Err(StoreError::missing("memory")),
         1 => Ok(found.remove(0)),
         _ if is_exact => Ok(found.remove(0)),
         count if id.is_empty() => {
@@ -473,18 +466,17 @@ fn by_id(transaction: &Transaction<'_>, id: &str, owners: &Owners<'_>) -> Result
 
 /// Finds a near copy of the same owner, in any tier.
 fn near_copy(transaction: &Transaction<'_>, new: &NewMemory) -> Result<Option<(i64, Memory)>, StoreError> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM memory WHERE scope = ?1 AND owner = ?2 AND words BETWEEN ?3 AND ?4 ORDER BY tier, row"
-    );
-    let mut statement = transaction.prepare_cached(&sql)?;
+    let sql =
+        "SELECT * FROM memory WHERE scope = ?1 AND owner = ?2 AND words BETWEEN ?3 AND ?4 ORDER BY tier, row";
+    let mut statement = transaction.prepare_cached(sql)?;
     // Texts whose lengths differ more cannot be near copies.
     let words = rules::count_words(&new.content);
     let range = (words * 85 / 100, words * 100 / 85 + 1);
     let mut rows = statement.query(params![new.scope.as_str(), new.owner, range.0, range.1])?;
-    let wanted = rules::Words::new(&new.content);
+    let new_words = rules::Words::new(&new.content);
     while let Some(row) = rows.next()? {
         let content = row.get_ref("content")?.as_str().unwrap_or_default();
-        if wanted.are_near(&rules::Words::new(content)) {
+        if new_words.are_near(&rules::Words::new(content)) {
             return Ok(Some((row.get("row")?, read(row)?)));
         }
     }
@@ -492,12 +484,12 @@ fn near_copy(transaction: &Transaction<'_>, new: &NewMemory) -> Result<Option<(i
 }
 
 /// Evicts the oldest memories that are not pinned, candidates first. Returns whether there is space for one more.
-fn make_room(transaction: &Transaction<'_>, scope: Scope, owner: &str) -> Result<bool, StoreError> {
+fn evict_one(transaction: &Transaction<'_>, scope: Scope, owner: &str) -> Result<bool, StoreError> {
     loop {
         let count: i64 = transaction
             .prepare_cached("SELECT count(*) FROM memory WHERE scope = ?1 AND owner = ?2")?
             .query_row(params![scope.as_str(), owner], |row| row.get(0))?;
-        if count < scope.room() {
+        if count < scope.max_memories() {
             return Ok(true);
         }
         let oldest = transaction

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use brigade_core::{ErrorCode, Timestamp, words};
 use brigade_fs::WorkspaceKey;
 use brigade_redact::Redactor;
-use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+use rusqlite::{Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::store::{Store, new_id, stored, time};
+use crate::store::{Store, find, list, new_id, stored, time};
 
 use signed::{sign, signed};
 
@@ -355,8 +355,6 @@ impl Answer {
     }
 }
 
-const COLUMNS: &str = "id, agent, session, asked, status, answer, answered_by, created_at";
-
 fn read(row: &Row<'_>) -> rusqlite::Result<Question> {
     let status: String = row.get("status")?;
     let answer: Option<String> = row.get("answer")?;
@@ -373,9 +371,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Question> {
 }
 
 fn by_id(transaction: &Transaction<'_>, id: &str) -> Result<Question, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM question WHERE id = ?1");
-    let found = transaction.query_row(&sql, [id], read).optional()?;
-    found.ok_or_else(|| StoreError::refused(ErrorCode::NotFound, "there is no such question"))
+    find(transaction, "question", "SELECT * FROM question WHERE id = ?1", [id], read)
 }
 
 fn written(value: &impl Serialize) -> Result<String, StoreError> {
@@ -387,13 +383,13 @@ pub(crate) fn insert(
     transaction: &Transaction<'_>,
     agent: &str,
     session: &str,
-    asked: &QuestionForm,
+    form: &QuestionForm,
     now: Timestamp,
 ) -> Result<String, StoreError> {
     let id = new_id(transaction, "ask")?;
     transaction.execute(
         "INSERT INTO question (id, agent, session, asked, status, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![id, agent, session, written(asked)?, QuestionStatus::Waiting.as_str(), now.unix_micros()],
+        params![id, agent, session, written(form)?, QuestionStatus::Waiting.as_str(), now.unix_micros()],
     )?;
     Ok(id)
 }
@@ -449,9 +445,7 @@ pub(crate) fn withdraw(transaction: &Transaction<'_>, id: &str) -> Result<(), St
 fn asked_since(transaction: &Transaction<'_>, agent: &str, since: i64) -> Result<Vec<Timestamp>, StoreError> {
     let sql =
         "SELECT created_at FROM question WHERE agent = ?1 AND created_at >= ?2 ORDER BY created_at DESC";
-    let mut statement = transaction.prepare(sql)?;
-    let at = |row: &Row<'_>| row.get(0).map(Timestamp::from_unix_micros);
-    Ok(statement.query_map(params![agent, since], at)?.collect::<Result<_, _>>()?)
+    list(transaction, sql, params![agent, since], |row| time(row, "created_at"))
 }
 
 /// The agent that asks.
@@ -475,13 +469,13 @@ impl Store {
     pub fn ask(
         &self,
         asker: &Asker<'_>,
-        asked: &QuestionForm,
+        form: &QuestionForm,
         redactor: &Redactor,
         now: Timestamp,
     ) -> Result<Question, StoreError> {
         let Asker { agent, session, .. } = *asker;
-        asked.check()?;
-        let masked = asked.masked(redactor);
+        form.check()?;
+        let masked = form.masked(redactor);
         let text = written(&masked)?;
         let oldest = now.unix_micros() - RETENTION_DAYS * 86_400_000_000;
         self.change(|transaction| {
@@ -489,12 +483,10 @@ impl Store {
                 "DELETE FROM question WHERE status IN ('delivered', 'gone') AND created_at < ?1",
                 [oldest],
             )?;
-            let sql = format!(
-                "SELECT {COLUMNS} FROM question WHERE agent = ?1 AND asked = ?2 AND status IN ('waiting', 'answered')"
-            );
-            let mut statement = transaction.prepare(&sql)?;
-            for same in statement.query_map(params![agent, text], read)? {
-                let same = signed(transaction, &self.key, same?)?;
+            let sql =
+                "SELECT * FROM question WHERE agent = ?1 AND asked = ?2 AND status IN ('waiting', 'answered')";
+            for same in list(transaction, sql, params![agent, text], read)? {
+                let same = signed(transaction, &self.key, same)?;
                 if (asker.is_same)(&same.session) {
                     return Ok(same);
                 }
@@ -536,7 +528,7 @@ impl Store {
     pub fn take_answer(&self, agent: &str, id: &str) -> Result<Question, StoreError> {
         let found = self.question(id)?;
         if found.agent != agent {
-            return Err(StoreError::refused(ErrorCode::NotFound, "there is no such question"));
+            return Err(StoreError::missing("question"));
         }
         if found.status != QuestionStatus::Answered {
             return Ok(found);
@@ -576,11 +568,9 @@ impl Store {
     /// Fails on a disk error.
     pub fn waiting_questions(&self) -> Result<Vec<Question>, StoreError> {
         self.look(|transaction| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM question WHERE status IN ('waiting', 'answered') ORDER BY created_at, id"
-            );
-            let mut statement = transaction.prepare(&sql)?;
-            let questions: Vec<Question> = statement.query_map([], read)?.collect::<Result<_, _>>()?;
+            let sql =
+                "SELECT * FROM question WHERE status IN ('waiting', 'answered') ORDER BY created_at, id";
+            let questions = list(transaction, sql, [], read)?;
             let questions = questions.into_iter().map(|question| signed(transaction, &self.key, question));
             let is_waiting = |question: &Question| question.status == QuestionStatus::Waiting;
             questions.filter(|question| question.as_ref().map_or(true, is_waiting)).collect()
@@ -600,7 +590,7 @@ impl Store {
 mod tests {
     use super::*;
 
-    fn asked() -> QuestionForm {
+    fn two_questions() -> QuestionForm {
         let option = |label: &str, value: Option<&str>| AskedOption {
             label: label.to_owned(),
             value: value.map(str::to_owned),
@@ -620,7 +610,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(asked: &QuestionForm, choices: &[&str], text: Option<&str>, expect: Option<&[(&str, &[&str])]>) {
+    fn check(form: &QuestionForm, choices: &[&str], text: Option<&str>, expect: Option<&[(&str, &[&str])]>) {
         let given = AnswerInput {
             choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
             text: text.map(str::to_owned),
@@ -629,12 +619,12 @@ mod tests {
             let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
             answers.iter().map(|(id, values)| ((*id).to_owned(), owned(values))).collect::<BTreeMap<_, _>>()
         });
-        assert_eq!(asked.answer(&given).ok().map(|answer| answer.answers), expect);
+        assert_eq!(form.answer(&given).ok().map(|answer| answer.answers), expect);
     }
 
     #[test]
     fn every_question_needs_an_answer_that_fits() {
-        let both = asked();
+        let both = two_questions();
         check(&both, &["colour=green"], Some("Ada"), Some(&[("colour", &["green"]), ("name", &["Ada"])]));
         check(
             &both,
@@ -661,15 +651,15 @@ mod tests {
 
     #[test]
     fn questions_that_cannot_be_answered_are_refused() {
-        assert_eq!(asked().check(), Ok(()));
+        assert_eq!(two_questions().check(), Ok(()));
         assert!(QuestionForm::default().check().is_err());
-        let mut twice = asked();
+        let mut twice = two_questions();
         twice.questions[1].id = "colour".to_owned();
         assert!(twice.check().is_err());
-        let mut blank = asked();
+        let mut blank = two_questions();
         blank.questions[0].question = " ".to_owned();
         assert!(blank.check().is_err());
-        let mut long = asked();
+        let mut long = two_questions();
         long.questions[0].question = "x".repeat(MAX_TEXT + 1);
         assert_eq!(long.check().unwrap_err().answered_code(), ErrorCode::TooLong);
     }

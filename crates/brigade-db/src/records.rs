@@ -1,12 +1,12 @@
 //! Repositories, lanes, proofs and fleet commands, each stored as a JSON document.
 
-use brigade_core::{ErrorCode, Timestamp};
-use rusqlite::{OptionalExtension as _, Transaction, params};
+use brigade_core::Timestamp;
+use rusqlite::{Transaction, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::store::{Store, new_id};
+use crate::store::{Store, find, list, new_id};
 
 /// A kind of document.
 pub trait Record: Serialize + DeserializeOwned {
@@ -119,10 +119,6 @@ pub struct StoredRecord<R> {
     pub record: R,
 }
 
-fn not_found<R: Record>() -> StoreError {
-    StoreError::refused(ErrorCode::NotFound, format!("there is no such {}", R::NAME))
-}
-
 fn broken() -> StoreError {
     StoreError::Database("a stored document has the wrong type".to_owned())
 }
@@ -133,10 +129,8 @@ fn by_id<R: Record>(
     id: &str,
 ) -> Result<StoredRecord<R>, StoreError> {
     let sql = "SELECT owner, document FROM record WHERE kind = ?1 AND id = ?2 AND (?3 IS NULL OR owner = ?3)";
-    let found: Option<(String, String)> = transaction
-        .query_row(sql, params![R::KIND, id, owner], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    let (owner, document) = found.ok_or_else(not_found::<R>)?;
+    let (owner, document): (String, String) =
+        find(transaction, R::NAME, sql, params![R::KIND, id, owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let record = serde_json::from_str(&document).map_err(|_| broken())?;
     Ok(StoredRecord { id: id.to_owned(), owner, record })
 }
@@ -146,9 +140,7 @@ fn all<R: Record>(
     owner: Option<&str>,
 ) -> Result<Vec<StoredRecord<R>>, StoreError> {
     let sql = "SELECT id FROM record WHERE kind = ?1 AND (?2 IS NULL OR owner = ?2) ORDER BY created_at, id";
-    let mut found = transaction.prepare(sql)?;
-    let ids = found.query_map(params![R::KIND, owner], |row| row.get::<_, String>(0))?;
-    let ids = ids.collect::<Result<Vec<_>, _>>()?;
+    let ids: Vec<String> = list(transaction, sql, params![R::KIND, owner], |row| row.get(0))?;
     ids.iter().map(|id| by_id(transaction, owner, id)).collect()
 }
 
@@ -262,6 +254,7 @@ impl Store {
 mod tests {
     use std::time::Duration;
 
+    use brigade_core::ErrorCode;
     use brigade_fs::DiskFs;
 
     use super::*;

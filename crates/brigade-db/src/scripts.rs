@@ -1,11 +1,11 @@
 //! Scripts that agents save. They do not run until a person makes a tool of them.
 
 use brigade_core::{ErrorCode, Timestamp};
-use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+use rusqlite::{Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::store::{Store, new_id, stored, time};
+use crate::store::{Store, find, list, new_id, stored, time};
 
 /// The maximum length of a name, in bytes.
 pub const MAX_NAME: usize = 128;
@@ -127,8 +127,6 @@ impl ScriptText {
     }
 }
 
-const COLUMNS: &str = "id, owner, name, language, description, tags, version, created_at, updated_at";
-
 fn read(row: &Row<'_>) -> rusqlite::Result<Script> {
     Ok(Script {
         id: row.get("id")?,
@@ -145,11 +143,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Script> {
 
 /// Finds a script that is not deleted. `owner` is `None` for a person, who sees every script.
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Script, StoreError> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM script WHERE id = ?1 AND deleted_at IS NULL AND (?2 IS NULL OR owner = ?2)"
-    );
-    let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
-    found.ok_or_else(|| StoreError::refused(ErrorCode::NotFound, "there is no such script"))
+    let sql = "SELECT * FROM script WHERE id = ?1 AND deleted_at IS NULL AND (?2 IS NULL OR owner = ?2)";
+    find(transaction, "script", sql, params![id, owner], read)
 }
 
 fn check_name(
@@ -269,11 +264,9 @@ impl Store {
         text: Option<&str>,
     ) -> Result<Vec<Script>, StoreError> {
         self.look(|transaction| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM script WHERE deleted_at IS NULL AND (?1 IS NULL OR owner = ?1) ORDER BY name, id"
-            );
-            let mut statement = transaction.prepare(&sql)?;
-            let all = statement.query_map([owner], read)?.collect::<Result<Vec<_>, _>>()?;
+            let sql =
+                "SELECT * FROM script WHERE deleted_at IS NULL AND (?1 IS NULL OR owner = ?1) ORDER BY name, id";
+            let all = list(transaction, sql, [owner], read)?;
             let text = text.map(str::to_lowercase);
             let fits = |script: &Script| {
                 tag.is_none_or(|tag| script.tags.iter().any(|own| own == tag))
@@ -293,17 +286,16 @@ impl Store {
     pub fn script(&self, owner: Option<&str>, id: &str) -> Result<(Script, Vec<ScriptVersion>), StoreError> {
         self.look(|transaction| {
             let script = by_id(transaction, owner, id)?;
-            let mut statement = transaction.prepare(
-                "SELECT version, code, created_at FROM script_version WHERE script = ?1 ORDER BY version",
-            )?;
-            let versions = statement.query_map([id], |row| {
+            let sql =
+                "SELECT version, code, created_at FROM script_version WHERE script = ?1 ORDER BY version";
+            let versions = list(transaction, sql, [id], |row| {
                 Ok(ScriptVersion {
                     version: row.get("version")?,
                     code: row.get("code")?,
                     created_at: time(row, "created_at")?,
                 })
             })?;
-            Ok((script, versions.collect::<Result<_, _>>()?))
+            Ok((script, versions))
         })
     }
 

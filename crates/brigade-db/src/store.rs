@@ -6,7 +6,9 @@ use std::time::Duration;
 use brigade_core::{Json, Timestamp};
 use brigade_fs::{FileId, Fs, WorkspaceKey};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior};
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension as _, Params, Row, Transaction, TransactionBehavior,
+};
 use serde::de::DeserializeOwned;
 
 use crate::error::{StoreError, damaged};
@@ -253,6 +255,32 @@ fn check_whole(fs: &dyn Fs, place: &DatabaseFile, connection: &Connection) -> Re
 pub(crate) fn new_id(transaction: &Transaction<'_>, kind: &str) -> Result<String, StoreError> {
     let random: String = transaction.query_row("SELECT lower(hex(randomblob(8)))", [], |row| row.get(0))?;
     Ok(format!("{kind}-{random}"))
+}
+
+/// Reads the row of a query, which is missing if the thing of this name does not exist.
+pub(crate) fn find<T>(
+    transaction: &Transaction<'_>,
+    name: &str,
+    sql: &str,
+    params: impl Params,
+    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<T, StoreError> {
+    transaction.query_row(sql, params, read).optional()?.ok_or_else(|| StoreError::missing(name))
+}
+
+/// Reads all rows of a query.
+pub(crate) fn list<T>(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    params: impl Params,
+    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, StoreError> {
+    Ok(transaction.prepare(sql)?.query_map(params, read)?.collect::<Result<_, _>>()?)
+}
+
+/// Returns a limit as SQLite takes it.
+pub(crate) fn limit(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// Reads a timestamp column.

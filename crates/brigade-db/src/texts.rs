@@ -4,6 +4,7 @@ use rusqlite::{Connection, params};
 
 use crate::error::StoreError;
 use crate::memory::search_words;
+use crate::store;
 
 /// A text to search.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +58,7 @@ impl TextIndex {
             "SELECT key, title, text FROM section WHERE section MATCH ?1 \
              ORDER BY bm25(section, 0.0, 5.0, 1.0), rowid LIMIT ?2",
         )?;
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = statement.query_map(params![pattern, limit], |row| {
+        let rows = statement.query_map(params![pattern, store::limit(limit)], |row| {
             Ok(Section { key: row.get(0)?, title: row.get(1)?, text: row.get(2)? })
         })?;
         Ok((rows.collect::<Result<_, _>>()?, usize::try_from(total).unwrap_or_default()))

@@ -2,12 +2,12 @@
 
 use brigade_core::{ErrorCode, Timestamp};
 use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
-use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+use rusqlite::{Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use crate::error::StoreError;
-use crate::store::{Store, new_id, time};
+use crate::store::{Store, find, list, new_id, time};
 
 /// The folder of all volumes, relative to the workspace.
 pub const VOLUMES: &str = ".brigade/volumes";
@@ -73,21 +73,15 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Volume> {
     })
 }
 
-const COLUMNS: &str = "id, owner, label, size_limit_bytes, created_at";
-
-fn not_found() -> StoreError {
-    StoreError::refused(ErrorCode::NotFound, "there is no such volume")
-}
-
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Volume, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM volume WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
-    transaction.query_row(&sql, params![id, owner], read).optional()?.ok_or_else(not_found)
+    let sql = "SELECT * FROM volume WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)";
+    find(transaction, "volume", sql, params![id, owner], read)
 }
 
 /// Returns the folder of a volume, relative to the workspace.
 pub fn folder(id: &str) -> Result<RelPath, StoreError> {
     let path = RelPath::from_static(VOLUMES);
-    path.join(id).map_err(|_| not_found())
+    path.join(id).map_err(|_| StoreError::missing("volume"))
 }
 
 /// Returns the lock for changing files in the folder of a volume.
@@ -150,11 +144,8 @@ impl Store {
     /// Fails on a disk error.
     pub fn volumes(&self, owner: Option<&str>) -> Result<Vec<Volume>, StoreError> {
         self.look(|transaction| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM volume WHERE ?1 IS NULL OR owner = ?1 ORDER BY created_at, id"
-            );
-            let mut statement = transaction.prepare(&sql)?;
-            Ok(statement.query_map([owner], read)?.collect::<Result<_, _>>()?)
+            let sql = "SELECT * FROM volume WHERE ?1 IS NULL OR owner = ?1 ORDER BY created_at, id";
+            list(transaction, sql, [owner], read)
         })
     }
 
@@ -208,7 +199,7 @@ fn inside(path: &str) -> Result<RelPath, StoreError> {
 /// Converts a disk error into a refusal with a code.
 fn explained(error: FsError) -> StoreError {
     match error.kind {
-        FsErrorKind::NotFound => StoreError::refused(ErrorCode::NotFound, "there is no such file or folder"),
+        FsErrorKind::NotFound => StoreError::missing("file or folder"),
         FsErrorKind::Outside | FsErrorKind::DanglingLink => {
             StoreError::refused(ErrorCode::PathOutside, "the path leads out of its folder")
         }
@@ -224,9 +215,9 @@ fn explained(error: FsError) -> StoreError {
 /// Refuses a folder that is missing or a link.
 fn real_folder(fs: &dyn Fs, folder: &RelPath) -> Result<(), StoreError> {
     for path in [folder.parent().parent(), folder.parent(), folder.clone()] {
-        let found = fs.link_metadata(&path).map_err(|_| not_found())?;
+        let found = fs.link_metadata(&path).map_err(|_| StoreError::missing("volume"))?;
         if found.kind != FileKind::Directory {
-            return Err(not_found());
+            return Err(StoreError::missing("volume"));
         }
     }
     Ok(())
@@ -285,7 +276,7 @@ impl VolumeFiles {
     }
 
     /// Refuses a path if creating its missing parts would exceed the maximum number of entries.
-    fn check_room(&self, path: &RelPath, entries: usize) -> Result<(), StoreError> {
+    fn check_limits(&self, path: &RelPath, entries: usize) -> Result<(), StoreError> {
         let mut missing = 0;
         let mut part = path.clone();
         while !part.is_root() && !self.fs.exists(&part).map_err(explained)? {
@@ -310,7 +301,7 @@ impl VolumeFiles {
                     // Another program added them. Counting stops here, and nothing can be added.
                     return Ok((bytes, entries));
                 }
-                let path = folder.join(&entry.name).map_err(|_| not_found())?;
+                let path = folder.join(&entry.name).map_err(|_| StoreError::missing("volume"))?;
                 match entry.kind {
                     FileKind::Directory => folders.push(path),
                     FileKind::File => match self.fs.link_metadata(&path) {
@@ -371,7 +362,7 @@ impl VolumeFiles {
             Err(error) => return Err(explained(error)),
         };
         let (used, entries) = self.usage()?;
-        self.check_room(&target, entries)?;
+        self.check_limits(&target, entries)?;
         if self.limit < used.saturating_sub(old).saturating_add(new) {
             let message =
                 format!("{used} of {} bytes are used, so a file of {new} bytes does not fit", self.limit);
@@ -390,7 +381,7 @@ impl VolumeFiles {
         if folder.is_root() {
             return Err(StoreError::refused(ErrorCode::InvalidArguments, "give the folder a name"));
         }
-        self.check_room(&folder, self.usage()?.1)?;
+        self.check_limits(&folder, self.usage()?.1)?;
         self.fs.create_dir_all(&folder).map_err(explained)
     }
 

@@ -495,7 +495,7 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
         return Answer { about: about.coded(code), is_error: true, ..Answer::default() }.with(result);
     }
     let is_unseen = *status == CallStatus::Interrupted && receipt.process.is_none();
-    let (code, said) = match (status, kind) {
+    let (code, message) = match (status, kind) {
         (CallStatus::TimedOut, Some(_)) => {
             (ErrorCode::UpstreamTimeout, "the server did not answer in time".to_owned())
         }
@@ -531,7 +531,7 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
             .with(result)
             .counted();
     }
-    let mut text = said;
+    let mut text = message;
     for (name, stream) in [("stdout", &receipt.stdout_summary), ("stderr", &receipt.stderr_summary)] {
         if !stream.trim().is_empty() && kind.is_none() {
             text.push_str(&format!("\n{name}: {stream}"));
@@ -554,8 +554,8 @@ fn not_completed(status: &CallStatus, about: CallSummary, receipt: &Receipt, str
 /// Returns the capabilities that a refusal names as missing.
 fn missing_capabilities(error: &ErrorData) -> Option<ClientCapabilities> {
     let is_refusal = error.code == RpcCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
-    let wanted = error.data.as_ref().filter(|_| is_refusal)?.get("requiredCapabilities")?;
-    serde_json::from_value(wanted.clone()).ok()
+    let required = error.data.as_ref().filter(|_| is_refusal)?.get("requiredCapabilities")?;
+    serde_json::from_value(required.clone()).ok()
 }
 
 #[cfg(test)]
@@ -584,7 +584,7 @@ mod tests {
             let data = json!({"requiredCapabilities": {"sampling": {}}});
             serde_json::from_value(json!({"code": code, "message": "no", "data": data})).unwrap()
         };
-        assert!(missing_capabilities(&error(-32021)).is_some_and(|wanted| wanted.sampling.is_some()));
+        assert!(missing_capabilities(&error(-32021)).is_some_and(|required| required.sampling.is_some()));
         assert!(missing_capabilities(&error(-32602)).is_none());
     }
 

@@ -59,17 +59,17 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    pub(crate) fn who(&self) -> Speaker {
+    pub(crate) fn speaker(&self) -> Speaker {
         Speaker { agent: self.agent.clone(), session: self.session.clone() }
     }
 
     /// Returns the workspace with the agent as its caller, in its session.
     pub(crate) fn workspace(&self, workspace: &Workspace, cancel: Option<CancelToken>) -> Workspace {
-        self.who().workspace(workspace, cancel)
+        self.speaker().workspace(workspace, cancel)
     }
 
     /// Returns the key of the quota that its calls use.
-    fn whose(&self) -> QuotaKey {
+    fn quota_key(&self) -> QuotaKey {
         QuotaKey {
             agent: self.agent.clone(),
             of_execution: brigade::records::is_of_execution(self.session.id()),
@@ -77,9 +77,9 @@ impl Asker {
     }
 
     /// Sends progress to the client, unless the request is cancelled.
-    async fn tell(&self, told: McpProgress) {
+    async fn report_progress(&self, progress: McpProgress) {
         tokio::select! {
-            () = self.line.tell(told) => {}
+            () = self.line.report_progress(progress) => {}
             () = self.cancelled.cancelled() => {}
         }
     }
@@ -109,8 +109,8 @@ struct Run {
     /// Cancels the run.
     token: CancelToken,
     workspace: Workspace,
-    told: Receiver<McpProgress>,
-    said: Receiver<ServerMessage>,
+    progress_reports: Receiver<McpProgress>,
+    messages: Receiver<ServerMessage>,
 }
 
 /// The outcome of a request.
@@ -135,8 +135,8 @@ impl Gateway {
         let running = format!("{id} has been running");
         let shown = move || view.shown.clone().ok_or_else(nothing_shown_error);
         // If a turn is free, a call that a rule approves is stored as running at once.
-        let turn = self.turns.try_take(&asker.whose(), tool.writes(), self.concurrent(&asker.agent));
-        let (asked, begun) = match &turn {
+        let turn = self.turns.try_take(&asker.quota_key(), tool.writes(), self.concurrent(&asker.agent));
+        let (outcome, begun) = match &turn {
             Some(turn) => {
                 let mut run = match self.prepared(asker) {
                     Ok(run) => run,
@@ -149,10 +149,10 @@ impl Gateway {
                     *notes.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
                 };
                 let workspace = run.workspace.clone();
-                let asked =
+                let outcome =
                     blocking(move || workspace.agent_calls().ask_and_run(&*shown()?, &id, args, &note));
-                let asked = self.driven(asker, &running, (&mut run, Some(turn)), asked).await;
-                (asked, begun.lock().unwrap_or_else(PoisonError::into_inner).take())
+                let outcome = self.driven(asker, &running, (&mut run, Some(turn)), outcome).await;
+                (outcome, begun.lock().unwrap_or_else(PoisonError::into_inner).take())
             }
             None => {
                 let workspace = self.recording(asker.workspace(&self.workspace, None));
@@ -165,7 +165,7 @@ impl Gateway {
             }
         };
         let begun = begun.map(|running| running.id().clone());
-        let (call, before) = match (asked, begun) {
+        let (call, before) = match (outcome, begun) {
             (Ok(RunRequestOutcome::Ran(call)), _) => return answer(self.ran(asker, *call, tool).await),
             (Ok(RunRequestOutcome::NotRun { id, error }), _) => {
                 return answer(self.not_run(asker, tool, &id, &error).await);
@@ -202,7 +202,7 @@ impl Gateway {
             }
             _ => answer(match self.rejected_checkpoint(asker, &call).await {
                 Some(rejected) => rejected,
-                None => self.as_it_stands(asker, &call, &before),
+                None => self.stored_answer(asker, &call, &before),
             }),
         }
     }
@@ -213,17 +213,17 @@ impl Gateway {
             Ok(token) => token,
             Err(error) => return busy_answer(&tool.id, error.to_string()),
         };
-        let (client, said) = ClientOfCall::new(&asker.client);
+        let (client, messages) = ClientOfCall::new(&asker.client);
         let workspace = asker.workspace(&self.workspace, Some(token.clone()));
         let workspace = workspace.with_env(|env: Env| env.requester(Arc::new(client)));
-        let view = self.view(&asker.who()).await;
+        let view = self.view(&asker.speaker()).await;
         let (id, calls) = (tool.id.clone(), workspace.agent_calls());
         let done = blocking(move || {
             let shown = view.shown.as_ref().ok_or_else(nothing_shown_error)?;
             calls.at_once(shown, &id, &args)
         });
-        let (_, told) = tokio::sync::mpsc::channel(1);
-        let mut run = Run { token, workspace, told, said };
+        let (_, progress_reports) = tokio::sync::mpsc::channel(1);
+        let mut run = Run { token, workspace, progress_reports, messages };
         match self.driven(asker, &format!("{} has been waiting", tool.id), (&mut run, None), done).await {
             Ok(FromAgent::Answered(done)) => own_answer(&tool.id, done),
             Ok(FromAgent::Over(over)) => Answer::over(&tool.id, over),
@@ -234,11 +234,11 @@ impl Gateway {
     }
 
     /// Approves a pending call after the person at the client agreed, and runs it.
-    pub(crate) async fn agreed(self: &Arc<Self>, asker: &Asker, call: &Call, tool: &AgentTool) -> Answer {
+    pub(crate) async fn run_agreed(self: &Arc<Self>, asker: &Asker, call: &Call, tool: &AgentTool) -> Answer {
         let workspace = asker.workspace(&self.workspace, None);
-        let (seen, agent) = (call.clone(), asker.agent.clone());
+        let (requested, agent) = (call.clone(), asker.agent.clone());
         let by = ApprovedBy::Elicitation { agent: agent.to_string() };
-        match blocking(move || workspace.agent_calls().agree(&seen, by)).await {
+        match blocking(move || workspace.agent_calls().agree(&requested, by)).await {
             Ok(call) => self.run(asker, &call.id, tool).await,
             Err(error) => match self.status_of(asker, &call.id).await {
                 Some(CallStatus::Held) => self.current_answer(asker, call, &RequestNotes::default()).await,
@@ -250,8 +250,8 @@ impl Gateway {
 
     /// Waits until the queue changes or the waiting is over, and not long, because a change may be missed.
     async fn next_change(&self, stamp: Option<FileVersion>, is_over: impl Fn() -> bool) {
-        let looked = Instant::now();
-        while self.queue_stamp() == stamp && looked.elapsed() < STALE_POLL_INTERVAL && !is_over() {
+        let checked_at = Instant::now();
+        while self.queue_stamp() == stamp && checked_at.elapsed() < STALE_POLL_INTERVAL && !is_over() {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
@@ -270,7 +270,7 @@ impl Gateway {
     /// Returns the answer to a call that was decided elsewhere.
     pub(crate) async fn resumed_answer(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
         let answer = Box::pin(self.wait(asker, &call.id, crate::confirm::OPEN)).await;
-        answer.unwrap_or_else(|| self.as_it_stands(asker, call, &RequestNotes::default()))
+        answer.unwrap_or_else(|| self.stored_answer(asker, call, &RequestNotes::default()))
     }
 
     /// Rejects a pending call after the person at the client declined.
@@ -281,24 +281,24 @@ impl Gateway {
         }
         let (id, reason) = (call.id.clone(), format!("declined in the client of {}", asker.agent));
         match blocking(move || workspace.calls().reject(&id, &reason)).await {
-            Ok(report) => self.as_it_stands(asker, &report.call, &RequestNotes::default()),
+            Ok(report) => self.stored_answer(asker, &report.call, &RequestNotes::default()),
             Err(error) => Answer::refused(&call.tool_id, &error),
         }
     }
 
     /// Runs or resumes a call that is approved, and returns its result.
     pub(crate) async fn run(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &AgentTool) -> Answer {
-        let whose = asker.whose();
+        let quota_key = asker.quota_key();
         let turn = tokio::select! {
-            turn = self.turns.take(&whose, tool.writes(), self.concurrent(&asker.agent)) => turn,
+            turn = self.turns.take(&quota_key, tool.writes(), self.concurrent(&asker.agent)) => turn,
             () = asker.cancelled.cancelled() => None,
         };
         let Some(turn) = turn else {
             let (workspace, id_of) = (asker.workspace(&self.workspace, None), id.clone());
             let many = "too many calls of this agent are waiting";
-            let why = if asker.cancelled.is_cancelled() { "the client cancelled the call" } else { many };
+            let reason = if asker.cancelled.is_cancelled() { "the client cancelled the call" } else { many };
             // If this fails, the call stays approved. Only this agent can run it.
-            let left = blocking(move || workspace.agent_calls().give_up(&id_of, why)).await;
+            let left = blocking(move || workspace.agent_calls().give_up(&id_of, reason)).await;
             return match left.ok().flatten() {
                 Some(call) => {
                     let text = format!(
@@ -353,13 +353,13 @@ impl Gateway {
         id: &CallId,
         error: &Error,
     ) -> Answer {
-        if let Some(answer) = self.ran_for_another(asker, id).await {
+        if let Some(answer) = self.result_for_other_request(asker, id).await {
             return answer;
         }
         // If a rule approved the call, it is withdrawn, so that the next request plans it again.
         let (workspace, id_of) = (asker.workspace(&self.workspace, None), id.clone());
-        let why = error.to_string();
-        let _ = blocking(move || workspace.agent_calls().give_up(&id_of, &why)).await;
+        let reason = error.to_string();
+        let _ = blocking(move || workspace.agent_calls().give_up(&id_of, &reason)).await;
         let refused = Answer::refused(&tool.id, error);
         let about = CallSummary { id: Some(id.to_string()), ..refused.about };
         Answer { about, ..refused }
@@ -368,19 +368,19 @@ impl Gateway {
     /// Prepares a run: its cancel token, and its channels to the client.
     fn prepared(self: &Arc<Self>, asker: &Asker) -> std::io::Result<Run> {
         let token = CancelToken::new()?;
-        let (tells, told) = tokio::sync::mpsc::channel(MAX_WAITING_PROGRESS);
+        let (tells, progress_reports) = tokio::sync::mpsc::channel(MAX_WAITING_PROGRESS);
         // Calls that wait for their clients do not count, although they are stored as running.
-        let most = self.concurrent(&asker.agent).saturating_add(self.turns.paused(&asker.whose()));
+        let most = self.concurrent(&asker.agent).saturating_add(self.turns.paused(&asker.quota_key()));
         let most = u64::try_from(most).unwrap_or(u64::MAX);
-        let ender = Arc::new(Ender { gateway: self.clone(), agent: asker.who() });
-        let (client, said) = ClientOfCall::new(&asker.client);
+        let ender = Arc::new(Ender { gateway: self.clone(), agent: asker.speaker() });
+        let (client, messages) = ClientOfCall::new(&asker.client);
         // A slow client misses some progress messages.
         let listener = Listener::new(move |progress| drop(tells.try_send(progress)));
         let workspace = asker.workspace(&self.workspace, Some(token.clone())).with_env(|env: Env| {
             let env = env.at_once(most).ender(ender).requester(Arc::new(client));
             if asker.line.wants_progress() { env.listener(listener) } else { env }
         });
-        Ok(Run { token, workspace: self.recording(workspace), told, said })
+        Ok(Run { token, workspace: self.recording(workspace), progress_reports, messages })
     }
 
     /// Waits for the end of a run. Meanwhile passes its messages to the client, and cancellation to the run.
@@ -392,7 +392,7 @@ impl Gateway {
         ends: impl Future<Output = T>,
     ) -> T {
         let started = Instant::now();
-        let Run { token, told, said, .. } = run;
+        let Run { token, progress_reports, messages, .. } = run;
         let mut asking: Option<upstream::Asking> = None;
         let mut asks = std::collections::VecDeque::new();
         let ask = |next| upstream::ask(asker.line.peer(), next, turn.map(Turn::pause));
@@ -429,20 +429,20 @@ impl Gateway {
                     token.cancel();
                     is_late = Box::pin(tokio::time::sleep(Duration::MAX));
                 }
-                Some(progress) = told.recv() => {
+                Some(progress) = progress_reports.recv() => {
                     is_told = true;
                     if last < progress.progress && budget.takes_progress(&progress) {
                         last = progress.progress;
-                        asker.tell(progress).await;
+                        asker.report_progress(progress).await;
                     }
                 }
-                Some(said) = said.recv() => match (said, &asker.client.questions) {
+                Some(message) = messages.recv() => match (message, &asker.client.questions) {
                     (ServerMessage::Log(log), _) if budget.takes_log(&log) => tokio::select! {
                         () = asker.line.log(log) => {}
                         () = asker.cancelled.cancelled() => {}
                     },
                     (ServerMessage::Log(_), _) => {}
-                    (ServerMessage::Asks(asked), Some(later)) => drop(later.send((asked, turn.map(Turn::pause)))),
+                    (ServerMessage::Asks(questions), Some(later)) => drop(later.send((questions, turn.map(Turn::pause)))),
                     (ServerMessage::Asks(questions), None) => {
                         asks.push_back(questions);
                         if asking.is_none() {
@@ -456,11 +456,11 @@ impl Gateway {
                 _ = ticks.tick(), if !is_told => {
                     let seconds = started.elapsed().as_secs_f64();
                     last = seconds;
-                    asker.tell(running_for(seconds, format!("{what} for {seconds:.0} s"))).await;
+                    asker.report_progress(running_for(seconds, format!("{what} for {seconds:.0} s"))).await;
                 }
             }
         };
-        while let Ok(last_words) = said.try_recv() {
+        while let Ok(last_words) = messages.try_recv() {
             if let ServerMessage::Log(log) = last_words
                 && budget.takes_log(&log)
             {
@@ -470,10 +470,10 @@ impl Gateway {
                 }
             }
         }
-        while let Ok(progress) = told.try_recv() {
+        while let Ok(progress) = progress_reports.try_recv() {
             if last < progress.progress && budget.takes_progress(&progress) {
                 last = progress.progress;
-                asker.tell(progress).await;
+                asker.report_progress(progress).await;
             }
         }
         ended
@@ -495,7 +495,7 @@ impl Gateway {
     ) -> Result<AgentCall, Error> {
         loop {
             let stamp = self.queue_stamp();
-            let (calls, id, view) = (workspace.agent_calls(), id.clone(), self.view(&asker.who()).await);
+            let (calls, id, view) = (workspace.agent_calls(), id.clone(), self.view(&asker.speaker()).await);
             let go_on = move || {
                 let shown = view.shown.as_deref().ok_or_else(nothing_shown_error)?;
                 calls.go_on(Some(shown), &id)
@@ -511,15 +511,15 @@ impl Gateway {
     /// Waits for the result of a call that runs for another request of the agent, here or in another gateway.
     async fn joined(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
         let answer = Box::pin(self.wait(asker, &call.id, JOIN_TIMEOUT)).await;
-        answer.unwrap_or_else(|| self.as_it_stands(asker, call, &RequestNotes::default()))
+        answer.unwrap_or_else(|| self.stored_answer(asker, call, &RequestNotes::default()))
     }
 
     /// Waits for the result if another request of the agent runs the call. `None` if no other request does.
-    async fn ran_for_another(self: &Arc<Self>, asker: &Asker, id: &CallId) -> Option<Answer> {
+    async fn result_for_other_request(self: &Arc<Self>, asker: &Asker, id: &CallId) -> Option<Answer> {
         let call = self.call(asker, id).await.ok()?.call;
         match call.status {
             CallStatus::Approved | CallStatus::ResumePending => None,
-            CallStatus::Waiting => Some(self.as_it_stands(asker, &call, &RequestNotes::default())),
+            CallStatus::Waiting => Some(self.stored_answer(asker, &call, &RequestNotes::default())),
             _ => Box::pin(self.wait(asker, id, JOIN_TIMEOUT)).await,
         }
     }
@@ -532,7 +532,7 @@ impl Gateway {
         tool: Option<&AgentTool>,
     ) -> Answer {
         let Some(receipt) = call.receipt.as_ref() else {
-            return self.as_it_stands(asker, &call.call, &RequestNotes::default());
+            return self.stored_answer(asker, &call.call, &RequestNotes::default());
         };
         let streams = match call.answer.clone() {
             Some(answer) => Streams { answer: Some(answer), ..Streams::default() },
@@ -576,7 +576,7 @@ impl Gateway {
     ) -> Option<Answer> {
         let until = Instant::now() + patience;
         let started = Instant::now();
-        let mut told = Instant::now();
+        let mut reported_at = Instant::now();
         loop {
             let stamp = self.queue_stamp();
             let call = match self.call(asker, id).await {
@@ -584,7 +584,7 @@ impl Gateway {
                 Err(error) if error.kind() == ErrorKind::NotFound => return None,
                 Err(error) => return Some(error_answer("call.wait", &error)),
             };
-            let tool = self.shown_of(&asker.who(), &call.call.tool_id).await;
+            let tool = self.shown_of(&asker.speaker(), &call.call.tool_id).await;
             let runs_here = self.runs_here(id);
             match call.call.status {
                 CallStatus::Approved | CallStatus::ResumePending if !runs_here => match tool {
@@ -592,7 +592,7 @@ impl Gateway {
                         if let Some(elsewhere) = self.resumes_elsewhere(asker, &call.call) {
                             return Some(elsewhere);
                         }
-                        let view = self.view(&asker.who()).await;
+                        let view = self.view(&asker.speaker()).await;
                         let calls = asker.workspace(&self.workspace, None).agent_calls();
                         // A call that changes a session is not run in another session.
                         let shown = view.shown.as_ref().filter(|_| !changes_session(&call.call));
@@ -617,7 +617,7 @@ impl Gateway {
                 CallStatus::Pending | CallStatus::Held | CallStatus::Running | CallStatus::Waiting => {}
                 CallStatus::Approved | CallStatus::ResumePending => {}
                 CallStatus::Rejected => {
-                    return Some(self.as_it_stands(asker, &call.call, &RequestNotes::default()));
+                    return Some(self.stored_answer(asker, &call.call, &RequestNotes::default()));
                 }
                 _ => {
                     return Some(self.result(asker, call, tool.as_ref()).await);
@@ -633,18 +633,23 @@ impl Gateway {
                     status: call.call.status.as_str().to_owned(),
                     timed_out: true,
                 });
-                let answer = self.as_it_stands(asker, &call.call, &RequestNotes::default());
+                let answer = self.stored_answer(asker, &call.call, &RequestNotes::default());
                 return Some(Answer { structured: Some(structured), is_error: false, ..answer });
             }
-            if PROGRESS_INTERVAL <= told.elapsed() {
-                told = Instant::now();
+            if PROGRESS_INTERVAL <= reported_at.elapsed() {
+                reported_at = Instant::now();
                 let seconds = started.elapsed().as_secs_f64();
-                asker.tell(running_for(seconds, format!("call {id} is {}", call.call.status.as_str()))).await;
+                asker
+                    .report_progress(running_for(
+                        seconds,
+                        format!("call {id} is {}", call.call.status.as_str()),
+                    ))
+                    .await;
             }
             tokio::select! {
                 () = self.next_change(stamp, || until <= Instant::now()) => {}
-                () = asker.cancelled.cancelled() => return Some(self.as_it_stands(asker, &call.call, &RequestNotes::default())),
-                () = self.stop.cancelled() => return Some(self.as_it_stands(asker, &call.call, &RequestNotes::default())),
+                () = asker.cancelled.cancelled() => return Some(self.stored_answer(asker, &call.call, &RequestNotes::default())),
+                () = self.stop.cancelled() => return Some(self.stored_answer(asker, &call.call, &RequestNotes::default())),
             }
         }
     }
@@ -655,8 +660,8 @@ fn nothing_shown_error() -> Error {
 }
 
 /// Returns an answer that refuses work which cannot start now.
-fn busy_answer(tool: &str, why: String) -> Answer {
-    Answer::failed(CallSummary::of_tool(tool, "refused").coded(ErrorCode::Busy), why)
+fn busy_answer(tool: &str, reason: String) -> Answer {
+    Answer::failed(CallSummary::of_tool(tool, "refused").coded(ErrorCode::Busy), reason)
 }
 
 /// Waits for the client's reply to the open question.

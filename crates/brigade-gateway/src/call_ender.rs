@@ -24,14 +24,14 @@ pub(crate) struct Ender {
 }
 
 impl CallEnder for Ender {
-    fn end(&self, call: &CallId, who: &str) -> bool {
+    fn end(&self, call: &CallId, ended_by: &str) -> bool {
         let elsewhere = || {
             let workspace = self.agent.workspace(&self.gateway.workspace, None);
             let ends = self.gateway.end_elsewhere(&workspace, call);
             // Built-in tools run on threads that may block.
             tokio::runtime::Handle::try_current().is_ok_and(|runtime| runtime.block_on(ends).is_ok())
         };
-        self.gateway.end(call, who) || elsewhere()
+        self.gateway.end(call, ended_by) || elsewhere()
     }
 }
 
@@ -46,8 +46,8 @@ impl Gateway {
         // After a read error, the next poll reads the requests again.
         let taken =
             blocking(move || workspace.calls().take_requested_ends(&running)).await.unwrap_or_default();
-        for (id, who) in taken {
-            self.end(&id, &who);
+        for (id, ended_by) in taken {
+            self.end(&id, &ended_by);
         }
     }
 
@@ -56,27 +56,28 @@ impl Gateway {
     /// # Errors
     /// Says why the call is not ended.
     pub(crate) async fn end_elsewhere(&self, workspace: &Workspace, id: &CallId) -> Result<(), String> {
-        let (asks, of) = (workspace.calls(), id.clone());
-        let requested = blocking(move || asks.request_end(&of)).await.map_err(|error| error.to_string())?;
+        let (asks, its_id) = (workspace.calls(), id.clone());
+        let requested =
+            blocking(move || asks.request_end(&its_id)).await.map_err(|error| error.to_string())?;
         let Some(run) = requested else { return Err("it does not run".to_owned()) };
-        let asked = Instant::now();
+        let started = Instant::now();
         loop {
             let (agent, calls) = (workspace.agent_calls(), workspace.calls());
-            let (of, its) = (id.clone(), run.clone());
-            let (shown, waits) = blocking(move || (agent.show(&of), calls.is_end_requested(&its))).await;
+            let (its_id, its) = (id.clone(), run.clone());
+            let (shown, waits) = blocking(move || (agent.show(&its_id), calls.is_end_requested(&its))).await;
             let call = shown.map_err(|error| error.to_string())?.call;
             match call.status {
                 CallStatus::Running => {}
                 CallStatus::Interrupted => return Ok(()),
                 other => return Err(format!("it ended meanwhile and is {}", other.as_str())),
             }
-            if waits && TAKES <= asked.elapsed() {
+            if waits && TAKES <= started.elapsed() {
                 let (calls, its) = (workspace.calls(), run.clone());
                 if blocking(move || calls.withdraw_end(&its)).await {
                     return Err("another process runs it, and did not take the request to end it".to_owned());
                 }
             }
-            if ENDS <= asked.elapsed() {
+            if ENDS <= started.elapsed() {
                 return Err("another process is ending it; `call.wait` tells when it has ended".to_owned());
             }
             tokio::time::sleep(POLL_INTERVAL).await;

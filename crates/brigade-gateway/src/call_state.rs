@@ -28,12 +28,12 @@ impl Gateway {
         let asked_in = call.session.as_ref().filter(|_| call.status == CallStatus::Approved)?;
         let is_changed = changes_session(call) && asked_in.id != asker.session.id();
         let text = "this call changes another session and can only run there; it stays approved";
-        (is_changed && self.goes_on(&asked_in.id))
+        (is_changed && self.may_exist(&asked_in.id))
             .then(|| Answer::failed(CallSummary::of_call(call).coded(ErrorCode::WrongSession), text))
     }
 
     /// Returns the answer for a call that does not run now, by its status.
-    pub(crate) fn as_it_stands(&self, asker: &Asker, call: &Call, before: &RequestNotes) -> Answer {
+    pub(crate) fn stored_answer(&self, asker: &Asker, call: &Call, before: &RequestNotes) -> Answer {
         let about = CallSummary::of_call(call);
         let reason = call.review_reason.as_deref().unwrap_or_default();
         let id = &call.id;
@@ -42,19 +42,20 @@ impl Gateway {
             CallStatus::Pending => {
                 // A rule had approved the call, but changed before its turn.
                 let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-                let mut why = String::new();
+                let mut explanation = String::new();
                 if let Some(unknown) = &before.unknown {
-                    why = format!(" An equal call, {unknown}, was cut off, and it is not known what it did.");
+                    explanation =
+                        format!(" An equal call, {unknown}, was cut off, and it is not known what it did.");
                 }
                 if !before.uncovered.is_empty() {
-                    why.push_str(&format!(" No rule approves it: {}.", before.uncovered.join("; ")));
+                    explanation.push_str(&format!(" No rule approves it: {}.", before.uncovered.join("; ")));
                 }
                 if before.unconfirmed {
-                    why.push_str(" The client's own dialogue may no longer approve it.");
+                    explanation.push_str(" The client's own dialogue may no longer approve it.");
                 }
                 let shown = short_repeats(id.as_str());
                 let text = format!(
-                    "call {shown} of `{}` waits for a person's approval{because}.{why} A person decides with `brigade \
+                    "call {shown} of `{}` waits for a person's approval{because}.{explanation} A person decides with `brigade \
                      approve {shown}` or `reject`; then `call.wait` with call_id `{id}`, or the same call again, runs \
                      it and returns its result. Nothing has run.",
                     call.tool_id
@@ -103,7 +104,7 @@ impl Gateway {
     /// Returns the answer for the current status of a call. Runs nothing.
     pub(crate) async fn current_answer(&self, asker: &Asker, call: &Call, before: &RequestNotes) -> Answer {
         let now = self.call(asker, &call.id).await;
-        self.as_it_stands(asker, now.as_ref().map_or(call, |now| &now.call), before)
+        self.stored_answer(asker, now.as_ref().map_or(call, |now| &now.call), before)
     }
 
     /// Returns an answer if a person rejected a checkpoint that the call waits for. The call then never continues.

@@ -161,8 +161,8 @@ impl Drop for WaitingCall {
 
 impl Turns {
     /// Takes a turn of the agent if one is free and no call waits for it.
-    pub(crate) fn try_take(&self, whose: &QuotaKey, writes: bool, most: usize) -> Option<Turn> {
-        let places = self.places(whose);
+    pub(crate) fn try_take(&self, quota_key: &QuotaKey, writes: bool, most: usize) -> Option<Turn> {
+        let places = self.places(quota_key);
         if 0 < places.state().waiting {
             return None;
         }
@@ -173,14 +173,14 @@ impl Turns {
         places.take(most.max(1)).then(|| places.turn(most, writing))
     }
 
-    fn places(&self, whose: &QuotaKey) -> Arc<Places> {
+    fn places(&self, quota_key: &QuotaKey) -> Arc<Places> {
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
-        agents.entry(whose.clone()).or_default().clone()
+        agents.entry(quota_key.clone()).or_default().clone()
     }
 
     /// Waits for a turn of the agent, of which at most `most` run at once. `None` if too many wait already.
-    pub(crate) async fn take(&self, whose: &QuotaKey, writes: bool, most: usize) -> Option<Turn> {
-        let places = self.places(whose);
+    pub(crate) async fn take(&self, quota_key: &QuotaKey, writes: bool, most: usize) -> Option<Turn> {
+        let places = self.places(quota_key);
         let waiting = {
             let mut state = places.state();
             if MAX_WAITING_CALLS <= state.waiting && most <= state.running {
@@ -200,8 +200,8 @@ impl Turns {
     }
 
     /// Returns the number of calls that wait for an answer of their client.
-    pub(crate) fn paused(&self, whose: &QuotaKey) -> usize {
-        self.places(whose).state().paused
+    pub(crate) fn paused(&self, quota_key: &QuotaKey) -> usize {
+        self.places(quota_key).state().paused
     }
 }
 

@@ -96,9 +96,9 @@ impl Question {
             Question::None => Reply::None,
             Question::Request => {
                 let peer = asker.line.peer();
-                let asked = peer.send_request(ServerRequest::ElicitRequest(form));
+                let response = peer.send_request(ServerRequest::ElicitRequest(form));
                 let reply = tokio::select! {
-                    reply = tokio::time::timeout(OPEN, asked) => reply,
+                    reply = tokio::time::timeout(OPEN, response) => reply,
                     () = asker.cancelled.cancelled() => return Reply::None,
                     () = gateway.decided_elsewhere(asker, &call.id) => {
                         return Reply::Answer(Box::new(gateway.resumed_answer(asker, call).await));
@@ -146,7 +146,7 @@ impl Question {
         let reply = reply.cloned().unwrap_or_default();
         Ok(match apply_reply(gateway, asker, tool, &call, &reply).await {
             Reply::Answer(answer) => *answer,
-            Reply::None | Reply::Required(_) => gateway.as_it_stands(asker, &call, &RequestNotes::default()),
+            Reply::None | Reply::Required(_) => gateway.stored_answer(asker, &call, &RequestNotes::default()),
         })
     }
 }
@@ -177,7 +177,7 @@ async fn apply_reply(
     }
     let is_form = reply.get("content").is_none_or(|content| content.is_object() || content.is_null());
     match (reply.get("action").and_then(Value::as_str), is_form) {
-        (Some("accept"), true) => Reply::Answer(Box::new(gateway.agreed(asker, call, tool).await)),
+        (Some("accept"), true) => Reply::Answer(Box::new(gateway.run_agreed(asker, call, tool).await)),
         (Some("decline"), _) => Reply::Answer(Box::new(gateway.declined(asker, call).await)),
         _ => Reply::None,
     }

@@ -188,11 +188,11 @@ impl Control {
 
     fn read<T: DeserializeOwned>(self, arguments: &Arguments) -> Result<T, Box<Answer>> {
         let value = Value::Object(arguments.clone());
-        serde_json::from_value(value.clone()).map_err(|_| Box::new(self.misfit(&value)))
+        serde_json::from_value(value.clone()).map_err(|_| Box::new(self.invalid_arguments(&value)))
     }
 
     /// Lists the faults of the arguments, without values of the client.
-    fn misfit(self, arguments: &Value) -> Answer {
+    fn invalid_arguments(self, arguments: &Value) -> Answer {
         let own = control_tools().iter().find(|own| own.id == self.name());
         let listed = own.and_then(|own| serde_json::to_value(own.listed(NameStyle::Dotted)).ok());
         let schema = listed.as_ref().map(|listed| &listed["inputSchema"]);
@@ -221,8 +221,8 @@ impl Control {
             let name = arguments.as_object().and_then(|members| members.iter().find(large));
             return self.wrong(name.map(|(name, _)| name.as_str()), "its type or range is wrong");
         }
-        let said: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
-        let text = format!("the arguments do not fit: {}", said.join("; "));
+        let messages: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
+        let text = format!("the arguments do not fit: {}", messages.join("; "));
         let about = CallSummary { faults, ..CallSummary::of_tool(self.name(), "refused") };
         Answer::failed(about.coded(ErrorCode::InvalidArguments), text)
     }
@@ -243,11 +243,11 @@ impl Control {
 
     fn done(self, result: &impl Serialize) -> Answer {
         let text = results::value(result).to_string();
-        self.said(result, text)
+        self.answer_with(result, text)
     }
 
     /// Answers with a result and a separate text.
-    fn said(self, result: &impl Serialize, text: String) -> Answer {
+    fn answer_with(self, result: &impl Serialize, text: String) -> Answer {
         let (about, structured) =
             (CallSummary::of_tool(self.name(), "completed"), Some(results::value(result)));
         Answer { about, structured, has_schema: true, ..Answer::default() }.text(text)
@@ -360,9 +360,9 @@ impl Control {
                 let IdArgs { call_id } = self.read(arguments)?;
                 let (id, workspace) = (self.id(&call_id)?, workspace());
                 let call = gateway.call(asker, &id).await.map_err(|_| self.no_call())?.call;
-                let who = format!("agent:{}", asker.agent);
+                let ended_by = format!("agent:{}", asker.agent);
                 let reason = match call.status {
-                    _ if gateway.end(&id, &who) => None,
+                    _ if gateway.end(&id, &ended_by) => None,
                     CallStatus::Running => gateway.end_elsewhere(&workspace, &id).await.err(),
                     _ => match blocking(move || workspace.agent_calls().withdraw(&id)).await {
                         Ok(_) => None,
@@ -397,7 +397,7 @@ impl Control {
                             total_bytes: output.total_bytes,
                             next_offset: output.next_offset,
                         };
-                        self.said(&result, output.content)
+                        self.answer_with(&result, output.content)
                     }
                     Ok(None) => {
                         let about = CallSummary::of_tool(self.name(), "refused").coded(ErrorCode::UnknownRun);

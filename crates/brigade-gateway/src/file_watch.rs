@@ -29,14 +29,14 @@ const OF_PROJECT: [&str; 3] = [POLICY, GIT_INDEX, TRUSTED];
 /// Returns the versions of the files that decide about listings, those of the agents first.
 pub(crate) fn stamp(workspace: &Workspace) -> Stamp {
     let others = [CATALOG, POLICY, GIT_INDEX, PINS, PACKAGE, TRUSTED];
-    let mut stamp = looked_at(workspace.root(), AGENTS.iter().chain(&others).chain(&TARGETS));
-    stamp.extend(workspace.project_root().into_iter().flat_map(|root| looked_at(root, &OF_PROJECT)));
+    let mut stamp = stamp_of(workspace.root(), AGENTS.iter().chain(&others).chain(&TARGETS));
+    stamp.extend(workspace.project_root().into_iter().flat_map(|root| stamp_of(root, &OF_PROJECT)));
     stamp
 }
 
 /// Returns the versions of the files that define the agents.
 pub(crate) fn agents_stamp(workspace: &Workspace) -> Stamp {
-    looked_at(workspace.root(), &AGENTS)
+    stamp_of(workspace.root(), &AGENTS)
 }
 
 /// Returns the part of a [`stamp`] that [`agents_stamp`] returns.
@@ -44,13 +44,13 @@ pub(crate) fn of_agents(stamp: &Stamp) -> &[Option<FileVersion>] {
     &stamp[..AGENTS.len()]
 }
 
-fn looked_at<'p>(root: &Path, files: impl IntoIterator<Item = &'p &'p str>) -> Stamp {
+fn stamp_of<'p>(root: &Path, files: impl IntoIterator<Item = &'p &'p str>) -> Stamp {
     files.into_iter().map(|path| FileVersion::at(&root.join(path))).collect()
 }
 
 /// Returns whether no file changed recently.
 pub(crate) fn is_settled(stamp: &[Option<FileVersion>]) -> bool {
-    stamp.iter().flatten().all(|seen| seen.is_settled(SETTLED))
+    stamp.iter().flatten().all(|file| file.is_settled(SETTLED))
 }
 
 /// Records the versions of the files of all views, and returns whether one changed since the last check.
@@ -76,7 +76,7 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
     let mut files = HashMap::new();
     let mut is_even = false;
     let mut pending = false;
-    let mut said = None;
+    let mut reported = None;
     loop {
         tokio::select! {
             () = tokio::time::sleep(POLL_INTERVAL) => {}
@@ -114,8 +114,8 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
         }
         gateway.changed.notify_waiters();
         gateway.notify_listeners().await;
-        let why = gateway.refusal().await;
-        why.iter().filter(|_| why != said).for_each(|why| gateway.say(why));
-        said = why;
+        let refusal = gateway.refusal().await;
+        refusal.iter().filter(|_| refusal != reported).for_each(|refusal| gateway.say(refusal));
+        reported = refusal;
     }
 }

@@ -90,7 +90,7 @@ const VIEWS: usize = 256;
 
 /// A client that is notified when its lists change.
 struct Listener {
-    who: Speaker,
+    speaker: Speaker,
     peer: Peer<RoleServer>,
     /// The lists that it last saw.
     known: Lists,
@@ -107,12 +107,12 @@ pub(crate) struct ReadAgents {
 impl ReadAgents {
     /// Creates the entry of agents that were read after `stamp` was taken.
     pub(crate) fn after(stamp: &[Option<FileVersion>], agents: Arc<AgentConfig>) -> ReadAgents {
-        ReadAgents { agents, at: known_at(stamp) }
+        ReadAgents { agents, at: settled_stamp(stamp) }
     }
 }
 
 /// Returns the stamp that proves that files did not change since they were read, or an empty one.
-fn known_at(stamp: &[Option<FileVersion>]) -> Stamp {
+fn settled_stamp(stamp: &[Option<FileVersion>]) -> Stamp {
     if crate::file_watch::is_settled(stamp) { stamp.to_vec() } else { Stamp::new() }
 }
 
@@ -208,7 +208,7 @@ impl Gateway {
         }
         let known = || self.agents.write().unwrap_or_else(PoisonError::into_inner);
         let read = self.workspace.agents().read();
-        let agents = Arc::new(read.inspect_err(|_| known().at = known_at(&stamp))?);
+        let agents = Arc::new(read.inspect_err(|_| known().at = settled_stamp(&stamp))?);
         self.upstreams.configure(&agents.gateway);
         *known() = ReadAgents::after(&stamp, agents);
         self.forget_views();
@@ -217,7 +217,7 @@ impl Gateway {
     }
 
     /// Reads profiles.toml and gateway.toml again if they changed, so that no request is judged by old contents.
-    fn keep_up(&self, stamp: &[Option<FileVersion>]) {
+    fn reload_changed(&self, stamp: &[Option<FileVersion>]) {
         let known = self.agents.read().unwrap_or_else(PoisonError::into_inner);
         let has_moved = known.at != stamp;
         drop(known);
@@ -274,7 +274,7 @@ impl Gateway {
 
     /// Returns the agent with this token in the current gateway.toml. Takes the same time for every wrong token.
     pub(crate) fn agent_of_token(&self, token: &str) -> Option<Arc<str>> {
-        self.keep_up(&crate::file_watch::agents_stamp(&self.workspace));
+        self.reload_changed(&crate::file_watch::agents_stamp(&self.workspace));
         self.config().agent_of_token(token.as_bytes()).map(|agent| agent.name.as_str().into())
     }
 
@@ -295,10 +295,10 @@ impl Gateway {
     }
 
     /// Ends a call that runs here, in the name of `who`. Returns whether it ran here.
-    pub(crate) fn end(&self, id: &CallId, who: &str) -> bool {
+    pub(crate) fn end(&self, id: &CallId, speaker: &str) -> bool {
         let running = self.running();
         let its = running.iter().filter(|(_, running, _)| running == id);
-        its.map(|(.., token)| token.cancel_by(who)).count() != 0
+        its.map(|(.., token)| token.cancel_by(speaker)).count() != 0
     }
 
     /// Returns the number of calls that run here.
@@ -312,14 +312,14 @@ impl Gateway {
     }
 
     /// Returns the current view of the agent.
-    pub(crate) async fn view(self: &Arc<Self>, who: &Speaker) -> Arc<View> {
-        let key = (who.agent.clone(), who.session.profiles());
+    pub(crate) async fn view(self: &Arc<Self>, speaker: &Speaker) -> Arc<View> {
+        let key = (speaker.agent.clone(), speaker.session.profiles());
         // Checking a few files is faster than waking up another thread.
         let files = crate::file_watch::stamp(&self.workspace);
-        self.keep_up(crate::file_watch::of_agents(&files));
+        self.reload_changed(crate::file_watch::of_agents(&files));
         let stamp = (self.generation.load(Ordering::SeqCst), files);
-        if let Some((of, view)) = self.views().get(&key)
-            && *of == stamp
+        if let Some((cached, view)) = self.views().get(&key)
+            && *cached == stamp
         {
             return view.clone();
         }
@@ -335,8 +335,8 @@ impl Gateway {
     pub(crate) fn know(&self, agent: Arc<str>, files: Stamp, shown: AgentTools) {
         let stamp = (self.generation.load(Ordering::SeqCst), files);
         let view = View::new(shown, self.workspace.agent_calls().mask());
-        if let Some(why) = view.refusal() {
-            self.say(&in_one_line(why));
+        if let Some(refusal) = view.refusal() {
+            self.say(&in_one_line(refusal));
         }
         self.keep_view((agent, SessionProfiles::default()), stamp, Arc::new(view));
     }
@@ -361,8 +361,8 @@ impl Gateway {
     }
 
     /// Returns the tool with this id, if the agent may call it.
-    pub(crate) async fn shown_of(self: &Arc<Self>, who: &Speaker, id: &str) -> Option<AgentTool> {
-        self.view(who).await.by_id(id).cloned()
+    pub(crate) async fn shown_of(self: &Arc<Self>, speaker: &Speaker, id: &str) -> Option<AgentTool> {
+        self.view(speaker).await.by_id(id).cloned()
     }
 
     /// Creates a session with a unique id.
@@ -377,7 +377,7 @@ impl Gateway {
     }
 
     /// Returns whether a session may still exist: it is in this process, or its process is alive.
-    pub(crate) fn goes_on(&self, id: &str) -> bool {
+    pub(crate) fn may_exist(&self, id: &str) -> bool {
         if id.ends_with(&self.mark) {
             let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
             return begun.iter().filter_map(Weak::upgrade).any(|session| session.id() == id);
@@ -393,7 +393,7 @@ impl Gateway {
     }
 
     /// Returns an agent in the session of its requests without a handshake.
-    pub(crate) fn who(&self, agent: &Arc<str>) -> Speaker {
+    pub(crate) fn speaker(&self, agent: &Arc<str>) -> Speaker {
         Speaker { agent: agent.clone(), session: self.session_of(agent) }
     }
 
@@ -416,17 +416,17 @@ impl Gateway {
 
     /// Queues a message for the person who runs the server.
     pub(crate) fn say(&self, text: &str) {
-        self.happened(ServeEvent::Warning(text.to_owned()));
+        self.report_event(ServeEvent::Warning(text.to_owned()));
     }
 
     /// Returns why nothing can be called, for the person who runs the server, if so.
     pub(crate) async fn refusal(self: &Arc<Self>) -> Option<String> {
         let agent = Arc::from(self.config().agents.first()?.name.as_str());
-        self.view(&self.who(&agent)).await.refusal().map(in_one_line)
+        self.view(&self.speaker(&agent)).await.refusal().map(in_one_line)
     }
 
     /// Queues an event for the person who runs the server.
-    pub(crate) fn happened(&self, event: ServeEvent) {
+    pub(crate) fn report_event(&self, event: ServeEvent) {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push_back(event);
         self.speaks.notify_one();
     }
@@ -448,7 +448,7 @@ impl Gateway {
     }
 
     /// Waits for the next event for the person.
-    pub(crate) async fn heard(&self) -> ServeEvent {
+    pub(crate) async fn next_event(&self) -> ServeEvent {
         loop {
             let next = self.events.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             match next {
@@ -463,19 +463,24 @@ impl Gateway {
     }
 
     /// Adds a client that is notified of changes. `known` are the lists at its handshake.
-    pub(crate) async fn listen(self: &Arc<Self>, who: Speaker, peer: Peer<RoleServer>, known: Option<Lists>) {
+    pub(crate) async fn listen(
+        self: &Arc<Self>,
+        speaker: Speaker,
+        peer: Peer<RoleServer>,
+        known: Option<Lists>,
+    ) {
         let client = peer.peer_info().map(|info| {
             let about = &info.client_info;
             format!("{} {}", about.name, about.version)
         });
-        let (agent, client) = (who.agent.to_string(), client.unwrap_or_default());
-        self.happened(ServeEvent::Connected { agent, client });
-        let now = self.lists(&who).await;
+        let (agent, client) = (speaker.agent.to_string(), client.unwrap_or_default());
+        self.report_event(ServeEvent::Connected { agent, client });
+        let now = self.lists(&speaker).await;
         let known = known.unwrap_or(now);
         {
             let mut listeners = self.listeners();
             listeners.retain(|listener| !listener.peer.is_transport_closed());
-            listeners.push(Listener { who, peer, known });
+            listeners.push(Listener { speaker, peer, known });
         }
         if known != now {
             self.notify_listeners().await;
@@ -487,23 +492,23 @@ impl Gateway {
         let all: Vec<Speaker> = {
             let mut listeners = self.listeners();
             listeners.retain(|listener| !listener.peer.is_transport_closed());
-            listeners.iter().map(|listener| listener.who.clone()).collect()
+            listeners.iter().map(|listener| listener.speaker.clone()).collect()
         };
         let mut now = HashMap::new();
-        for who in all {
-            if !now.contains_key(who.session.id()) {
-                now.insert(who.session.id().to_owned(), self.lists(&who).await);
+        for speaker in all {
+            if !now.contains_key(speaker.session.id()) {
+                now.insert(speaker.session.id().to_owned(), self.lists(&speaker).await);
             }
         }
-        let mut told = Vec::new();
+        let mut changed = Vec::new();
         for listener in self.listeners().iter_mut() {
-            if let Some(lists) = now.get(listener.who.session.id())
+            if let Some(lists) = now.get(listener.speaker.session.id())
                 && *lists != listener.known
             {
-                told.push((listener.peer.clone(), std::mem::replace(&mut listener.known, *lists), *lists));
+                changed.push((listener.peer.clone(), std::mem::replace(&mut listener.known, *lists), *lists));
             }
         }
-        for (peer, before, now) in told {
+        for (peer, before, now) in changed {
             // A client that does not read must not delay the others. The next change sends what was not sent.
             tokio::spawn(async move {
                 if before.tools != now.tools {
@@ -520,8 +525,8 @@ impl Gateway {
     }
 
     /// Returns fingerprints of the agent's lists, including changes that servers reported.
-    async fn lists(self: &Arc<Self>, who: &Speaker) -> Lists {
-        self.lists_of(&who.agent, &*self.view(who).await)
+    async fn lists(self: &Arc<Self>, speaker: &Speaker) -> Lists {
+        self.lists_of(&speaker.agent, &*self.view(speaker).await)
     }
 
     /// Returns the same for a view.
@@ -536,15 +541,15 @@ impl Gateway {
     }
 
     /// Notifies a client without a handshake of changes, until it ends its subscription.
-    pub(crate) async fn subscribed(self: &Arc<Self>, who: Speaker, context: &SubscriptionContext) {
-        let mut known = self.lists(&who).await;
+    pub(crate) async fn subscribed(self: &Arc<Self>, speaker: Speaker, context: &SubscriptionContext) {
+        let mut known = self.lists(&speaker).await;
         loop {
             tokio::select! {
                 () = context.cancelled() => return,
                 () = self.stop.cancelled() => return,
                 () = self.changed.notified() => {}
             }
-            let before = std::mem::replace(&mut known, self.lists(&who).await);
+            let before = std::mem::replace(&mut known, self.lists(&speaker).await);
             let sink = context.sink();
             let mut sent = Vec::new();
             if before.tools != known.tools {

@@ -401,7 +401,7 @@ impl Http {
             );
             return Err(plain(StatusCode::TOO_MANY_REQUESTS, &text));
         }
-        let conversation = Arc::new(Conversation::shaken());
+        let conversation = Arc::new(Conversation::after_handshake());
         sessions.insert(id.to_owned(), SessionEntry { speaker: speaker.clone(), conversation });
         Ok(())
     }
@@ -442,7 +442,7 @@ impl Http {
         conversation: Option<&Conversation>,
     ) -> Result<(Bytes, Option<String>), Box<Answer>> {
         let revision = single(&parts.headers, &REVISION)?;
-        let bytes = message::lenient(&bytes).map_or(bytes, Bytes::from);
+        let bytes = message::without_null_members(&bytes).map_or(bytes, Bytes::from);
         let once = Conversation::once(revision.is_some_and(|revision| STATELESS <= revision));
         match conversation.unwrap_or(&once).check(&bytes) {
             CheckedMessage::Message(message, key) => {

@@ -36,7 +36,7 @@ pub(crate) fn parse(body: &[u8]) -> Option<Result<Vec<Bytes>, Vec<u8>>> {
         _ => batch.iter().any(begins).then(|| "`initialize` cannot be part of a batch".to_owned()),
     };
     Some(match refused {
-        Some(why) => Err(message::error(None, INVALID_REQUEST, &why)),
+        Some(reason) => Err(message::error(None, INVALID_REQUEST, &reason)),
         None => Ok(batch.iter().map(|message| Bytes::from(message.to_compact())).collect()),
     })
 }
@@ -78,10 +78,10 @@ mod tests {
             headers.extend(revision.map(|text| (REVISION, http::HeaderValue::from_static(text))));
             let found = messages(body.as_bytes(), &headers);
             let found = found.map(|batch| batch.map(|messages| messages.len()));
-            let said = found.map(|batch| batch.map_err(|refusal| String::from_utf8(refusal).unwrap()));
-            match (said, expect) {
-                (Some(Err(said)), Some(Err(expect))) => assert!(said.contains(expect), "{said}"),
-                (said, expect) => assert_eq!(said.map(Result::ok), expect.map(Result::ok), "{body}"),
+            let result = found.map(|batch| batch.map_err(|refusal| String::from_utf8(refusal).unwrap()));
+            match (result, expect) {
+                (Some(Err(result)), Some(Err(expect))) => assert!(result.contains(expect), "{result}"),
+                (result, expect) => assert_eq!(result.map(Result::ok), expect.map(Result::ok), "{body}"),
             }
         };
         let two = r#" [{"jsonrpc":"2.0","id":1,"method":"ping"}, {"jsonrpc":"2.0","method":"x"}]"#;

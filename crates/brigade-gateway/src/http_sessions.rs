@@ -178,23 +178,24 @@ impl Stream for Events {
 impl State {
     /// Chooses the stream for a message of the server.
     fn route(&mut self, message: ServerJsonRpcMessage) -> Option<PendingEvent> {
-        let of = |open: &[OpenRequest], is_its: &dyn Fn(&OpenRequest) -> bool| open.iter().position(is_its);
+        let place_of =
+            |open: &[OpenRequest], is_its: &dyn Fn(&OpenRequest) -> bool| open.iter().position(is_its);
         let place = match &message {
             ServerJsonRpcMessage::Response(answer) => {
                 return self.answer(Some(&answer.id.clone()), message);
             }
             ServerJsonRpcMessage::Error(answer) => return self.answer(answer.id.clone().as_ref(), message),
-            ServerJsonRpcMessage::Request(asked) => {
-                let origin = asked.request.extensions().get::<OriginatingRequestId>();
-                origin.and_then(|origin| of(&self.open, &|open| open.request == origin.0))
+            ServerJsonRpcMessage::Request(message) => {
+                let origin = message.request.extensions().get::<OriginatingRequestId>();
+                origin.and_then(|origin| place_of(&self.open, &|open| open.request == origin.0))
             }
-            ServerJsonRpcMessage::Notification(told) => match &told.notification {
-                ServerNotification::ProgressNotification(told) => {
-                    of(&self.open, &|open| open.token.as_ref() == Some(&told.params.progress_token))
-                }
-                ServerNotification::CancelledNotification(told) => {
-                    let request = told.params.request_id.as_ref();
-                    of(&self.open, &|open| request == Some(&open.request))
+            ServerJsonRpcMessage::Notification(message) => match &message.notification {
+                ServerNotification::ProgressNotification(notification) => place_of(&self.open, &|open| {
+                    open.token.as_ref() == Some(&notification.params.progress_token)
+                }),
+                ServerNotification::CancelledNotification(notification) => {
+                    let request = notification.params.request_id.as_ref();
+                    place_of(&self.open, &|open| request == Some(&open.request))
                 }
                 _ => None,
             },
@@ -438,14 +439,14 @@ impl SessionManager for HttpSessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         let open = |state: &mut State, message: &ClientJsonRpcMessage| {
             let (to_client, events) = channel(MAX_KEPT_EVENTS);
-            if let ClientJsonRpcMessage::Request(asked) = message {
-                let (stream, request) = (state.next_stream, asked.id.clone());
+            if let ClientJsonRpcMessage::Request(sent) = message {
+                let (stream, request) = (state.next_stream, sent.id.clone());
                 state.next_stream += 1;
                 let mut first = ServerSseMessage::retry(RETRY);
                 first.event_id = Some(event_id(0, Some(stream)));
                 // The stream is new, so there is room.
                 let _ = to_client.try_send(first);
-                let token = asked.request.get_meta().get_progress_token();
+                let token = sent.request.get_meta().get_progress_token();
                 let outlet = Outlet { to_client: Some(to_client), ..Outlet::default() };
                 state.open.push(OpenRequest { stream, request, token, outlet });
             }
@@ -461,9 +462,9 @@ impl SessionManager for HttpSessions {
     ) -> Result<(), SessionError> {
         let enter = |state: &mut State, message: &ClientJsonRpcMessage| {
             // A request that is cancelled gets no answer.
-            if let ClientJsonRpcMessage::Notification(told) = message
-                && let ClientNotification::CancelledNotification(told) = &told.notification
-                && let Some(request) = &told.params.request_id
+            if let ClientJsonRpcMessage::Notification(sent) = message
+                && let ClientNotification::CancelledNotification(notification) = &sent.notification
+                && let Some(request) = &notification.params.request_id
             {
                 drop(state.close(request));
             }

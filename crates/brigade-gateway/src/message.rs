@@ -52,7 +52,7 @@ pub(crate) struct Conversation(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     /// Whether requests are accepted.
-    shaken: bool,
+    after_handshake: bool,
     /// Whether a request came without a handshake and named its revision.
     late: bool,
     /// The revision that the client asked for in its handshake.
@@ -64,14 +64,14 @@ struct State {
 
 impl Conversation {
     /// Creates the conversation of a session after its handshake.
-    pub(crate) fn shaken() -> Conversation {
-        Conversation(Mutex::new(State { shaken: true, ..State::default() }))
+    pub(crate) fn after_handshake() -> Conversation {
+        Conversation(Mutex::new(State { after_handshake: true, ..State::default() }))
     }
 
     /// Creates the conversation of a single request outside of sessions. `stateless` says whether its headers name a
     /// revision without sessions.
     pub(crate) fn once(stateless: bool) -> Conversation {
-        Conversation(Mutex::new(State { shaken: stateless, once: true, ..State::default() }))
+        Conversation(Mutex::new(State { after_handshake: stateless, once: true, ..State::default() }))
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -100,18 +100,19 @@ impl Conversation {
 
     /// Checks one message.
     pub(crate) fn check(&self, bytes: &[u8]) -> CheckedMessage {
-        let lenient = lenient(bytes);
-        let bytes = lenient.as_deref().unwrap_or(bytes);
+        let without_null_members = without_null_members(bytes);
+        let bytes = without_null_members.as_deref().unwrap_or(bytes);
         let json = match Json::parse_bytes(bytes, Dialect::Strict) {
             Ok(json) => json,
             // The JSON is well-formed but not a valid value. The client waits for an answer to its id.
-            Err(why) if is_grammatical(why.kind) => {
-                let why = format!("the message is not read: {}", why.kind);
-                return CheckedMessage::Answer(error(id_in(bytes).as_deref(), PARSE_ERROR, &why));
+            Err(fault) if is_grammatical(fault.kind) => {
+                let reason = format!("the message is not read: {}", fault.kind);
+                return CheckedMessage::Answer(error(id_in(bytes).as_deref(), PARSE_ERROR, &reason));
             }
             Err(_) => return CheckedMessage::Answer(error(None, PARSE_ERROR, "the message is not JSON")),
         };
-        let refuse = |id: Option<&str>, why: &str| CheckedMessage::Answer(error(id, INVALID_REQUEST, why));
+        let refuse =
+            |id: Option<&str>, reason: &str| CheckedMessage::Answer(error(id, INVALID_REQUEST, reason));
         if json.as_array().is_some() {
             return refuse(None, "batches are not supported");
         }
@@ -154,7 +155,7 @@ impl Conversation {
         let Some(key) = id else {
             let mut state = self.state();
             // The SDK ends a connection without a handshake at this notification.
-            let is_taken = state.shaken || state.late && method != "notifications/initialized";
+            let is_taken = state.after_handshake || state.late && method != "notifications/initialized";
             if !is_taken {
                 return CheckedMessage::Nothing;
             }
@@ -175,10 +176,10 @@ impl Conversation {
         }
         let revision = json.get("params").and_then(|params| params.get("_meta")?.get(REVISION));
         let needs_none = matches!(method, "initialize" | "ping") || revision.is_some();
-        if !state.shaken && !needs_none {
+        if !state.after_handshake && !needs_none {
             return refuse(Some(&key), "`initialize` comes first");
         }
-        if method == "initialize" && state.shaken && !state.once {
+        if method == "initialize" && state.after_handshake && !state.once {
             return refuse(Some(&key), "the connection is initialized already");
         }
         let Some(message) = parse_message(bytes, &json) else {
@@ -195,9 +196,9 @@ impl Conversation {
                     "the parameters of `initialize` are broken",
                 ));
             }
-            state.shaken |= is_handshake;
-            let asked = json.get("params").and_then(|params| params.get("protocolVersion")?.as_str());
-            state.revision = asked.map(str::to_owned);
+            state.after_handshake |= is_handshake;
+            let requested = json.get("params").and_then(|params| params.get("protocolVersion")?.as_str());
+            state.revision = requested.map(str::to_owned);
         }
         state.late |= revision.is_some();
         state.open.insert(key.clone());
@@ -209,7 +210,7 @@ impl Conversation {
 const NULL_FOR_NONE: [&str; 3] = ["_meta", "arguments", "cursor"];
 
 /// Returns a request or notification without the `null` members that mean "none". `None` if it has no such member.
-pub(crate) fn lenient(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn without_null_members(bytes: &[u8]) -> Option<Vec<u8>> {
     let has = |text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
     if !has(b"null") && !has(b"cursor") {
         return None;
@@ -393,7 +394,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":5,"method":"unheard/of"}"#, "message 5"),
         ];
         for (text, expected) in cases {
-            assert_eq!(answer(&Conversation::shaken(), text), expected, "{text}");
+            assert_eq!(answer(&Conversation::after_handshake(), text), expected, "{text}");
         }
     }
 
@@ -402,10 +403,11 @@ mod tests {
         let check = |params: &str, expect: &str| {
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list"{params}}}"#);
             let expect = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list"{expect}}}"#);
-            let lenient = lenient(text.as_bytes()).map(|bytes| String::from_utf8(bytes).unwrap());
+            let without_null_members =
+                without_null_members(text.as_bytes()).map(|bytes| String::from_utf8(bytes).unwrap());
             let parsed = |text: &str| Json::parse(text).unwrap();
-            assert_eq!(parsed(lenient.as_deref().unwrap_or(&text)), parsed(&expect));
-            assert_eq!(answer(&Conversation::shaken(), &text), "message 1", "{text}");
+            assert_eq!(parsed(without_null_members.as_deref().unwrap_or(&text)), parsed(&expect));
+            assert_eq!(answer(&Conversation::after_handshake(), &text), "message 1", "{text}");
         };
         check(r#","params":null"#, "");
         check(r#","params":{"cursor":null}"#, r#","params":{}"#);
@@ -417,8 +419,8 @@ mod tests {
             r#","params":{"arguments":{"a":null,"n":1.00}}"#,
         );
         let wrong = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":7}}"#;
-        assert_eq!(answer(&Conversation::shaken(), wrong), "-32602 1");
-        assert_eq!(lenient(br#"{"jsonrpc":"2.0","id":1,"result":{"cursor":null}}"#), None);
+        assert_eq!(answer(&Conversation::after_handshake(), wrong), "-32602 1");
+        assert_eq!(without_null_members(br#"{"jsonrpc":"2.0","id":1,"result":{"cursor":null}}"#), None);
     }
 
     #[test]
@@ -445,7 +447,7 @@ mod tests {
 
     #[test]
     fn an_id_is_in_use_until_it_is_answered() {
-        let conversation = Conversation::shaken();
+        let conversation = Conversation::after_handshake();
         let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
         assert_eq!(answer(&conversation, list), "message 1");
         assert_eq!(answer(&conversation, list), "-32600 1");
@@ -458,7 +460,8 @@ mod tests {
         let check = |method: &str, arguments: &str| {
             let params = format!(r#"{{"name":"a","arguments":{arguments}}}"#);
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
-            let CheckedMessage::Message(message, _) = Conversation::shaken().check(text.as_bytes()) else {
+            let CheckedMessage::Message(message, _) = Conversation::after_handshake().check(text.as_bytes())
+            else {
                 panic!("{text}");
             };
             raw_arguments(&message).map(|raw| raw.0.to_compact())
@@ -477,7 +480,9 @@ mod tests {
     fn ids_come_back_as_they_came() {
         for id in ["1", "-7", "9007199254740993", "12345678901234567890123", r#""a""#, r#""\u0000""#] {
             let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
-            let CheckedMessage::Message(message, key) = Conversation::shaken().check(text.as_bytes()) else {
+            let CheckedMessage::Message(message, key) =
+                Conversation::after_handshake().check(text.as_bytes())
+            else {
                 panic!("{id}");
             };
             let ClientJsonRpcMessage::Request(request) = *message else { panic!("{id}") };

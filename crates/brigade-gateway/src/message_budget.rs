@@ -16,12 +16,12 @@ pub(crate) struct MessageBudget {
     messages: usize,
     bytes: usize,
     /// When the last progress was passed on.
-    told: Instant,
+    reported_at: Instant,
 }
 
 impl MessageBudget {
     pub(crate) fn new() -> MessageBudget {
-        MessageBudget { messages: MAX_MESSAGES, bytes: MAX_MESSAGE_BYTES, told: Instant::now() }
+        MessageBudget { messages: MAX_MESSAGES, bytes: MAX_MESSAGE_BYTES, reported_at: Instant::now() }
     }
 
     fn takes(&mut self, bytes: usize) -> bool {
@@ -36,10 +36,10 @@ impl MessageBudget {
     /// Clients wait longer for a call that reports progress, so some of it is always passed on.
     pub(crate) fn takes_progress(&mut self, progress: &McpProgress) -> bool {
         let bytes = progress.message.as_ref().map_or(0, String::len);
-        let is_due = PROGRESS_INTERVAL <= self.told.elapsed() && bytes <= MAX_MESSAGE_BYTES;
+        let is_due = PROGRESS_INTERVAL <= self.reported_at.elapsed() && bytes <= MAX_MESSAGE_BYTES;
         let takes = self.takes(bytes) || is_due;
         if takes {
-            self.told = Instant::now();
+            self.reported_at = Instant::now();
         }
         takes
     }
@@ -67,7 +67,7 @@ mod tests {
         let taken = (0..5_000).filter(|_| budget.takes_log(&log(10))).count();
         assert_eq!(taken, MAX_MESSAGES);
         assert!(!budget.takes_progress(&progress));
-        budget.told = Instant::now() - PROGRESS_INTERVAL;
+        budget.reported_at = Instant::now() - PROGRESS_INTERVAL;
         assert!(budget.takes_progress(&progress) && !budget.takes_progress(&progress));
         assert!(!MessageBudget::new().takes_log(&log(MAX_MESSAGE_BYTES)));
     }

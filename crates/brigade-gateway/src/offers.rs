@@ -86,7 +86,7 @@ impl Listings {
     /// Returns how often the lists of an agent's servers changed.
     pub(crate) fn changes(&self, agent: &str, reads: Reads) -> u64 {
         let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_its = |(whose, _, its): &Key| *its == reads && (whose.is_empty() || **whose == *agent);
+        let is_its = |(owner, _, its): &Key| *its == reads && (owner.is_empty() || **owner == *agent);
         let its = slots.iter().filter(|(key, _)| is_its(key));
         its.map(|(_, slot)| slot.changes.load(Ordering::SeqCst)).sum()
     }
@@ -96,18 +96,18 @@ impl Gateway {
     /// Returns the list of a server.
     async fn listing(self: Arc<Self>, agent: Arc<str>, offer: Offer) -> Arc<OfferSet> {
         let settings = self.config().upstream(&offer.server);
-        let whose = match settings.share {
+        let owner = match settings.share {
             Share::Agent => agent.clone(),
             Share::Workspace => Arc::from(""),
         };
-        let slot = self.listings.slot((whose, offer.server.clone(), offer.reads));
+        let slot = self.listings.slot((owner, offer.server.clone(), offer.reads));
         let mut known = slot.known.lock().await;
         if let Some(known) = known.as_ref().filter(|known| known.holds(&offer)) {
             return known.offered.clone();
         }
         let workspace = workspace_of(&self.workspace, &agent, None);
-        let asked = offer.clone();
-        let (keep, listed) = match blocking(move || workspace.agent_calls().offered(&asked)).await {
+        let offer_to_list = offer.clone();
+        let (keep, listed) = match blocking(move || workspace.agent_calls().offered(&offer_to_list)).await {
             Ok(listed) if listed.is_followed() => (Duration::from_secs(settings.keep), Some(listed)),
             // The next call may start the server.
             Ok(listed) => (Duration::ZERO, Some(listed)),
@@ -146,13 +146,13 @@ impl Gateway {
 
     /// Returns the lists of these servers, in the same order.
     async fn listings_of(self: &Arc<Self>, agent: &Arc<str>, offers: &[Offer]) -> Vec<Arc<OfferSet>> {
-        let asked: Vec<_> = offers
+        let pending: Vec<_> = offers
             .iter()
             .map(|offer| tokio::spawn(self.clone().listing(agent.clone(), offer.clone())))
             .collect();
         let mut listings = Vec::new();
-        for asked in asked {
-            listings.push(asked.await.unwrap_or_default());
+        for pending in pending {
+            listings.push(pending.await.unwrap_or_default());
         }
         listings
     }
@@ -225,7 +225,7 @@ impl Gateway {
     }
 
     /// Returns the owner of a URI or name. Servers are asked only if several could own it.
-    pub(crate) async fn whose(
+    pub(crate) async fn owner_of(
         self: &Arc<Self>,
         agent: &Arc<str>,
         view: &View,

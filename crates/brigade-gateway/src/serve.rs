@@ -102,7 +102,7 @@ impl Serve {
 /// on.
 pub fn serve(
     workspace: &Workspace,
-    wanted: Serve,
+    options: Serve,
     stop: CancelToken,
     ready: &mut dyn FnMut(&ServeReport),
     say: &(dyn Fn(&ServeEvent) + Sync),
@@ -110,20 +110,20 @@ pub fn serve(
     workspace.require_outside_run()?;
     let stamp = file_watch::stamp(workspace);
     let agents = Arc::new(workspace.agents().read()?);
-    let agent = wanted.agent.clone().unwrap_or_else(|| Serve::AGENT.to_owned());
-    let is_named = matches!(wanted.transport, Transport::Stdio)
-        || wanted.no_token
-        || matches!(&wanted.transport, Transport::Http { socket: Some(_), .. })
-        || wanted.agent.is_some();
+    let agent = options.agent.clone().unwrap_or_else(|| Serve::AGENT.to_owned());
+    let is_named = matches!(options.transport, Transport::Stdio)
+        || options.no_token
+        || matches!(&options.transport, Transport::Http { socket: Some(_), .. })
+        || options.agent.is_some();
     let first = match is_named {
         true => Some(agent.clone()),
         false => agents.gateway.agents.first().map(|first| first.name.to_string()),
     };
-    let root = wanted.lane.map(|lane| workspace.lane_root(&lane)).transpose()?;
+    let root = options.lane.map(|lane| workspace.lane_root(&lane)).transpose()?;
     let shown = first.map(|name| -> Result<_, Error> {
-        let (session, overlays) = (SessionProfiles::default(), &wanted.profiles);
+        let (session, overlays) = (SessionProfiles::default(), &options.profiles);
         let all = workspace.agents();
-        let shown = all.tools_with(agents.clone(), &name, &session, overlays, wanted.names)?;
+        let shown = all.tools_with(agents.clone(), &name, &session, overlays, options.names)?;
         Ok((Arc::<str>::from(name), shown))
     });
     let shown = shown.transpose()?;
@@ -134,7 +134,7 @@ pub fn serve(
         ProcessIdentity::current().map_err(|error| environment("the process is not known", &error))?;
     let mark = format!("{:016x}@{process}", u64::from_le_bytes(mark));
     let states = RequestStateCodec::try_new(key.to_vec()).expect("32 bytes are long enough for a key");
-    let terms = Terms { overlays: wanted.profiles, list: wanted.list, names: wanted.names, root };
+    let terms = Terms { overlays: options.profiles, list: options.list, names: options.names, root };
     let ended = CancellationToken::new();
     let upstreams = Upstreams::new();
     let kept = upstreams.clone();
@@ -164,10 +164,11 @@ pub fn serve(
         };
         let warnings = follow(gateway.clone(), say);
         let served = async {
-            match wanted.transport {
+            match options.transport {
                 Transport::Stdio => stdio(&gateway, agent).await,
                 Transport::Http { address, socket } => {
-                    let proof = if wanted.no_token { Proof::Connection(agent.clone()) } else { Proof::Token };
+                    let proof =
+                        if options.no_token { Proof::Connection(agent.clone()) } else { Proof::Token };
                     listen(&gateway, address, socket, proof, agent, ready).await
                 }
             }
@@ -229,7 +230,7 @@ async fn follow(gateway: Arc<Gateway>, say: &(dyn Fn(&ServeEvent) + Sync)) {
     loop {
         tokio::select! {
             () = &mut followed => return,
-            event = gateway.heard() => say(&event),
+            event = gateway.next_event() => say(&event),
         }
     }
 }
@@ -296,10 +297,10 @@ async fn listen(
     let shown = port.as_ref().and_then(|port| port.local_addr().ok());
     let tools = {
         let view = match &proof {
-            Proof::Connection(agent) => gateway.view(&gateway.who(agent)).await,
+            Proof::Connection(agent) => gateway.view(&gateway.speaker(agent)).await,
             Proof::Token => {
                 let first = gateway.config().agents.first().map(|agent| Arc::from(agent.name.as_str()));
-                gateway.view(&gateway.who(&first.unwrap_or_else(|| agent.clone()))).await
+                gateway.view(&gateway.speaker(&first.unwrap_or_else(|| agent.clone()))).await
             }
         };
         view.tools.len()

@@ -83,17 +83,17 @@ impl Session {
     }
 
     /// Returns the agent and session of a request. Clients without a handshake share the session of their agent.
-    fn who(&self, context: &RequestContext<RoleServer>) -> Result<Speaker, ErrorData> {
+    fn speaker(&self, context: &RequestContext<RoleServer>) -> Result<Speaker, ErrorData> {
         let agent = self.agent(&context.extensions)?;
         Ok(match is_late(context) && !self.is_task {
-            true => self.gateway.who(&agent),
+            true => self.gateway.speaker(&agent),
             false => Speaker { agent, session: self.own.clone() },
         })
     }
     /// Returns what a client sees, and its agent.
     async fn view(&self, context: &RequestContext<RoleServer>) -> Result<(Arc<View>, Arc<str>), ErrorData> {
-        let who = self.who(context)?;
-        Ok((self.gateway.view(&who).await, who.agent))
+        let speaker = self.speaker(context)?;
+        Ok((self.gateway.view(&speaker).await, speaker.agent))
     }
 
     fn agent(&self, extensions: &rmcp::model::Extensions) -> Result<Arc<str>, ErrorData> {
@@ -115,7 +115,7 @@ impl Session {
     }
 
     fn asker(&self, context: &RequestContext<RoleServer>) -> Result<Asker, ErrorData> {
-        let Speaker { agent, session } = self.who(context)?;
+        let Speaker { agent, session } = self.speaker(context)?;
         Ok(Asker {
             agent,
             line: ClientLine::new(context.peer.clone(), context.meta.get_progress_token()),
@@ -140,20 +140,20 @@ impl Session {
     async fn ask(
         &self,
         asker: &Asker,
-        asked: &CallRequest<'_>,
+        call_request: &CallRequest<'_>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Outcome, ErrorData> {
-        let CallRequest { view, tool, arguments, state, replies } = *asked;
+        let CallRequest { view, tool, arguments, state, replies } = *call_request;
         let question = Question::new(&self.gateway, asker, tool);
         let late = is_late(context);
         let started = Instant::now();
-        let happened = |answer: &Answer| {
-            self.gateway.happened(ServeEvent::answered(asker, answer, arguments, started.elapsed()));
+        let report = |answer: &Answer| {
+            self.gateway.report_event(ServeEvent::answered(asker, answer, arguments, started.elapsed()));
         };
         let done = |answer: Answer| match (&answer.lacking, &answer.asks_for_url) {
             // The client must have the capabilities that the upstream server requires.
-            (Some(wanted), _) if late && !has(Some(&asker.client.capabilities), wanted) => {
-                Err(ErrorData::missing_required_client_capability(wanted.clone()))
+            (Some(required), _) if late && !has(Some(&asker.client.capabilities), required) => {
+                Err(ErrorData::missing_required_client_capability(required.clone()))
             }
             (_, Some(error)) => Err(error.clone()),
             _ => Ok(Outcome::Answer(Box::new(answer))),
@@ -162,25 +162,25 @@ impl Session {
         if let Some(state) = state {
             let returned = Question::returned(&self.gateway, asker, tool, arguments, state, replies);
             let answer = Box::pin(returned).await?;
-            happened(&answer);
+            report(&answer);
             return done(answer);
         }
         match Box::pin(self.gateway.ask(asker, view, tool, arguments.clone())).await {
             AskOutcome::Answer(answer) => {
-                happened(&answer);
+                report(&answer);
                 done(*answer)
             }
             AskOutcome::Pending(call, before) => {
                 match Box::pin(question.ask(&self.gateway, asker, tool, &call)).await {
                     Reply::Required(required) => Ok(Outcome::Required(required)),
                     Reply::Answer(answer) => {
-                        happened(&answer);
+                        report(&answer);
                         done(*answer)
                     }
                     Reply::None => {
-                        self.gateway.happened(ServeEvent::Waits(call.clone()));
+                        self.gateway.report_event(ServeEvent::Waits(call.clone()));
                         self.gateway.notify(&call);
-                        done(self.gateway.as_it_stands(asker, &call, &before))
+                        done(self.gateway.stored_answer(asker, &call, &before))
                     }
                 }
             }
@@ -196,16 +196,17 @@ impl Session {
         context: &RequestContext<RoleServer>,
     ) -> Result<Outcome, ErrorData> {
         let asker = self.asker(context)?;
-        let view = self.gateway.view(&asker.who()).await;
+        let view = self.gateway.view(&asker.speaker()).await;
         let tool = view.reader(read.reads, server).ok_or_else(|| read.unknown(is_late(context)))?;
         let arguments = Json::from(&Value::Object(read.call(server)));
-        let of = fingerprint(&asker.agent, read.reads.method(), read.name, &arguments);
+        let request_key = fingerprint(&asker.agent, read.reads.method(), read.name, &arguments);
         let (session, its_context) = (self.clone(), context.clone());
-        self.with_questions(asker, of, back, context, |asker, back| async move {
+        self.with_questions(asker, request_key, back, context, |asker, back| async move {
             let ClientReply { state, replies } = &back;
             let (state, replies) = (state.as_deref(), replies.as_ref());
-            let asked = CallRequest { view: &view, tool: &tool, arguments: &arguments, state, replies };
-            session.ask(&asker, &asked, &its_context).await
+            let call_request =
+                CallRequest { view: &view, tool: &tool, arguments: &arguments, state, replies };
+            session.ask(&asker, &call_request, &its_context).await
         })
         .await
     }
@@ -215,7 +216,7 @@ impl Session {
     async fn with_questions<F>(
         &self,
         mut asker: Asker,
-        of: Fingerprint,
+        request_key: Fingerprint,
         back: ClientReply,
         context: &RequestContext<RoleServer>,
         work: impl FnOnce(Asker, ClientReply) -> F,
@@ -229,7 +230,7 @@ impl Session {
         let gone = &context.ct;
         if let Some(state) = &back.state {
             let to = (asker.line.clone(), gone);
-            if let Some(outcome) = self.gateway.unpark(of, state, back.replies.as_ref(), to).await {
+            if let Some(outcome) = self.gateway.unpark(request_key, state, back.replies.as_ref(), to).await {
                 return outcome;
             }
         }
@@ -239,7 +240,7 @@ impl Session {
         asker.cancelled = CancellationToken::new();
         let (cancel, line) = (asker.cancelled.clone(), asker.line.clone());
         let outcome = tokio::spawn(work(asker, back));
-        self.gateway.follow(OngoingCall { outcome, questions, cancel, line, of }, gone).await
+        self.gateway.follow(OngoingCall { outcome, questions, cancel, line, request_key }, gone).await
     }
 
     /// Calls a tool.
@@ -251,11 +252,11 @@ impl Session {
         context: RequestContext<RoleServer>,
         asker: Asker,
     ) -> Result<Outcome, ErrorData> {
-        let view = self.gateway.view(&asker.who()).await;
+        let view = self.gateway.view(&asker.speaker()).await;
         let (mut name, mut arguments) = (name, arguments);
         let mut tool = match resolve_tool(&view, name, &mut arguments) {
             Ok(tool) => tool,
-            Err(meant) => return meant.outcome(&self.gateway, &asker, &arguments),
+            Err(problem) => return problem.outcome(&self.gateway, &asker, &arguments),
         };
         let inner;
         let members = |arguments: &Json| match arguments.to_serde() {
@@ -273,7 +274,7 @@ impl Session {
             arguments = arguments.get("arguments").cloned().unwrap_or_else(|| Json::object::<&str>([]));
             tool = match resolve_tool(&view, name, &mut arguments) {
                 Ok(tool) => tool,
-                Err(meant) => return meant.outcome(&self.gateway, &asker, &arguments),
+                Err(problem) => return problem.outcome(&self.gateway, &asker, &arguments),
             };
         }
         if let Kind::Control(control) = &tool.kind {
@@ -292,10 +293,10 @@ impl Session {
             _ => None,
         };
         let (state, replies) = (back.state.as_deref(), back.replies.as_ref());
-        let asked = CallRequest { view: &view, tool, arguments: &arguments, state, replies };
+        let call_request = CallRequest { view: &view, tool, arguments: &arguments, state, replies };
         let mut outcome = match answer {
             Some(answer) => Outcome::Answer(Box::new(answer)),
-            None => Box::pin(self.ask(&asker, &asked, &context)).await?,
+            None => Box::pin(self.ask(&asker, &call_request, &context)).await?,
         };
         if let Outcome::Answer(answer) = &mut outcome
             && tool.family == "builtin"
@@ -400,27 +401,27 @@ impl ServerHandler for Session {
         context.peer.set_peer_info(request.clone());
         let agent = self.agent(&context.extensions)?;
         let mut result = self.negotiate_initialize(&request)?;
-        let who = Speaker { agent: agent.clone(), session: self.own.clone() };
-        let view = self.gateway.view(&who).await;
+        let speaker = Speaker { agent: agent.clone(), session: self.own.clone() };
+        let view = self.gateway.view(&speaker).await;
         let lists = self.gateway.lists_of(&agent, &view);
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(lists);
-        result.instructions = Some(self.gateway.instructions(&who).await);
+        result.instructions = Some(self.gateway.instructions(&speaker).await);
         Ok(result)
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
-        let who = self.who(&context)?;
+        let speaker = self.speaker(&context)?;
         let versions = self.supported_protocol_versions().into_owned();
         let mut result = DiscoverResult::from_server_info(versions, self.get_info());
-        result.instructions = Some(self.gateway.instructions(&who).await);
+        result.instructions = Some(self.gateway.instructions(&speaker).await);
         Ok(result)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if let Ok(agent) = self.agent(&context.extensions) {
             let known = *self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            let who = Speaker { agent, session: self.own.clone() };
-            self.gateway.listen(who, context.peer.clone(), known).await;
+            let speaker = Speaker { agent, session: self.own.clone() };
+            self.gateway.listen(speaker, context.peer.clone(), known).await;
         }
     }
 
@@ -451,12 +452,12 @@ impl ServerHandler for Session {
         let CallToolRequestParams { name, arguments, request_state, input_responses, .. } = request;
         let arguments = raw_arguments(&context.extensions)
             .unwrap_or_else(|| Json::from(&Value::Object(arguments.unwrap_or_default())));
-        let of = fingerprint(&asker.agent, "tools/call", &name, &arguments);
+        let request_key = fingerprint(&asker.agent, "tools/call", &name, &arguments);
         let back = ClientReply { state: request_state, replies: input_responses };
         let (session, its_context) = (self.clone(), context.clone());
         let work =
             |asker, back| async move { session.called(&name, arguments, back, its_context, asker).await };
-        Ok(match self.with_questions(asker, of, back, &context, work).await? {
+        Ok(match self.with_questions(asker, request_key, back, &context, work).await? {
             Outcome::Answer(answer) => answer.finish(self.gateway.max_result_bytes()).into(),
             Outcome::Required(required) => CallToolResponse::InputRequired(*required),
         })
@@ -491,15 +492,15 @@ impl ServerHandler for Session {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let who = self.who(&context)?;
-        let view = self.gateway.view(&who).await;
-        if let Some(contents) = workspace_offers::read(&self.gateway, &who, &view, &request.uri).await {
+        let speaker = self.speaker(&context)?;
+        let view = self.gateway.view(&speaker).await;
+        if let Some(contents) = workspace_offers::read(&self.gateway, &speaker, &view, &request.uri).await {
             return Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])));
         }
         let read = ReadRequest { reads: Reads::Resource, name: &request.uri, arguments: None };
         let returned =
             ClientReply { state: request.request_state.clone(), replies: request.input_responses.clone() };
-        match self.gateway.whose(&who.agent, &view, read.reads, read.name).await {
+        match self.gateway.owner_of(&speaker.agent, &view, read.reads, read.name).await {
             NameOwner::Server(server) => match Box::pin(self.read(&read, &server, returned, &context)).await?
             {
                 Outcome::Answer(answer) => {
@@ -531,7 +532,7 @@ impl ServerHandler for Session {
             ReadRequest { reads: Reads::Prompt, name: &request.name, arguments: request.arguments.as_ref() };
         let returned =
             ClientReply { state: request.request_state.clone(), replies: request.input_responses.clone() };
-        let own = match self.gateway.whose(&agent, &view, read.reads, read.name).await {
+        let own = match self.gateway.owner_of(&agent, &view, read.reads, read.name).await {
             NameOwner::Server(server) => {
                 return match Box::pin(self.read(&read, &server, returned, &context)).await? {
                     Outcome::Answer(answer) => {
@@ -564,8 +565,8 @@ impl ServerHandler for Session {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let who = self.who(context.request_context())?;
-        self.gateway.subscribed(who, &context).await;
+        let speaker = self.speaker(context.request_context())?;
+        self.gateway.subscribed(speaker, &context).await;
         Ok(())
     }
 
@@ -604,13 +605,13 @@ pub(crate) fn is_late(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// Returns whether a client declares all wanted capabilities.
-fn has(declared: Option<&ClientCapabilities>, wanted: &ClientCapabilities) -> bool {
+fn has(declared: Option<&ClientCapabilities>, required: &ClientCapabilities) -> bool {
     let members = |capabilities: &ClientCapabilities| match serde_json::to_value(capabilities) {
         Ok(Value::Object(members)) => members,
         _ => JsonObject::new(),
     };
     let declared = declared.map(members).unwrap_or_default();
-    members(wanted).keys().all(|name| declared.contains_key(name))
+    members(required).keys().all(|name| declared.contains_key(name))
 }
 
 /// Why a name cannot be called.
@@ -638,7 +639,7 @@ impl NameError {
         match self {
             NameError::Unknown(error) => Err(error),
             NameError::Said(answer) => {
-                gateway.happened(ServeEvent::answered(asker, &answer, arguments, Duration::ZERO));
+                gateway.report_event(ServeEvent::answered(asker, &answer, arguments, Duration::ZERO));
                 Ok(Outcome::Answer(answer))
             }
         }

@@ -79,7 +79,7 @@ impl Gateway {
         tool: &'static str,
         args: &Json,
     ) -> Result<Arc<View>, Box<Answer>> {
-        let view = self.view(&asker.who()).await;
+        let view = self.view(&asker.speaker()).await;
         let (workspace, args, of_check) =
             (asker.workspace(&self.workspace, None), args.clone(), view.clone());
         let checked = blocking(move || {
@@ -91,17 +91,17 @@ impl Gateway {
     }
 
     /// Returns the instructions for the client of a session.
-    pub(crate) async fn instructions(self: &Arc<Self>, who: &Speaker) -> String {
-        let view = self.view(who).await;
-        view.instructions_in(&who.session, self.core_memory(who, &view).await.as_ref())
+    pub(crate) async fn instructions(self: &Arc<Self>, speaker: &Speaker) -> String {
+        let view = self.view(speaker).await;
+        view.instructions_in(&speaker.session, self.core_memory(speaker, &view).await.as_ref())
     }
 
     /// Returns the core memory of an agent that has an identity.
-    pub(crate) async fn core_memory(&self, who: &Speaker, view: &View) -> Option<StoredCore> {
+    pub(crate) async fn core_memory(&self, speaker: &Speaker, view: &View) -> Option<StoredCore> {
         if !view.has_identity() {
             return None;
         }
-        let workspace = who.workspace(&self.workspace, None);
+        let workspace = speaker.workspace(&self.workspace, None);
         blocking(move || workspace.agent_calls().core_memory()).await.ok().flatten()
     }
 
@@ -125,16 +125,16 @@ impl Gateway {
                 return Err(refusal_answer(INIT, "mode_widens", message));
             }
         }
-        let view = self.view(&asker.who()).await;
+        let view = self.view(&asker.speaker()).await;
         let shown = shown_of(INIT, &view)?;
-        let core = self.core_memory(&asker.who(), &view).await;
-        let of = |slot| shown.rights.last_of(slot).map_or("", short);
+        let core = self.core_memory(&asker.speaker(), &view).await;
+        let last_in = |slot| shown.rights.last_of(slot).map_or("", short);
         let tools = || view.tools.iter().filter(|tool| tool.kind == Kind::Catalog);
         let result = SessionResult {
-            mode: of(Slot::Mode),
-            permission: of(Slot::Permission),
-            access: of(Slot::Access),
-            role: of(Slot::Role),
+            mode: last_in(Slot::Mode),
+            permission: last_in(Slot::Permission),
+            access: last_in(Slot::Access),
+            role: last_in(Slot::Role),
             system_prompt: &view.instructions_in(&asker.session, core.as_ref()),
             core_memory: core.as_ref(),
             available_tools: tools().map(|tool| tool.name.as_str()).collect(),

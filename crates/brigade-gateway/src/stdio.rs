@@ -223,9 +223,9 @@ fn read(
         match input.take_line(limit, &mut line) {
             Ok(Line::End) | Err(_) => return,
             Ok(Line::Long(limit)) => {
-                let why = format!("the message is longer than {limit} bytes");
+                let reason = format!("the message is longer than {limit} bytes");
                 let id = id_in(&line);
-                drop(answers.send(message::error(id.as_deref(), message::INVALID_REQUEST, &why)));
+                drop(answers.send(message::error(id.as_deref(), message::INVALID_REQUEST, &reason)));
                 continue;
             }
             Ok(Line::Whole) => {}
@@ -287,8 +287,9 @@ impl<R: Read> Input for Stream<R> {
             let part = &piece[..end.unwrap_or(piece.len())];
             let limit = limit();
             longer_than = longer_than.or_else(|| (limit < line.len() + part.len()).then_some(limit));
-            let room = if longer_than.is_some() { BEGINNING.saturating_sub(line.len()) } else { part.len() };
-            line.extend_from_slice(&part[..part.len().min(room)]);
+            let available =
+                if longer_than.is_some() { BEGINNING.saturating_sub(line.len()) } else { part.len() };
+            line.extend_from_slice(&part[..part.len().min(available)]);
             if longer_than.is_some() {
                 line.truncate(BEGINNING);
             }
@@ -312,7 +313,7 @@ fn write(mut output: impl Write, messages: &mpsc::Receiver<OutgoingItem>, unread
                 }
                 unread.change(|unread| unread.saturating_sub(count));
             }
-            OutgoingItem::Written(asked) => drop(asked.try_send(())),
+            OutgoingItem::Written(confirm) => drop(confirm.try_send(())),
         }
     }
 }

@@ -141,18 +141,18 @@ impl TaskServer {
 
     /// Begins the session of a new client, which replaces the earlier one.
     fn begin(&self, mark: Mark) -> Option<mpsc::SyncSender<(Line, Vec<u8>)>> {
-        let room = self.runtime.block_on(self.sessions.clone().acquire_owned()).ok()?;
+        let permit = self.runtime.block_on(self.sessions.clone().acquire_owned()).ok()?;
         let gateway = self.gateway.upgrade()?;
         let number = self.now.fetch_add(1, Ordering::SeqCst) + 1;
-        let mut output = Turn { output: self.output.clone(), now: self.now.clone(), number };
+        let mut output = ClientOutput { output: self.output.clone(), now: self.now.clone(), number };
         mark.write(&mut output).ok()?;
-        let mut last = Turn { output: self.output.clone(), now: self.now.clone(), number };
+        let mut last = ClientOutput { output: self.output.clone(), now: self.now.clone(), number };
         let (to_session, lines) = mpsc::sync_channel(MAX_WAITING_LINES);
         let limit = Gateway::limit_of(&self.gateway);
         let (lines, _, conversation) = Lines::start(ForwardedLines(lines), output, None, limit).ok()?;
         let session = Session::of_task(gateway, self.agent.clone(), self.session.clone());
         self.runtime.spawn(async move {
-            let _room = room;
+            let _permit = permit;
             if let Ok(running) = serve_server(session, lines).await {
                 drop(running.waiting().await);
             }
@@ -180,13 +180,13 @@ impl Input for ForwardedLines {
 }
 
 /// The output for one client. Writes nothing once there is a newer client.
-struct Turn {
+struct ClientOutput {
     output: Arc<Mutex<File>>,
     now: Arc<AtomicU64>,
     number: u64,
 }
 
-impl Write for Turn {
+impl Write for ClientOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_all(bytes).map(|()| bytes.len())
     }

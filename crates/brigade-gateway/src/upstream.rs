@@ -53,12 +53,12 @@ pub(crate) struct ClientOfCall {
     /// Whether log messages are passed if the client set no level.
     hears: bool,
     is_proven: bool,
-    said: tokio::sync::mpsc::Sender<ServerMessage>,
+    messages: tokio::sync::mpsc::Sender<ServerMessage>,
 }
 
 impl ClientOfCall {
     pub(crate) fn new(side: &ClientSide) -> (ClientOfCall, tokio::sync::mpsc::Receiver<ServerMessage>) {
-        let (said, heard) = tokio::sync::mpsc::channel(MAX_WAITING_LOGS);
+        let (messages, receiver) = tokio::sync::mpsc::channel(MAX_WAITING_LOGS);
         let capabilities = serde_json::to_value(&side.capabilities).unwrap_or_default();
         let client = ClientOfCall {
             capabilities: Json::from(&capabilities),
@@ -67,9 +67,9 @@ impl ClientOfCall {
             level: side.level,
             hears: !side.is_late,
             is_proven: side.is_proven,
-            said,
+            messages,
         };
-        (client, heard)
+        (client, receiver)
     }
 }
 
@@ -117,7 +117,7 @@ impl Requester for ClientOfCall {
         };
         if is_wanted {
             // A slow client misses some log messages.
-            let _ = self.said.try_send(ServerMessage::Log(log));
+            let _ = self.messages.try_send(ServerMessage::Log(log));
         }
     }
 
@@ -127,7 +127,7 @@ impl Requester for ClientOfCall {
     }
 
     fn ask(&self, questions: Questions) {
-        let _ = self.said.try_send(ServerMessage::Asks(questions));
+        let _ = self.messages.try_send(ServerMessage::Asks(questions));
     }
 }
 
@@ -182,11 +182,11 @@ impl ClientLine {
     }
 
     /// Sends progress to the client, if it asked for it.
-    pub(crate) async fn tell(&self, told: McpProgress) {
+    pub(crate) async fn report_progress(&self, progress: McpProgress) {
         let LineTarget { peer, progress: Some(token) } = self.ends().clone() else { return };
-        let mut param = ProgressNotificationParam::new(token, told.progress);
-        param.total = told.total;
-        param.message = told.message;
+        let mut param = ProgressNotificationParam::new(token, progress.progress);
+        param.total = progress.total;
+        param.message = progress.message;
         let _ = peer.notify_progress(param).await;
     }
 
@@ -248,13 +248,13 @@ pub(crate) struct OngoingCall {
     /// The connection to its client.
     pub(crate) line: ClientLine,
     /// The fingerprint of the agent and its request.
-    pub(crate) of: Fingerprint,
+    pub(crate) request_key: Fingerprint,
 }
 
 /// A call that waits for replies of its client.
 struct ParkedCall {
     running: OngoingCall,
-    asked: Questions,
+    questions: Questions,
     pause: Option<PausedTurn>,
 }
 
@@ -292,7 +292,7 @@ impl Gateway {
     ) -> Result<Outcome, ErrorData> {
         // If this request is dropped, the client has left, and the call is cancelled.
         let left = running.cancel.clone().drop_guard();
-        let (asked, pause) = loop {
+        let (questions, pause) = loop {
             tokio::select! {
                 biased;
                 outcome = &mut running.outcome => {
@@ -300,22 +300,22 @@ impl Gateway {
                     return outcome.unwrap_or_else(|_| Err(ended_error()));
                 }
                 () = gone.cancelled(), if !running.cancel.is_cancelled() => running.cancel.cancel(),
-                Some(asked) = running.questions.recv() => break asked,
+                Some(questions) = running.questions.recv() => break questions,
             }
         };
         drop(left.disarm());
-        self.park(running, asked, pause)
+        self.park(running, questions, pause)
     }
 
     /// Parks a call until its client returns the replies.
     fn park(
         self: &Arc<Self>,
         running: OngoingCall,
-        asked: Questions,
+        questions: Questions,
         pause: Option<PausedTurn>,
     ) -> Result<Outcome, ErrorData> {
         let mut requests = std::collections::BTreeMap::new();
-        for (question, _) in &asked {
+        for (question, _) in &questions {
             let params = serde_json::to_value(&question.params).unwrap_or_default();
             let request = json!({"method": question.kind.method(), "params": params});
             if let Ok(request) = serde_json::from_value::<InputRequest>(request) {
@@ -330,7 +330,7 @@ impl Gateway {
         if PARKED <= parking.len() {
             return Err(ErrorData::internal_error("too many calls wait for their clients", None));
         }
-        parking.insert(name.clone(), ParkedCall { running, asked, pause });
+        parking.insert(name.clone(), ParkedCall { running, questions, pause });
         drop(parking);
         let gateway = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -349,27 +349,28 @@ impl Gateway {
     /// Passes the replies of a client to the server, and continues the call. `None` if the state is of another kind.
     pub(crate) async fn unpark(
         self: &Arc<Self>,
-        of: Fingerprint,
+        request_key: Fingerprint,
         state: &str,
         replies: Option<&InputResponses>,
         (line, gone): (ClientLine, &CancellationToken),
     ) -> Option<Result<Outcome, ErrorData>> {
         let State { parked } = self.states.open_json(state).ok()?;
-        let ParkedCall { running, asked, mut pause } = {
+        let ParkedCall { running, questions, mut pause } = {
             let mut parking = self.parking();
-            if parking.get(&parked).is_none_or(|parked| parked.running.of != of) {
+            if parking.get(&parked).is_none_or(|parked| parked.running.request_key != request_key) {
                 return Some(Err(invalid_state_error()));
             }
             parking.remove(&parked)?
         };
         running.line.move_to(line);
-        let has_all =
-            asked.iter().all(|(question, _)| replies.is_some_and(|given| given.contains_key(&question.key)));
+        let has_all = questions
+            .iter()
+            .all(|(question, _)| replies.is_some_and(|given| given.contains_key(&question.key)));
         if let Some(pause) = pause.take_if(|_| has_all) {
             pause.resume().await;
         }
         let mut left = Vec::new();
-        for (question, reply) in asked {
+        for (question, reply) in questions {
             match replies.and_then(|replies| replies.get(&question.key)) {
                 Some(value) => reply.answer(Ok(Json::from(value))),
                 None => left.push((question, reply)),

@@ -127,10 +127,10 @@ impl ReviewedSchema {
     /// Creates a schema whose bound values are masked.
     fn masked(text: &SchemaText, mask: Option<&Redactor>) -> ReviewedSchema {
         if let (SchemaText::File(bytes), Some(mask)) = (text, mask)
-            && let Ok(said) = std::str::from_utf8(bytes)
+            && let Ok(original) = std::str::from_utf8(bytes)
         {
-            let shown = mask.redact_str(said);
-            if shown != said {
+            let shown = mask.redact_str(original);
+            if shown != original {
                 return ReviewedSchema::new(SchemaText::File(Arc::from(shown.as_bytes())));
             }
         }
@@ -183,10 +183,10 @@ impl AgentTool {
 
     /// Hashes everything in its listed form.
     fn hash_listed(&self, hasher: &mut DefaultHasher) {
-        let said = (&self.id, &self.name, &self.title, &self.text, &self.family, &self.effects);
+        let listed = (&self.id, &self.name, &self.title, &self.text, &self.family, &self.effects);
         let output = self.output.as_ref().map(|output| output.mark);
         (self.max_text_bytes, &self.icons).hash(hasher);
-        (said, self.risk.as_str(), self.need.gate().as_str(), self.input.mark, output).hash(hasher);
+        (listed, self.risk.as_str(), self.need.gate().as_str(), self.input.mark, output).hash(hasher);
     }
 
     /// Returns the listed form.
@@ -307,16 +307,16 @@ impl View {
         }
     }
 
-    fn empty(why: Error) -> View {
+    fn empty(reason: Error) -> View {
         View {
             tools: Vec::new(),
             prompts: Vec::new(),
-            preamble: format!("nothing can be called: {why}"),
+            preamble: format!("nothing can be called: {reason}"),
             lists: Lists::default(),
             places: HashMap::new(),
             shown: None,
             mask: None,
-            refusal: Some(why),
+            refusal: Some(reason),
         }
     }
 

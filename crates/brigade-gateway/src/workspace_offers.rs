@@ -65,14 +65,14 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 /// Reads a resource. `None` if it does not exist or belongs to another agent.
 pub(crate) async fn read(
     gateway: &Arc<Gateway>,
-    who: &Speaker,
+    speaker: &Speaker,
     view: &View,
     uri: &str,
 ) -> Option<ResourceContents> {
     let contents = |media, text: String| ResourceContents::text(text, uri).with_mime_type(media);
     if uri == CORE_MEMORY {
         view.has_identity().then_some(())?;
-        let core = gateway.core_memory(who, view).await;
+        let core = gateway.core_memory(speaker, view).await;
         return Some(contents(MARKDOWN, core.map(|core| core.to_markdown()).unwrap_or_default()));
     }
     let rest = uri.strip_prefix("brigade://")?;
@@ -93,7 +93,7 @@ pub(crate) async fn read(
         Some(_) => return None,
     };
     let run: RunId = run.parse().ok()?;
-    let workspace = who.workspace(&gateway.workspace, None);
+    let workspace = speaker.workspace(&gateway.workspace, None);
     blocking(move || {
         let calls = workspace.agent_calls();
         match stream {
@@ -131,6 +131,6 @@ pub(crate) async fn prompt(
     let workspace = workspace_of(&gateway.workspace, agent, None);
     let id = prompt.name.clone();
     let text = blocking(move || workspace.agent_calls().source_text(&id).ok().flatten()).await?;
-    let said = PromptMessage::new_text(Role::User, text);
-    Some(GetPromptResult::new(vec![said]).with_description(prompt.description))
+    let message = PromptMessage::new_text(Role::User, text);
+    Some(GetPromptResult::new(vec![message]).with_description(prompt.description))
 }

@@ -299,28 +299,28 @@ impl GitCommand<'_> {
 
     /// Sets the git directories.
     #[must_use]
-    pub fn seeing(mut self, sight: &GitDirectories) -> Self {
+    pub fn in_dirs(mut self, git_dirs: &GitDirectories) -> Self {
         let paths = [
-            ("GIT_DIR", &sight.git_dir),
-            ("GIT_WORK_TREE", &sight.work_tree),
-            ("GIT_OBJECT_DIRECTORY", &sight.objects),
-            ("GIT_INDEX_FILE", &sight.index),
-            ("GIT_SHALLOW_FILE", &sight.shallow),
+            ("GIT_DIR", &git_dirs.git_dir),
+            ("GIT_WORK_TREE", &git_dirs.work_tree),
+            ("GIT_OBJECT_DIRECTORY", &git_dirs.objects),
+            ("GIT_INDEX_FILE", &git_dirs.index),
+            ("GIT_SHALLOW_FILE", &git_dirs.shallow),
         ];
         for (name, path) in paths {
             if let Some(path) = path {
                 self.environment.insert(name.into(), path.into());
             }
         }
-        if !sight.alternates.is_empty() {
-            let listed: Vec<Vec<u8>> = sight.alternates.iter().map(|path| quoted(path)).collect();
+        if !git_dirs.alternates.is_empty() {
+            let listed: Vec<Vec<u8>> = git_dirs.alternates.iter().map(|path| quoted(path)).collect();
             let listed = OsString::from_vec(listed.join(&b':'));
             self.environment.insert("GIT_ALTERNATE_OBJECT_DIRECTORIES".into(), listed);
         }
-        if let Some(directory) = sight.work_tree.as_ref().or(sight.git_dir.as_ref()) {
+        if let Some(directory) = git_dirs.work_tree.as_ref().or(git_dirs.git_dir.as_ref()) {
             self.directory.clone_from(directory);
         }
-        self.is_durable = sight.is_durable;
+        self.is_durable = git_dirs.is_durable;
         self
     }
 
@@ -467,15 +467,15 @@ fn time_after_signal() -> Duration {
 }
 
 /// Joins the distinct lines of a message. Leaves out hints, which are for people who type git commands.
-fn said_once(stderr: &[u8]) -> String {
+fn distinct_lines(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let mut said: Vec<&str> = Vec::new();
+    let mut lines: Vec<&str> = Vec::new();
     for line in text.lines().map(str::trim) {
-        if !line.is_empty() && !line.starts_with("hint:") && !said.contains(&line) {
-            said.push(line);
+        if !line.is_empty() && !line.starts_with("hint:") && !lines.contains(&line) {
+            lines.push(line);
         }
     }
-    said.join("; ")
+    lines.join("; ")
 }
 
 impl Answer {
@@ -497,16 +497,16 @@ impl Answer {
 
     /// Returns the error for a failed command.
     pub fn failure(&self) -> GitError {
-        let message = match (said_once(&self.stderr), self.code) {
-            (said, Some(code)) if said.is_empty() => format!("it ended with {code}"),
-            (said, None) if said.is_empty() => "it was ended by a signal".to_owned(),
-            (said, _) => said,
+        let message = match (distinct_lines(&self.stderr), self.code) {
+            (message, Some(code)) if message.is_empty() => format!("it ended with {code}"),
+            (message, None) if message.is_empty() => "it was ended by a signal".to_owned(),
+            (message, _) => message,
         };
         GitError::Failed { operation: self.operation, message }
     }
 
     /// Returns the standard error of git.
-    pub fn said(&self) -> String {
+    pub fn message(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
 
@@ -575,8 +575,8 @@ mod tests {
 
     #[test]
     fn messages_are_one_line_without_hints() {
-        let said = b"hint: Support for grafts is deprecated\nerror: failed to push\n\nerror: failed to push\nfatal: no\n";
-        assert_eq!(said_once(said), "error: failed to push; fatal: no");
-        assert_eq!(said_once(b"hint: x\n"), "");
+        let message = b"hint: Support for grafts is deprecated\nerror: failed to push\n\nerror: failed to push\nfatal: no\n";
+        assert_eq!(distinct_lines(message), "error: failed to push; fatal: no");
+        assert_eq!(distinct_lines(b"hint: x\n"), "");
     }
 }

@@ -75,9 +75,9 @@ impl Settings {
     ///
     /// # Errors
     /// Fails if git fails.
-    pub fn of_repository(git: &Git, sight: &GitDirectories) -> Result<Settings, GitError> {
-        let directory = sight.git_dir.clone().unwrap_or_default();
-        let answer = git.order("config").seeing(sight).words(LIST_ARGUMENTS).reading().run()?;
+    pub fn of_repository(git: &Git, git_dirs: &GitDirectories) -> Result<Settings, GitError> {
+        let directory = git_dirs.git_dir.clone().unwrap_or_default();
+        let answer = git.order("config").in_dirs(git_dirs).words(LIST_ARGUMENTS).reading().run()?;
         Ok(Settings::parse(&directory, &answer.stdout))
     }
 
@@ -197,9 +197,9 @@ impl Identity {
     /// Returns the author that git would use, or Brigade if none is configured.
     pub fn from_settings(settings: &Settings, host: &HostEnvironment) -> Identity {
         let find = |variable: &str, names: [&str; 2], default: &str| {
-            let said = host.get(variable).and_then(OsStr::to_str);
-            let said = said.or_else(|| names.iter().find_map(|name| settings.text(name)));
-            said.map(one_line).filter(|said| !said.is_empty()).unwrap_or_else(|| default.to_owned())
+            let value = host.get(variable).and_then(OsStr::to_str);
+            let value = value.or_else(|| names.iter().find_map(|name| settings.text(name)));
+            value.map(one_line).filter(|value| !value.is_empty()).unwrap_or_else(|| default.to_owned())
         };
         Identity {
             name: find("GIT_AUTHOR_NAME", ["author.name", "user.name"], "Brigade"),

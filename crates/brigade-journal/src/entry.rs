@@ -260,7 +260,7 @@ pub(crate) fn look_at_written(kind: &dyn Kind, line: &RecordLine) -> Content {
 /// The members of a line that show its kind.
 #[derive(Default)]
 struct LineMembers<'a> {
-    wanted: Members<'a>,
+    requested: Members<'a>,
     sequence: Option<RawJson<'a>>,
     ledger: Option<RawJson<'a>>,
     batch: Option<RawJson<'a>>,
@@ -274,14 +274,14 @@ impl<'a> LineMembers<'a> {
             "receipt_sequence" => self.ledger = Some(value),
             BATCH_KEY => self.batch = Some(value),
             key => match kind.member(key) {
-                Some(place) => self.wanted[place] = Some(value),
+                Some(place) => self.requested[place] = Some(value),
                 None => self.is_header |= key == HEADER_KEY,
             },
         }
     }
 
     fn judge(self, kind: &dyn Kind) -> Content {
-        match kind.facts(&self.wanted) {
+        match kind.facts(&self.requested) {
             Some(facts) => {
                 let own = |raw: Option<RawJson<'_>>| raw.filter(|_| facts.is_ours).and_then(RawJson::natural);
                 Content::Record(PeekedRecord {

@@ -383,11 +383,11 @@ impl Index {
 
     /// Finds the line of an id. More than one hit is rare.
     pub(crate) fn by_id(&self, id: &str) -> Result<Vec<Hit>, IndexError> {
-        let wanted = id_hash(id);
+        let wanted_hash = id_hash(id);
         let mut hits = Vec::new();
         self.scan(0, &id_key(id), |record| {
             hits.extend(
-                self.hit(record, ID_BYTES, record[ID_BYTES + 20]).filter(|hit| hit.id_hash == wanted),
+                self.hit(record, ID_BYTES, record[ID_BYTES + 20]).filter(|hit| hit.id_hash == wanted_hash),
             );
             true
         })?;

@@ -393,8 +393,8 @@ impl<'f> Ledger<'f> {
 /// Finds the entries whose document id starts with a prefix, in ledger order.
 fn find_prefix(file: &dyn ReadFile, prefix: &str) -> Result<Vec<LedgerEntry>, FsError> {
     let quoted = Json::from(prefix).to_compact();
-    let wanted = format!("\"run_id\":{}", quoted.strip_suffix('"').unwrap_or(&quoted));
-    let finder = memchr::memmem::Finder::new(&wanted);
+    let needle = format!("\"run_id\":{}", quoted.strip_suffix('"').unwrap_or(&quoted));
+    let finder = memchr::memmem::Finder::new(&needle);
     let mut lines = brigade_fs::Lines::new(file, 0, file.len()?);
     let mut found = Vec::new();
     while let Some(line) = lines.next_line()? {

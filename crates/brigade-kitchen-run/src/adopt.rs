@@ -28,13 +28,14 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails on a disk error.
     pub fn unsigned_journals(&self) -> Result<Vec<UnsignedJournal>, Failure> {
-        let named = self.served()?.into_iter().map(|name| (name.to_string(), PrdFiles::new(&name)));
+        let named =
+            self.prds_with_journal()?.into_iter().map(|name| (name.to_string(), PrdFiles::new(&name)));
         let mut found = Vec::new();
         for (name, files) in named.chain([("workers".to_owned(), PrdFiles::for_workers())]) {
             if is_tracked(&*self.fs, &files)? {
                 continue;
             }
-            let read = PrdJournal::read_at(&*self.fs, &self.key, &files)?;
+            let read = PrdJournal::read(&*self.fs, &self.key, &files)?;
             if 0 < read.unsigned {
                 let Life { approval, decisions, .. } = PrdJournal::unsigned_life(&*self.fs, &files)?;
                 let approval = approval.map(|approval| (approval.fingerprint.to_string(), approval.at));
@@ -50,7 +51,7 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails on a disk error.
     pub fn tracked_journals(&self) -> Result<Vec<String>, Failure> {
-        let named = self.served()?.into_iter().map(|name| PrdFiles::new(&name));
+        let named = self.prds_with_journal()?.into_iter().map(|name| PrdFiles::new(&name));
         let mut found = Vec::new();
         for files in named.chain([PrdFiles::for_workers()]) {
             if is_tracked(&*self.fs, &files)? {

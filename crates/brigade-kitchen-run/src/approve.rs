@@ -75,34 +75,34 @@ impl Kitchen<'_> {
     }
 
     fn approve_prd(&self, search: &PrdSearch, step: &ApproveStep) -> Result<ApprovalReport, Failure> {
-        let standing = self.standing(search)?;
+        let state = self.prd_state(search)?;
         let mut report = ApprovalReport::new(self.target());
-        report.prd_path = Some(standing.path.to_string());
-        report.taken = Some(standing.taken);
-        report.config_issues = standing.configuration.issues();
-        let files = PrdFiles::new(&standing.name);
+        report.prd_path = Some(state.path.to_string());
+        report.taken = Some(state.taken);
+        report.config_issues = state.configuration.issues();
+        let files = PrdFiles::new(&state.name);
         if *step == ApproveStep::Revoke {
-            self.revoke(files, standing.life.approval.as_ref())?;
+            self.revoke(files, state.life.approval.as_ref())?;
             report.revoked = true;
             return Ok(report);
         }
-        if let Some(other) = self.namesake(&standing) {
+        if let Some(other) = self.namesake(&state) {
             let message =
-                format!("`{}` has the name of `{other}`, whose tasks are recorded under it", standing.path);
+                format!("`{}` has the name of `{other}`, whose tasks are recorded under it", state.path);
             let failure = Failure::new(ErrorKind::Refused, message).coded(ErrorCode::PrdNameTaken);
             return Err(failure.hint("give one of the files another name"));
         }
-        let ready = standing.crew.ready().ok_or_else(|| crew_refusal(&standing.crew))?;
-        let execution = ready.execution(&standing.prd);
-        let redactor = self.redactor(&standing.configuration);
+        let ready = state.crew.ready().ok_or_else(|| crew_refusal(&state.crew))?;
+        let execution = ready.execution(&state.prd);
+        let redactor = self.redactor(&state.configuration);
         report.commands = commands(&execution, &|words| mask_words(&redactor, words));
         let (fingerprint, items) = (execution.fingerprint(), execution.items());
-        report.notes = standing.crew.notes();
-        report.notes.extend(self.in_place_note(&standing.crew, &standing.prd));
-        report.notes.extend(unverified_note(&standing));
-        let approval = standing.life.approval.as_ref();
+        report.notes = state.crew.notes();
+        report.notes.extend(self.in_place_note(&state.crew, &state.prd));
+        report.notes.extend(unverified_note(&state));
+        let approval = state.life.approval.as_ref();
         compare_with(&mut report, approval, fingerprint, &items);
-        let ignored = ignored_passes(&standing);
+        let ignored = ignored_passes(&state);
         report.notes.extend(
             ignored
                 .iter()
@@ -113,20 +113,20 @@ impl Kitchen<'_> {
             compare(typed, fingerprint)?;
             if !report.approved {
                 let by = self.person();
-                if let Some(problem) = &standing.state_problem {
+                if let Some(problem) = &state.state_problem {
                     // The first service replaces the file.
                     report.notes.extend(problem.set_aside(&*self.fs)?);
                 }
-                let adopted = standing.foreign_state.clone().map(|state| Record::Adopted { state });
-                let passed = passed_tasks(&standing.prd);
-                let path = Some(standing.path.to_string());
+                let adopted = state.foreign_state.clone().map(|state| Record::Adopted { state });
+                let passed = passed_tasks(&state.prd);
+                let path = Some(state.path.to_string());
                 let mut journal = self.journal(files)?;
                 let settled = journal.life().settled(&passed);
                 let approved = Record::Approved { fingerprint, items, passed, by, path };
                 let records = adopted.into_iter().chain([approved]).chain(settled);
                 let lines = journal.append_all(records.collect())?;
-                self.tell(&standing.name, &journal, &lines);
-                report.notes.extend(set_aside_notes(&*self.fs, &PrdFiles::new(&standing.name)));
+                self.update_derived_files(&state.name, &journal, &lines);
+                report.notes.extend(set_aside_notes(&*self.fs, &PrdFiles::new(&state.name)));
                 report.approved = true;
             }
         }
@@ -134,8 +134,8 @@ impl Kitchen<'_> {
     }
 
     /// Returns another existing file that was approved under the name of this PRD.
-    pub(crate) fn namesake(&self, standing: &PrdState) -> Option<String> {
-        let other = standing.life.prd_path.clone().filter(|path| path != standing.path.as_str())?;
+    pub(crate) fn namesake(&self, state: &PrdState) -> Option<String> {
+        let other = state.life.prd_path.clone().filter(|path| path != state.path.as_str())?;
         let is_there = other.parse().is_ok_and(|path| self.fs.exists(&path).unwrap_or(false));
         is_there.then_some(other)
     }
@@ -193,12 +193,12 @@ impl Kitchen<'_> {
             self.fs.create_dir_all(&ignore.parent())?;
             self.fs.write_atomic(&ignore, b"*\n", FileMode::Private)?;
         }
-        Ok(PrdJournal::open_at(self.fs.clone(), &self.key, files, self.clock.clone(), self.lock_timeout)?)
+        Ok(PrdJournal::open(self.fs.clone(), &self.key, files, self.clock.clone(), self.lock_timeout)?)
     }
 
     /// Returns the life with the approval of the tiers.
     pub(crate) fn life_of_workers(&self) -> Result<Life, Failure> {
-        Ok(PrdJournal::read_at(&*self.fs, &self.key, &PrdFiles::for_workers())?.life)
+        Ok(PrdJournal::read(&*self.fs, &self.key, &PrdFiles::for_workers())?.life)
     }
 
     fn person(&self) -> Option<String> {
@@ -221,20 +221,20 @@ fn compare_with(
 }
 
 /// Returns a note about tasks that no command verifies.
-fn unverified_note(standing: &PrdState) -> Option<String> {
-    let unverified = standing.prd.tasks.iter().filter(|task| task.is_unverified() && !task.passes);
+fn unverified_note(state: &PrdState) -> Option<String> {
+    let unverified = state.prd.tasks.iter().filter(|task| task.is_unverified() && !task.passes);
     let ids: Vec<&str> = unverified.map(|task| task.id.as_str()).collect();
-    let is_tested = standing.crew.settings.test_cmd.is_some();
+    let is_tested = state.crew.settings.test_cmd.is_some();
     let note = || format!("nothing verifies {}: done is what the worker says", ids.join(", "));
     (!ids.is_empty() && !is_tested).then(note)
 }
 
 /// Lists the tasks that only the file marks as done.
-fn ignored_passes(standing: &PrdState) -> Vec<brigade_kitchen::TaskId> {
-    if standing.life.approval.is_none() {
+fn ignored_passes(state: &PrdState) -> Vec<brigade_kitchen::TaskId> {
+    if state.life.approval.is_none() {
         return Vec::new();
     }
-    passed_tasks(&standing.prd).into_iter().filter(|id| standing.life.can_be_passed(id)).collect()
+    passed_tasks(&state.prd).into_iter().filter(|id| state.life.can_be_passed(id)).collect()
 }
 
 /// Returns the error that explains why a crew must not be started.

@@ -53,7 +53,7 @@ pub struct TierWorker {
     /// Its adapter.
     pub adapter: Adapter,
     /// The requested permissions.
-    pub wanted: PermissionMode,
+    pub permissions: PermissionMode,
     /// Whether the policy allows it to skip permission checks.
     pub may_skip: bool,
     /// The server to attach to.
@@ -69,7 +69,7 @@ pub struct TierWorker {
 }
 
 /// Returns the time limit of a worker: the configured one, capped by the policy.
-pub(crate) fn within(timeout: Option<Duration>, grants: &KitchenGrants) -> Option<Duration> {
+pub(crate) fn capped_timeout(timeout: Option<Duration>, grants: &KitchenGrants) -> Option<Duration> {
     let ceiling = grants.max_minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
     match (timeout, ceiling) {
         (Some(timeout), Some(ceiling)) => Some(timeout.min(ceiling)),
@@ -88,7 +88,7 @@ pub struct Attempt<'a> {
     /// The run.
     pub run: &'a RunId,
     /// The worker.
-    pub cook: &'a TierWorker,
+    pub worker: &'a TierWorker,
     /// Its role.
     pub role: Role,
     /// The PRD; `None` while planning.
@@ -173,7 +173,7 @@ fn role_kind(role: Role) -> RunKind {
 /// # Errors
 /// Fails if nothing was started, or a log could not be written.
 pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result<AttemptOutcome, StartError> {
-    let (host, cook) = (attempt.host, attempt.cook);
+    let (host, worker) = (attempt.host, attempt.worker);
     let nonce = random_hex::<16>()?;
     let temporary = PrivateFolder::create()?;
     let private = DiskFs::open(temporary.path())?;
@@ -181,11 +181,11 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
     let text = host.redactor().redact_str(&prompt(&nonce));
     private.write_atomic(&RelPath::from_static(PROMPT), text.as_bytes(), FileMode::Private)?;
     let (prompt_file, answer_file) = (inside(PROMPT), inside(ANSWER));
-    let server = cook.server.as_deref();
+    let server = worker.server.as_deref();
     let (prompt_word, answer_word) = (prompt_file.to_string_lossy(), answer_file.to_string_lossy());
-    let started = cook
+    let started = worker
         .adapter
-        .start(&cook.command, cook.wanted, cook.may_skip, &prompt_word, &answer_word, server)
+        .start(&worker.command, worker.permissions, worker.may_skip, &prompt_word, &answer_word, server)
         .map_err(|fault| StartError::Command(fault.to_string()))?;
     let input = match started.prompt {
         PromptWay::Stdin => Input::Bytes(text.into_bytes()),
@@ -193,9 +193,9 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
     };
     let variables = variables(attempt, &nonce, &prompt_file, &inside(RESULT));
     let skips_permissions = started.permissions == Permissions::Skipped;
-    let program = cook.command.program();
+    let program = worker.command.program();
     let (adapter, write_paths, env_labels) =
-        (cook.adapter.id.as_str(), cook.adapter.write_paths.as_slice(), cook.env_labels.as_slice());
+        (worker.adapter.id.as_str(), worker.adapter.write_paths.as_slice(), worker.env_labels.as_slice());
     let may_change = matches!(attempt.role, Role::Work | Role::Task);
     let work = CrewWork::Worker(CrewWorker {
         program,
@@ -215,13 +215,13 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         purpose: StartPurpose::Worker,
         prd: attempt.prd,
         task: attempt.task,
-        tier: Some(cook.tier),
+        tier: Some(worker.tier),
         attempt: Some(attempt.number),
         argv: started.argv,
-        program: cook.program.clone(),
-        bytes: cook.bytes,
-        files: &cook.files,
-        named: cook.command.words().to_vec(),
+        program: worker.program.clone(),
+        bytes: worker.bytes,
+        files: &worker.files,
+        named: worker.command.words().to_vec(),
         work,
         timeout: attempt.timeout,
         directory: attempt.directory,
@@ -275,7 +275,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
 /// Reads a worker's answer, one answer at a time, on a short-lived thread. The allocator keeps freed memory per thread,
 /// and short-lived threads share theirs.
 fn read_answer(attempt: &Attempt<'_>, private: &DiskFs, succeeded: bool) -> Answer {
-    let (host, adapter) = (attempt.host, &attempt.cook.adapter);
+    let (host, adapter) = (attempt.host, &attempt.worker.adapter);
     let read = || {
         let (stdout, stderr) = host.receipts.logs(attempt.run);
         // A JSON document is useless when cut, so more of it is read.
@@ -307,7 +307,7 @@ fn variables(
     let mut variables: Vec<(OsString, OsString)> = vec![
         ("BRIGADE_RUN_ID".into(), attempt.run.as_str().into()),
         ("BRIGADE_ROLE".into(), attempt.role.as_str().into()),
-        ("BRIGADE_TIER".into(), attempt.cook.tier.as_str().into()),
+        ("BRIGADE_TIER".into(), attempt.worker.tier.as_str().into()),
         ("BRIGADE_ATTEMPT".into(), attempt.number.to_string().into()),
         ("BRIGADE_PROMPT_FILE".into(), prompt_file.into()),
         ("BRIGADE_RESULT_FILE".into(), result_file.into()),

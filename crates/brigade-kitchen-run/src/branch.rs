@@ -23,11 +23,11 @@ pub(crate) enum SearchDepth {
 
 impl Kitchen<'_> {
     /// Returns what is wrong with the branch of a PRD whose tasks use worktrees.
-    pub(crate) fn branch_problem(&self, standing: &PrdState, look: SearchDepth) -> Option<String> {
-        if standing.workplace != brigade_kitchen::life::Workplace::Worktrees {
+    pub(crate) fn branch_problem(&self, state: &PrdState, depth: SearchDepth) -> Option<String> {
+        if state.workplace != brigade_kitchen::life::Workplace::Worktrees {
             return None;
         }
-        self.lost_of_branch(&standing.name, &standing.prd, &standing.life, look)
+        self.lost_of_branch(&state.name, &state.prd, &state.life, depth)
     }
 
     /// Returns what is wrong with the branch that a PRD names.
@@ -36,16 +36,16 @@ impl Kitchen<'_> {
         name: &PrdName,
         prd: &ValidPrd,
         life: &Life,
-        look: SearchDepth,
+        depth: SearchDepth,
     ) -> Option<String> {
         let branch = prd.branch_name.as_deref().filter(|branch| is_branch_name(branch))?;
         let works = done_work(life, name, prd);
         let last = works.last()?;
-        if look == SearchDepth::Short && self.tip_in_file(branch).as_ref() == Some(&last.commit) {
+        if depth == SearchDepth::Short && self.tip_in_file(branch).as_ref() == Some(&last.commit) {
             return None;
         }
         let is_over = prd.tasks.iter().all(|task| life.is_done(&task.id));
-        match self.looked_at(branch, &works, is_over) {
+        match self.check_tip(branch, &works, is_over) {
             Ok(problem) => problem,
             Err(error) => {
                 tracing::debug!(%error, "nothing is known of the branch");
@@ -62,7 +62,7 @@ impl Kitchen<'_> {
         CommitId::new(std::str::from_utf8(&bytes).ok()?.trim())
     }
 
-    fn looked_at(
+    fn check_tip(
         &self,
         branch: &str,
         works: &[DoneWork],

@@ -1,14 +1,12 @@
 //! `clean`: removes worktrees whose work is in the branch, and abandons work of single tasks.
 
-use brigade_core::{
-    ErrorCode, ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter, text::escape_terminal,
-};
+use brigade_core::{ErrorCode, ErrorKind, Hint, NextStep, Report, StepFormatter, text::escape_terminal};
 use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, OrAbsent, RelPath};
 use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::config::Switch;
 use brigade_kitchen::{PrdName, TaskId};
+use brigade_macros::{document, part};
 use brigade_policy::Failure;
-use serde::{Deserialize, Serialize};
 
 use crate::gather::{PrdSearch, PrdState};
 use crate::git::spare::SPARE;
@@ -20,13 +18,9 @@ use crate::service::{ServeError, git_options};
 use crate::workplace::PlaceError;
 
 /// The report of `clean`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-clean.v1")]
+#[derive(PartialEq, Eq)]
 pub struct KitchenCleanReport {
-    /// The schema id.
-    #[serde(deserialize_with = "KitchenCleanReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The PRD, relative to the workspace.
@@ -44,10 +38,6 @@ pub struct KitchenCleanReport {
     pub next_command: Option<Hint>,
 }
 
-impl Report for KitchenCleanReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-clean.v1";
-}
-
 impl KitchenCleanReport {
     /// Writes the next command in the words of one interface.
     #[must_use]
@@ -57,9 +47,7 @@ impl KitchenCleanReport {
 }
 
 /// A worktree that was kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct KeptWorktree {
     /// The task.
     pub task: TaskId,
@@ -68,9 +56,7 @@ pub struct KeptWorktree {
 }
 
 /// Abandoned work of a task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct AbandonedWork {
     /// The task.
     pub task: TaskId,
@@ -88,39 +74,39 @@ impl Kitchen<'_> {
     /// Fails if the PRD does not exist or has errors, the task has no worktree, a service works on the PRD, git fails,
     /// or on a disk error.
     pub fn clean(&self, search: &PrdSearch, abandon: Option<&str>) -> Result<KitchenCleanReport, Failure> {
-        let standing = self.standing(&search.to_show())?;
+        let state = self.prd_state(&search.to_show())?;
         let mut report = KitchenCleanReport {
             schema: KitchenCleanReport::SCHEMA,
             target: self.target(),
-            prd_path: standing.path.to_string(),
-            taken: standing.taken,
+            prd_path: state.path.to_string(),
+            taken: state.taken,
             removed: Vec::new(),
             kept: Vec::new(),
             abandoned: None,
             next_command: None,
         };
-        let there = self.tasks_with_folders(&standing.name, &standing.crew.settings.worktree_path)?;
-        let abandoned = abandon.map(|typed| with_folder(typed, &there)).transpose()?;
-        if there.is_empty() && !self.has_spares(&standing.name, &standing.crew.settings.worktree_path)? {
+        let with_folders = self.tasks_with_folders(&state.name, &state.crew.settings.worktree_path)?;
+        let abandoned = abandon.map(|typed| with_folder(typed, &with_folders)).transpose()?;
+        if with_folders.is_empty() && !self.has_spares(&state.name, &state.crew.settings.worktree_path)? {
             return Ok(report);
         }
-        let lock = match ServiceLock::take(self.fs.clone(), &standing.name) {
+        let lock = match ServiceLock::take(self.fs.clone(), &state.name) {
             Ok(lock) => lock,
             Err(ServiceLockError::Held(holder)) if abandoned.is_none() => {
                 let reason = format!("{holder} serves the PRD");
                 let kept = |task| KeptWorktree { task, reason: reason.clone() };
-                report.kept = there.into_iter().map(kept).collect();
+                report.kept = with_folders.into_iter().map(kept).collect();
                 return Ok(report);
             }
             Err(error) => return Err(ServeError::Lock(error).into()),
         };
-        let place = self.place_to_clean(&standing).map_err(ServeError::Place)?;
+        let place = self.place_to_clean(&state).map_err(ServeError::Place)?;
         if let Some(task) = abandoned {
-            let reference = place.abandon(&standing.name, &task).map_err(ServeError::Place)?;
+            let reference = place.abandon(&state.name, &task).map_err(ServeError::Place)?;
             report.removed.push(task.clone());
             report.abandoned = Some(AbandonedWork { task, reference });
         } else {
-            for cleaned in place.clean(&standing.name).map_err(ServeError::Place)? {
+            for cleaned in place.clean(&state.name).map_err(ServeError::Place)? {
                 match cleaned.kept {
                     None => report.removed.push(cleaned.task),
                     Some(reason) => report.kept.push(KeptWorktree { task: cleaned.task, reason }),
@@ -136,9 +122,9 @@ impl Kitchen<'_> {
     }
 
     /// Opens the repository to remove worktrees. Does not create a branch.
-    fn place_to_clean(&self, standing: &PrdState) -> Result<GitPlace, PlaceError> {
-        let settings = &standing.crew.settings;
-        let Some(branch) = standing.prd.branch_name.as_deref().filter(|_| settings.worktrees == Switch::On)
+    fn place_to_clean(&self, state: &PrdState) -> Result<GitPlace, PlaceError> {
+        let settings = &state.crew.settings;
+        let Some(branch) = state.prd.branch_name.as_deref().filter(|_| settings.worktrees == Switch::On)
         else {
             return Err(PlaceError::InPlace);
         };
@@ -184,13 +170,13 @@ impl Kitchen<'_> {
 }
 
 /// Returns the task with a typed id, if it has a worktree.
-fn with_folder(typed: &str, there: &[TaskId]) -> Result<TaskId, Failure> {
-    if let Some(task) = there.iter().find(|task| task.as_str() == typed) {
+fn with_folder(typed: &str, with_folders: &[TaskId]) -> Result<TaskId, Failure> {
+    if let Some(task) = with_folders.iter().find(|task| task.as_str() == typed) {
         return Ok(task.clone());
     }
     let message = format!("the task `{}` has no worktree", escape_terminal(typed));
     let failure = Failure::new(ErrorKind::NotFound, message).coded(ErrorCode::TaskMissing);
-    let ids: Vec<&str> = there.iter().map(TaskId::as_str).collect();
+    let ids: Vec<&str> = with_folders.iter().map(TaskId::as_str).collect();
     Err(if ids.is_empty() {
         failure.hint("no task of this PRD has one")
     } else {

@@ -1,16 +1,15 @@
 //! `decisions` and `answer`: lists pending decisions and records answers.
 
-use brigade_core::{ErrorCode, ErrorKind, Hint, NextStep, Report, SchemaId, StepFormatter, words};
+use brigade_core::{ErrorCode, ErrorKind, Hint, NextStep, Report, StepFormatter, words};
 use brigade_fs::{FileKind, FsError, FsErrorKind, OrAbsent, RelPath};
 use brigade_kitchen::life::{
     Answer, AnsweredBy, Decision, DecisionId, DecisionKind, DecisionState, Life, Record, TaskOutcome,
 };
 use brigade_kitchen::show::{DecisionRow, decision_row};
 use brigade_kitchen::{PrdName, TaskId};
+use brigade_macros::document;
 use brigade_policy::Failure;
 use brigade_process::random_bytes;
-use brigade_redact::Redactor;
-use serde::{Deserialize, Serialize};
 
 use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS};
 use crate::journal::PrdJournal;
@@ -22,13 +21,9 @@ use crate::paths::{KITCHEN, PrdFiles};
 const MAX_ANSWERED: usize = 100;
 
 /// The report of `decisions`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-decisions.v1")]
+#[derive(PartialEq)]
 pub struct DecisionsReport {
-    /// The schema id.
-    #[serde(deserialize_with = "DecisionsReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The number of pending decisions.
@@ -37,18 +32,10 @@ pub struct DecisionsReport {
     pub decisions: Vec<DecisionRow>,
 }
 
-impl Report for DecisionsReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-decisions.v1";
-}
-
 /// The report of `answer`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-answer.v1")]
+#[derive(PartialEq)]
 pub struct AnswerReport {
-    /// The schema id.
-    #[serde(deserialize_with = "AnswerReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The decision with its answer.
@@ -57,10 +44,6 @@ pub struct AnswerReport {
     pub waiting: usize,
     /// The next command to try.
     pub next_command: Hint,
-}
-
-impl Report for AnswerReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-answer.v1";
 }
 
 impl AnswerReport {
@@ -114,7 +97,7 @@ impl Kitchen<'_> {
         which: DecisionFilter,
     ) -> Result<DecisionsReport, Failure> {
         let names = match prd {
-            None => self.served()?,
+            None => self.prds_with_journal()?,
             Some(search) => {
                 let lints = brigade_kitchen::prd::Lints::NONE;
                 vec![self.prd(search, lints)?.name]
@@ -122,7 +105,7 @@ impl Kitchen<'_> {
         };
         let (mut waiting, mut answered) = (Vec::new(), Vec::new());
         for name in names {
-            let recorded = PrdJournal::read(&*self.fs, &self.key, &name)?;
+            let recorded = PrdJournal::read(&*self.fs, &self.key, &PrdFiles::new(&name))?;
             for decided in &recorded.life.decisions {
                 let list = if decided.answer.is_none() { &mut waiting } else { &mut answered };
                 list.push(decision_row(&name, decided));
@@ -150,9 +133,9 @@ impl Kitchen<'_> {
     pub fn answer(&self, request: &AnswerRequest) -> Result<AnswerReport, Failure> {
         let (name, id) = self.waiting_decision(&request.id)?;
         let redactor = self.redactor(&self.configuration()?);
-        let masked = |text: &Option<String>| text.as_ref().map(|text| mask(&redactor, text));
+        let masked = |text: &Option<String>| text.as_ref().map(|text| redactor.redact_str(text));
         let answer = Answer {
-            choice: mask(&redactor, request.choice.trim()),
+            choice: redactor.redact_str(request.choice.trim()),
             by: AnsweredBy::Person,
             reason: masked(&request.reason),
             guidance: masked(&request.guidance),
@@ -180,7 +163,7 @@ impl Kitchen<'_> {
             let message = format!("`{id}` was answered meanwhile");
             return Err(Failure::new(ErrorKind::Refused, message).coded(ErrorCode::ChangedMeanwhile));
         };
-        self.tell(&name, &journal, &recorded);
+        self.update_derived_files(&name, &journal, &recorded);
         let waiting = life.waiting().count();
         let next = match (waiting, ServiceLock::holder(&*self.fs, &name)?) {
             (0, None) => NextStep::ResumePrd(name.to_string()),
@@ -244,7 +227,7 @@ impl Kitchen<'_> {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub(crate) fn take_up(&self, name: &PrdName, task: &TaskId) -> Result<(), Failure> {
+    pub(crate) fn retry_skipped(&self, name: &PrdName, task: &TaskId) -> Result<(), Failure> {
         let (tasks, skipped) = (std::slice::from_ref(task), [TaskOutcome::Skipped]);
         self.answer_unasked(name, tasks, &skipped, FailureChoice::Retry, 1).map(|_| ())
     }
@@ -262,7 +245,7 @@ impl Kitchen<'_> {
             life.outcome(task).is_some_and(|outcome| outcomes.contains(&outcome))
                 && life.decision_of(task).is_none()
         };
-        let recorded = PrdJournal::read(&*self.fs, &self.key, name)?.life;
+        let recorded = PrdJournal::read(&*self.fs, &self.key, &PrdFiles::new(name))?.life;
         if most == 0 || !ids.iter().any(|task| ended_so(&recorded, task)) {
             return Ok(0);
         }
@@ -290,7 +273,7 @@ impl Kitchen<'_> {
             });
             both.collect()
         })?;
-        self.tell(name, &journal, &recorded);
+        self.update_derived_files(name, &journal, &recorded);
         Ok(recorded.len() / 2)
     }
 
@@ -298,7 +281,7 @@ impl Kitchen<'_> {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn is_there(&self) -> Result<bool, Failure> {
+    pub fn exists(&self) -> Result<bool, Failure> {
         for path in SHELL_CONFIGS.into_iter().chain([KITCHEN_TOML, KITCHEN]) {
             match self.fs.exists(&RelPath::composed(path)) {
                 Ok(true) => return Ok(true),
@@ -312,7 +295,7 @@ impl Kitchen<'_> {
     }
 
     /// Lists the PRDs that have a journal, by name.
-    pub(crate) fn served(&self) -> Result<Vec<PrdName>, FsError> {
+    pub(crate) fn prds_with_journal(&self) -> Result<Vec<PrdName>, FsError> {
         let Some(entries) = self.fs.list_dir(&RelPath::from_static(KITCHEN)).or_absent()? else {
             return Ok(Vec::new());
         };
@@ -332,8 +315,8 @@ impl Kitchen<'_> {
         let typed = typed.trim();
         let (mut found, mut others) = (Vec::new(), Vec::new());
         let mut answered = None;
-        for name in self.served()? {
-            let life = PrdJournal::read(&*self.fs, &self.key, &name)?.life;
+        for name in self.prds_with_journal()? {
+            let life = PrdJournal::read(&*self.fs, &self.key, &PrdFiles::new(&name))?.life;
             for DecisionState { decision, answer, .. } in life.decisions {
                 let is_meant = !typed.is_empty() && decision.id.as_str().starts_with(typed);
                 match (is_meant, answer) {
@@ -364,8 +347,4 @@ impl Kitchen<'_> {
             }
         }
     }
-}
-
-fn mask(redactor: &Redactor, text: &str) -> String {
-    redactor.redact_str(text)
 }

@@ -2,7 +2,7 @@
 
 mod crew;
 mod find;
-mod standing;
+mod state;
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use brigade_workspace::read_policy;
 pub use crew::{Crew, Worker};
 pub(crate) use find::{LATEST, PRD_LIMIT, leads_out, taken_alone};
 pub use find::{PrdFile, PrdNames, PrdSearch};
-pub use standing::PrdState;
+pub use state::PrdState;
 
 use crate::kitchen::Kitchen;
 use crate::paths::KITCHEN;
@@ -132,7 +132,7 @@ impl Kitchen<'_> {
                     "it is the workspace itself"
                 } else if is_of_git(path) {
                     "git keeps its own files there"
-                } else if self.is_a_room(path) {
+                } else if self.is_reserved(path) {
                     "Brigade keeps other files there"
                 } else {
                     return None;
@@ -158,11 +158,11 @@ impl Kitchen<'_> {
     }
 
     /// Returns whether Brigade stores other files there: files of people, tools, receipts or PRDs.
-    fn is_a_room(&self, path: &Path) -> bool {
+    fn is_reserved(&self, path: &Path) -> bool {
         if path == Path::new("brigade") {
             return true;
         }
-        if ["brigade/tasks", "brigade/chef", "tasks"].iter().any(|room| path.starts_with(room)) {
+        if ["brigade/tasks", "brigade/chef", "tasks"].iter().any(|folder| path.starts_with(folder)) {
             return true;
         }
         let Ok(inside) = path.strip_prefix(".brigade") else { return false };

@@ -205,13 +205,13 @@ impl GitPlace {
     /// it was made from.
     fn check_commit(
         &self,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         files: Option<&Path>,
         (from, to): (&CommitId, &str),
     ) -> Result<(), PlaceError> {
         let places = self.closed_places(files);
         let check = CommitCheck { places: &places, redactor: Some(&self.options.redactor) };
-        let order = self.repository.git.order("diff-tree").seeing(sight);
+        let order = self.repository.git.order("diff-tree").in_dirs(git_dirs);
         check
             .trees(order, Some(from.as_str()), to)?
             .map_or(Ok(()), |refusal| Err(PlaceError::Refused(refusal)))
@@ -249,9 +249,9 @@ impl Workplace for GitPlace {
     }
 
     fn is_checked_out(&self) -> bool {
-        let here = &self.repository.git_dir;
+        let own_git_dir = &self.repository.git_dir;
         let checkouts = self.repository.checkouts_of(&self.options.branch);
-        checkouts.is_ok_and(|found| found.iter().any(|checkout| checkout.git_dir == *here))
+        checkouts.is_ok_and(|found| found.iter().any(|checkout| checkout.git_dir == *own_git_dir))
     }
 
     fn notes(&self) -> Vec<String> {

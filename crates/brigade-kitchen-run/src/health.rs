@@ -37,7 +37,7 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails on a disk error.
     pub fn health(&self, receipts: ReceiptCheck) -> Result<Option<KitchenHealth>, Failure> {
-        if !self.is_there()? {
+        if !self.exists()? {
             return Ok(None);
         }
         let configuration = self.configuration()?;
@@ -45,7 +45,7 @@ impl Kitchen<'_> {
         let missing = crew.workers.iter().filter(|worker| worker.program.is_none());
         let mut health = KitchenHealth {
             config: configuration.config.issues.clone(),
-            refusals: told_nowhere_else(&crew.refusals),
+            refusals: reported_only_here(&crew.refusals),
             missing: missing
                 .map(|worker| (worker.tier, worker.command.argv().program().to_owned()))
                 .collect(),
@@ -68,14 +68,15 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails on a disk error.
     pub fn folders_of_lines(&self) -> Result<Vec<RelPath>, FsError> {
-        let journals = self.served()?.into_iter().map(|name| PrdFiles::new(&name).folder().clone());
+        let journals =
+            self.prds_with_journal()?.into_iter().map(|name| PrdFiles::new(&name).folder().clone());
         Ok(journals.chain([PrdFiles::for_workers().folder().clone(), RelPath::from_static(RUNS)]).collect())
     }
 
     /// Lists the PRDs that have a file or a journal, by name.
     fn all_prds(&self) -> Result<BTreeMap<PrdName, Option<PrdSearch>>, Failure> {
         let mut found: BTreeMap<PrdName, Option<PrdSearch>> =
-            self.served()?.into_iter().map(|name| (name, None)).collect();
+            self.prds_with_journal()?.into_iter().map(|name| (name, None)).collect();
         for candidate in self.candidates()? {
             if let Ok(name) = PrdName::of_path(candidate.path.as_str()) {
                 // The first directory that contains a name counts.
@@ -92,7 +93,7 @@ impl Kitchen<'_> {
         search: Option<PrdSearch>,
         refusals: &mut Vec<Blocker>,
     ) -> Result<PrdHealth, Failure> {
-        let recorded = PrdJournal::read(&*self.fs, &self.key, &name)?;
+        let recorded = PrdJournal::read(&*self.fs, &self.key, &PrdFiles::new(&name))?;
         let is_served = ServiceLock::holder(&*self.fs, &name)?.is_some();
         let life = &recorded.life;
         let journal = PrdFiles::new(&name).journal().to_string();
@@ -141,7 +142,7 @@ impl Kitchen<'_> {
             return;
         }
         let crew = self.crew(configuration, Some(prd));
-        for blocker in told_nowhere_else(&crew.refusals) {
+        for blocker in reported_only_here(&crew.refusals) {
             if !refusals.contains(&blocker) {
                 refusals.push(blocker);
             }
@@ -165,12 +166,12 @@ impl Kitchen<'_> {
         if settings.worktree_keep == brigade_kitchen::config::Keep::Always {
             return Ok(Vec::new());
         }
-        let there = self.tasks_with_folders(name, &settings.worktree_path)?;
-        Ok(there.into_iter().filter(|task| life.is_done(task)).collect())
+        let with_folders = self.tasks_with_folders(name, &settings.worktree_path)?;
+        Ok(with_folders.into_iter().filter(|task| life.is_done(task)).collect())
     }
 }
 
-fn told_nowhere_else(refusals: &[Blocker]) -> Vec<Blocker> {
+fn reported_only_here(refusals: &[Blocker]) -> Vec<Blocker> {
     let is_new = |blocker: &&Blocker| !REPORTED_ELSEWHERE.contains(&blocker.code.as_ref());
     refusals.iter().filter(is_new).cloned().collect()
 }

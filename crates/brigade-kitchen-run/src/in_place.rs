@@ -115,11 +115,11 @@ impl Workplace for InPlaceWorkplace {
             return Ok((place, FolderOrigin::Found));
         }
         let path = self.before(name)?;
-        let begun = if self.workspace.exists(&path)? { FolderOrigin::Remade } else { FolderOrigin::New };
+        let origin = if self.workspace.exists(&path)? { FolderOrigin::Remade } else { FolderOrigin::New };
         make_dirs(&*self.workspace, &path.parent())?;
         let snapshot = self.files()?;
         self.workspace.write_cache(&path, &snapshot.to_bytes())?;
-        Ok((place, begun))
+        Ok((place, origin))
     }
 
     fn guard(&self, _: &Place) -> Result<Guard, PlaceError> {

@@ -3,11 +3,10 @@
 use brigade_catalog::edit::{self, EditError};
 use brigade_catalog::starter::{IgnoreChange, SKILLS, StarterTools, merge_ignore, skills};
 use brigade_catalog::{Catalog, Level};
-use brigade_core::{
-    ConfigIssue, ErrorCode, ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Severity, StepFormatter,
-};
+use brigade_core::{ConfigIssue, ErrorCode, ErrorKind, Hint, NextStep, Report, Severity, StepFormatter};
 use brigade_fs::{FileMode, FsError, OrAbsent, RelPath};
 use brigade_kitchen::config::{ConfigFile, StarterKeys, import, starter};
+use brigade_macros::{document, part};
 use brigade_policy::{ErrorLine, Failure};
 use brigade_workspace::CATALOG;
 use serde::{Deserialize, Serialize};
@@ -59,9 +58,7 @@ pub enum WriteOutcome {
 }
 
 /// A skill for writing PRDs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct SkillRow {
     /// The id of its entry in the catalog.
     pub id: String,
@@ -74,13 +71,9 @@ pub struct SkillRow {
 }
 
 /// The report of `kitchen init`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-init.v1")]
+#[derive(PartialEq)]
 pub struct KitchenInitReport {
-    /// The schema id.
-    #[serde(deserialize_with = "KitchenInitReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The configuration, relative to the workspace.
@@ -101,14 +94,6 @@ pub struct KitchenInitReport {
     pub gitignore: String,
     /// The next command to try.
     pub next_command: Hint,
-}
-
-impl Report for KitchenInitReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-init.v1";
-
-    fn exit(&self) -> Exit {
-        Exit::Done
-    }
 }
 
 impl KitchenInitReport {
@@ -263,10 +248,10 @@ impl Kitchen<'_> {
         let before = self.fs.read(&RelPath::from_static(GITIGNORE), CONFIG_LIMIT).or_absent()?;
         let word = if before.is_some() { "updated" } else { "created" };
         let mut bytes = before.unwrap_or_default();
-        let has = |wanted: &str| {
+        let has = |rule: &str| {
             let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-            let plain = wanted.trim_start_matches('/').as_bytes();
-            lines.any(|line| line == plain || line == wanted.as_bytes())
+            let plain = rule.trim_start_matches('/').as_bytes();
+            lines.any(|line| line == plain || line == rule.as_bytes())
         };
         // The shell program ignored the whole directory.
         let covers = |line: &&&str| line.starts_with("/brigade/") && has("/brigade/") || has(line);

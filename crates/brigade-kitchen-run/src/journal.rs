@@ -19,7 +19,7 @@ use brigade_core::{Clock, Dialect, ErrorCode, ErrorKind, Hint, Json, OperationEr
 use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Line, Lines, ReadFile, WorkspaceKey};
 use brigade_journal::LineFile;
 use brigade_kitchen::PrdName;
-use brigade_kitchen::life::{Entry, Life, Line as Written, Record};
+use brigade_kitchen::life::{Entry, Life, Line as JournalLine, Record};
 use thiserror::Error;
 
 mod saved;
@@ -165,7 +165,7 @@ enum ParsedLine {
     Fault(JournalProblem),
 }
 
-fn look_at(line: &Line<'_>, seq: u64) -> ParsedLine {
+fn parse_line(line: &Line<'_>, seq: u64) -> ParsedLine {
     if line.bytes.iter().all(u8::is_ascii_whitespace) {
         return ParsedLine::Blank;
     }
@@ -190,7 +190,7 @@ fn out_of_order(file: &dyn ReadFile) -> Result<BTreeSet<u64>, FsError> {
     let mut number = 0;
     while let Some(line) = lines.next_line()? {
         number += 1;
-        let ParsedLine::Record(entry) = look_at(&line, 0) else { continue };
+        let ParsedLine::Record(entry) = parse_line(&line, 0) else { continue };
         let length = ends.partition_point(|end| records[*end].1 < entry.seq());
         let before = length.checked_sub(1).map(|before| ends[before]);
         records.push((number, entry.seq(), before));
@@ -212,7 +212,12 @@ fn out_of_order(file: &dyn ReadFile) -> Result<BTreeSet<u64>, FsError> {
 
 impl JournalReading {
     /// Reads appended lines.
-    fn go_on(&mut self, file: &dyn ReadFile, last: LastLine, signer: &Signer) -> Result<(), FsError> {
+    fn read_new_lines(
+        &mut self,
+        file: &dyn ReadFile,
+        last: LastLine,
+        signer: &Signer,
+    ) -> Result<(), FsError> {
         let end = file.len()?;
         let mut lines = Lines::new(file, self.offset, end);
         while let Some(line) = lines.next_line()? {
@@ -222,7 +227,7 @@ impl JournalReading {
             self.line += 1;
             self.offset = line.offset + line.bytes.len() as u64 + u64::from(line.is_complete);
             self.is_unterminated = !line.is_complete;
-            match look_at(&line, self.life.seq) {
+            match parse_line(&line, self.life.seq) {
                 ParsedLine::Blank => {}
                 ParsedLine::Record(entry) if self.out_of_order.contains(&self.line) => {
                     let problem = JournalProblem::OutOfOrder(entry.seq());
@@ -268,11 +273,11 @@ impl JournalReading {
         match file.open() {
             Ok(Some(opened)) => {
                 read.file = Some(opened.id()?);
-                read.go_on(&*opened, LastLine::Counts, signer)?;
+                read.read_new_lines(&*opened, LastLine::Counts, signer)?;
                 if read.has_shadowed() {
                     let (file, out_of_order) = (read.file, out_of_order(&*opened)?);
                     read = JournalReading { file, out_of_order, ..JournalReading::default() };
-                    read.go_on(&*opened, LastLine::Counts, signer)?;
+                    read.read_new_lines(&*opened, LastLine::Counts, signer)?;
                 }
             }
             Ok(None) => {}
@@ -295,7 +300,7 @@ impl JournalReading {
         let mut read = saved::recall(fs, &cache, &*opened, id)
             .unwrap_or_else(|| JournalReading { file: Some(id), ..JournalReading::default() });
         let known = read.offset;
-        read.go_on(&*opened, LastLine::Counts, signer)?;
+        read.read_new_lines(&*opened, LastLine::Counts, signer)?;
         if read.has_shadowed() {
             return JournalReading::from_file(&file, signer);
         }
@@ -320,14 +325,19 @@ impl JournalReading {
         }
         if self.offset < opened.len()? {
             let known = self.faults.len();
-            self.go_on(&*opened, last, signer)?;
+            self.read_new_lines(&*opened, last, signer)?;
             return Ok(known == self.faults.len() || !self.has_shadowed());
         }
         Ok(true)
     }
 
     /// Returns the records of this version with a number greater than `seq`.
-    fn lines_after(&self, file: &LineFile<'_>, seq: u64, signer: &Signer) -> Result<Vec<Written>, FsError> {
+    fn lines_after(
+        &self,
+        file: &LineFile<'_>,
+        seq: u64,
+        signer: &Signer,
+    ) -> Result<Vec<JournalLine>, FsError> {
         let file = match file.open() {
             Ok(Some(file)) => file,
             Ok(None) => return Ok(Vec::new()),
@@ -338,7 +348,7 @@ impl JournalReading {
         let mut number = 0;
         while let Some(line) = lines.next_line()? {
             number += 1;
-            let ParsedLine::Record(entry) = look_at(&line, last) else { continue };
+            let ParsedLine::Record(entry) = parse_line(&line, last) else { continue };
             if self.out_of_order.contains(&number) {
                 continue;
             }
@@ -392,15 +402,7 @@ impl PrdJournal {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn read(fs: &dyn Fs, key: &Arc<WorkspaceKey>, name: &PrdName) -> Result<JournalState, FsError> {
-        PrdJournal::read_at(fs, key, &PrdFiles::new(name))
-    }
-
-    /// Reads the journal of these files, like [`PrdJournal::read`].
-    ///
-    /// # Errors
-    /// Fails on a disk error.
-    pub fn read_at(fs: &dyn Fs, key: &Arc<WorkspaceKey>, files: &PrdFiles) -> Result<JournalState, FsError> {
+    pub fn read(fs: &dyn Fs, key: &Arc<WorkspaceKey>, files: &PrdFiles) -> Result<JournalState, FsError> {
         require_untracked(fs, files)?;
         let read = JournalReading::with_cache(fs, files, &Signer::new(key.clone(), files))?;
         let covered = read.file.map(|file| (file, read.offset));
@@ -413,20 +415,6 @@ impl PrdJournal {
     /// # Errors
     /// Fails on a disk error.
     pub fn open(
-        fs: Arc<dyn Fs>,
-        key: &Arc<WorkspaceKey>,
-        name: &PrdName,
-        clock: Arc<dyn Clock>,
-        lock_timeout: Duration,
-    ) -> Result<PrdJournal, JournalError> {
-        PrdJournal::open_at(fs, key, PrdFiles::new(name), clock, lock_timeout)
-    }
-
-    /// Opens the journal of these files for writing, like [`PrdJournal::open`].
-    ///
-    /// # Errors
-    /// Fails on a disk error.
-    pub fn open_at(
         fs: Arc<dyn Fs>,
         key: &Arc<WorkspaceKey>,
         files: PrdFiles,
@@ -495,7 +483,7 @@ impl PrdJournal {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub(crate) fn lines_after(&self, seq: u64) -> Result<Vec<Written>, FsError> {
+    pub(crate) fn lines_after(&self, seq: u64) -> Result<Vec<JournalLine>, FsError> {
         let file = LineFile::new(&*self.fs, self.files.folder(), "journal");
         self.read.lines_after(&file, seq, &self.signer)
     }
@@ -508,7 +496,7 @@ impl PrdJournal {
         fs: &dyn Fs,
         key: &Arc<WorkspaceKey>,
         name: &PrdName,
-    ) -> Result<(Life, Vec<Written>), FsError> {
+    ) -> Result<(Life, Vec<JournalLine>), FsError> {
         let files = PrdFiles::new(name);
         require_untracked(fs, &files)?;
         let (file, signer) = (LineFile::new(fs, files.folder(), "journal"), Signer::new(key.clone(), &files));
@@ -529,7 +517,7 @@ impl PrdJournal {
     ///
     /// # Errors
     /// Same as [`PrdJournal::append`].
-    pub fn append_all(&mut self, records: Vec<Record>) -> Result<Vec<Written>, JournalError> {
+    pub fn append_all(&mut self, records: Vec<Record>) -> Result<Vec<JournalLine>, JournalError> {
         self.append_with(|_, _| records)
     }
 
@@ -541,7 +529,7 @@ impl PrdJournal {
     pub fn append_with(
         &mut self,
         records: impl FnOnce(&Life, Timestamp) -> Vec<Record>,
-    ) -> Result<Vec<Written>, JournalError> {
+    ) -> Result<Vec<JournalLine>, JournalError> {
         let (fs, files) = (self.fs.clone(), self.files.clone());
         fs.create_dir_all(files.folder())?;
         let holder = format!("{} {HOLDER}", std::process::id());
@@ -557,7 +545,7 @@ impl PrdJournal {
             return Err(JournalError::Newer { path, records: self.read.life.newer });
         }
         if self.read.needs_repair() {
-            self.mend(&file)?;
+            self.repair(&file)?;
         }
         let at = self.now();
         let records = records(&self.read.life, at);
@@ -567,7 +555,7 @@ impl PrdJournal {
         let mut bytes = if self.read.is_unterminated { "\n".to_owned() } else { String::new() };
         let mut written = Vec::with_capacity(records.len());
         for record in records {
-            let line = Written::new(self.read.life.seq + 1 + written.len() as u64, at, record);
+            let line = JournalLine::new(self.read.life.seq + 1 + written.len() as u64, at, record);
             bytes.push_str(&self.signer.sign(&line.to_text().expect("records of this version are JSON"))?);
             bytes.push('\n');
             written.push(line);
@@ -603,12 +591,12 @@ impl PrdJournal {
     }
 
     /// Moves lines that are not records to the quarantine. Missing records stay reported.
-    fn mend(&mut self, file: &LineFile<'_>) -> Result<(), JournalError> {
+    fn repair(&mut self, file: &LineFile<'_>) -> Result<(), JournalError> {
         let (mut seq, mut number) = (0, 0);
         let out_of_order = std::mem::take(&mut self.read.out_of_order);
         self.set_aside += file.set_aside(|line| {
             number += 1;
-            match look_at(line, seq) {
+            match parse_line(line, seq) {
                 ParsedLine::Blank => true,
                 ParsedLine::Record(_) if out_of_order.contains(&number) => false,
                 ParsedLine::Record(entry) => {
@@ -647,10 +635,10 @@ pub(crate) fn quarantined(fs: &dyn Fs, files: &PrdFiles) -> Vec<String> {
 
 /// Describes the quarantine files of a journal, if there are any.
 pub(crate) fn set_aside_notes(fs: &dyn Fs, files: &PrdFiles) -> Vec<String> {
-    let told = |file: String| {
+    let note = |file: String| {
         format!("lines that are not records were moved to `{file}`; look at them, then remove the file")
     };
-    quarantined(fs, files).into_iter().map(told).collect()
+    quarantined(fs, files).into_iter().map(note).collect()
 }
 
 #[cfg(test)]

@@ -9,16 +9,16 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorCode, ErrorKind, NextStep, Report, RunId, SchemaId};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, Report, RunId};
 use brigade_exec::{LOG_SHOWN, pass_log};
 use brigade_fs::{Fs, FsError, Metadata, OrAbsent, RelPath};
 use brigade_kitchen::approval::PrdOrigin;
 use brigade_kitchen::life::{AttemptRun, Stage, UnknownTasks};
 use brigade_kitchen::prd::Lints;
 use brigade_kitchen::{PrdName, TaskId, Tier};
+use brigade_macros::{document, part};
 use brigade_policy::Failure;
 use brigade_process::{CancelToken, Stream};
-use serde::{Deserialize, Serialize};
 
 use crate::gather::PrdSearch;
 use crate::kitchen::Kitchen;
@@ -35,13 +35,9 @@ const POLL: Duration = Duration::from_secs(1);
 const MAX_NAMED: usize = 20;
 
 /// The report of `log`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-log.v1")]
+#[derive(PartialEq, Eq)]
 pub struct KitchenLogReport {
-    /// The schema id.
-    #[serde(deserialize_with = "KitchenLogReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The PRD, relative to the workspace.
@@ -64,14 +60,8 @@ pub struct KitchenLogReport {
     pub stderr: LogText,
 }
 
-impl Report for KitchenLogReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-log.v1";
-}
-
 /// The end of a log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct LogText {
     /// The path of the log, relative to the workspace.
     pub path: String,
@@ -117,10 +107,10 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if the PRD, task or attempt does not exist, or on a disk error.
     pub fn log(&self, search: &PrdSearch, request: LogRequest<'_>) -> Result<KitchenLogReport, Failure> {
-        let meant = self.select_attempt(search, request)?;
-        let running = self.is_running(&meant)?;
-        let receipt = Receipts::new(&*self.fs).read(&meant.attempt.run)?;
-        let (stdout, stderr) = Receipts::new(&*self.fs).logs(&meant.attempt.run);
+        let target = self.select_attempt(search, request)?;
+        let running = self.is_running(&target)?;
+        let receipt = Receipts::new(&*self.fs).read(&target.attempt.run)?;
+        let (stdout, stderr) = Receipts::new(&*self.fs).logs(&target.attempt.run);
         let text = |path: RelPath, row: Option<&LogRow>| -> Result<LogText, Failure> {
             let mut tail = Tail::default();
             let mut reader = LogReader { path: path.clone(), offset: 0 };
@@ -136,12 +126,12 @@ impl Kitchen<'_> {
         Ok(KitchenLogReport {
             schema: KitchenLogReport::SCHEMA,
             target: self.target(),
-            prd_path: meant.path.to_string(),
-            taken: meant.taken,
-            task: meant.task,
-            attempt: meant.attempt.number,
-            tier: meant.attempt.tier,
-            run: meant.attempt.run,
+            prd_path: target.path.to_string(),
+            taken: target.taken,
+            task: target.task,
+            attempt: target.attempt.number,
+            tier: target.attempt.tier,
+            run: target.attempt.run,
             running,
             stdout: text(stdout, row(|receipt| receipt.stdout.as_ref()))?,
             stderr: text(stderr, row(|receipt| receipt.stderr.as_ref()))?,
@@ -160,9 +150,9 @@ impl Kitchen<'_> {
         end: LogEnd<'_>,
         sink: LogSink<'_>,
     ) -> Result<ControlFlow<io::Error>, Failure> {
-        let meant = self.select_attempt(search, request)?;
+        let target = self.select_attempt(search, request)?;
         let receipts = Receipts::new(&*self.fs);
-        let (stdout, stderr) = receipts.logs(&meant.attempt.run);
+        let (stdout, stderr) = receipts.logs(&target.attempt.run);
         let mut readers = [
             (Stream::Stdout, LogReader { path: stdout, offset: 0 }),
             (Stream::Stderr, LogReader { path: stderr, offset: 0 }),
@@ -171,11 +161,11 @@ impl Kitchen<'_> {
             LogEnd::Now => None,
             LogEnd::OfAttempt(cancel) => Some(cancel),
         };
-        let mut seen = LastReading::default();
+        let mut last_reading = LastReading::default();
         loop {
             // Checked before reading, so that all output written before the end is passed on.
-            let goes_on = cancel.is_some() && self.still_runs(&meant, &mut seen)?;
-            let receipt = receipts.read(&meant.attempt.run)?;
+            let goes_on = cancel.is_some() && self.still_runs(&target, &mut last_reading)?;
+            let receipt = receipts.read(&target.attempt.run)?;
             for (stream, reader) in &mut readers {
                 let row = receipt.as_ref().and_then(|receipt| match stream {
                     Stream::Stdout => receipt.stdout.as_ref(),
@@ -218,20 +208,20 @@ impl Kitchen<'_> {
     }
 
     /// Returns whether an attempt runs: its end is not recorded, and its service is alive.
-    fn is_running(&self, meant: &LogTarget) -> Result<bool, Failure> {
-        let life = self.life(&meant.name)?;
-        let stage = life.tasks.get(&meant.task).map(|own| &own.stage);
-        let is_it = matches!(stage, Some(Stage::Attempting { run, .. }) if *run == meant.attempt.run);
-        Ok(is_it && ServiceLock::holder(&*self.fs, &meant.name)?.is_some())
+    fn is_running(&self, target: &LogTarget) -> Result<bool, Failure> {
+        let life = self.life(&target.name)?;
+        let stage = life.tasks.get(&target.task).map(|own| &own.stage);
+        let is_it = matches!(stage, Some(Stage::Attempting { run, .. }) if *run == target.attempt.run);
+        Ok(is_it && ServiceLock::holder(&*self.fs, &target.name)?.is_some())
     }
 
     /// Returns the same, without reading an unchanged journal again.
-    fn still_runs(&self, meant: &LogTarget, seen: &mut LastReading) -> Result<bool, Failure> {
-        let now = self.fs.metadata(&PrdFiles::new(&meant.name).journal()).ok();
-        if now.is_none() || seen.journal != now {
-            (seen.journal, seen.is_running) = (now, self.is_running(meant)?);
+    fn still_runs(&self, target: &LogTarget, last_reading: &mut LastReading) -> Result<bool, Failure> {
+        let now = self.fs.metadata(&PrdFiles::new(&target.name).journal()).ok();
+        if now.is_none() || last_reading.journal != now {
+            (last_reading.journal, last_reading.is_running) = (now, self.is_running(target)?);
         }
-        Ok(seen.is_running && ServiceLock::holder(&*self.fs, &meant.name)?.is_some())
+        Ok(last_reading.is_running && ServiceLock::holder(&*self.fs, &target.name)?.is_some())
     }
 }
 

@@ -16,7 +16,7 @@ use brigade_kitchen::signal::{Exit, Role, mapped, missing_verdict_reason};
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
 
-use crate::chef::ExecutiveRequest;
+use crate::executive::ExecutiveRequest;
 use crate::gather::leads_out;
 use crate::git::repository::Repository;
 use crate::in_place::ignore::Rules;
@@ -99,7 +99,7 @@ impl GitPosition {
     /// Returns the number of commits since an ancestor; `None` if it is not an ancestor.
     fn behind(&self, commit: &str) -> Option<u64> {
         let repository = self.repository.as_ref()?;
-        let order = repository.git.order("rev-list").seeing(&repository.sight());
+        let order = repository.git.order("rev-list").in_dirs(&repository.git_dirs());
         let order = order.words(["--count", "--end-of-options"]).word(format!("{commit}..HEAD"));
         let answer = order.ask().ok().filter(|answer| answer.code == Some(0))?;
         answer.text().ok()?.trim().parse().ok()
@@ -127,12 +127,12 @@ impl Kitchen<'_> {
                 return Err(failure.hint(NextStep::Replace));
             }
         };
-        let chef = if request.worker { Some(self.chef()?) } else { None };
-        let standpoint = GitPosition::read(self);
-        let map = self.draw_map(&standpoint)?;
+        let executive = if request.worker { Some(self.executive()?) } else { None };
+        let position = GitPosition::read(self);
+        let map = self.draw_map(&position)?;
         let mut run = None;
         let mut was_interrupted = false;
-        if let Some(chef) = &chef {
+        if let Some(executive) = &executive {
             let facts = map.text(&EarlierMap::default());
             let closed = self.closed_prds()?;
             let ask = ExecutiveRequest {
@@ -143,21 +143,20 @@ impl Kitchen<'_> {
                 map: None,
                 related: &[],
             };
-            let asked = chef.ask(&ask, &|desk| prompt::map(desk, &facts))?;
-            let evidence = asked.attempted.evidence();
+            let reply = executive.ask(&ask, &|input| prompt::map(input, &facts))?;
+            let evidence = reply.attempted.evidence();
             was_interrupted = evidence.exit == Exit::Interrupted;
             match mapped(&evidence) {
                 Some(text) => {
-                    let text = chef.host.redactor().for_output().redact_str(&text);
+                    let text = executive.host.redactor().for_output().redact_str(&text);
                     known.set_worker(map.commit.as_deref(), &text);
-                    run = Some(asked.run.to_string());
+                    run = Some(reply.run.to_string());
                 }
                 None if was_interrupted => {}
                 None => {
                     let why = missing_verdict_reason(&evidence);
-                    return Err(
-                        chef.failed(&asked.run, format!("the executive wrote no part of the map: {why}"))
-                    );
+                    return Err(executive
+                        .failed(&reply.run, format!("the executive wrote no part of the map: {why}")));
                 }
             }
         }
@@ -166,7 +165,7 @@ impl Kitchen<'_> {
         report.has_worker_part = known.worker.is_some();
         report.interrupted = was_interrupted;
         report.run = run;
-        report.notes.extend(standpoint.problem);
+        report.notes.extend(position.problem);
         Ok(report)
     }
 
@@ -192,16 +191,16 @@ impl Kitchen<'_> {
         }
     }
 
-    fn draw_map(&self, standpoint: &GitPosition) -> Result<CodeMap, FsError> {
-        let mut walk = Walk { fs: &self.fs, found: Survey::default(), folders: 0 };
+    fn draw_map(&self, position: &GitPosition) -> Result<CodeMap, FsError> {
+        let mut scan = SurveyScan { fs: &self.fs, found: Survey::default(), folders: 0 };
         let mut rules = Rules::default();
         if let Ok(exclude) = self.fs.read(&RelPath::from_static(".git/info/exclude"), MAP_LIMIT) {
             rules.add(b"", &exclude);
         }
-        walk.folder(&RelPath::root(), &rules, 0)?;
-        let mut survey = walk.found;
+        scan.folder(&RelPath::root(), &rules, 0)?;
+        let mut survey = scan.found;
         survey.paths.sort();
-        survey.commit.clone_from(&standpoint.commit);
+        survey.commit.clone_from(&position.commit);
         Ok(draw(&survey))
     }
 
@@ -219,15 +218,15 @@ impl Kitchen<'_> {
         let limit = settings.map_stale_commits;
         let found = self.found_map(&path)?;
         if 0 < limit && !matches!(found, MapFile::Foreign) {
-            let standpoint = GitPosition::read(self);
+            let position = GitPosition::read(self);
             let (why, known) = match found {
                 MapFile::Ours(known) => {
-                    let behind = known.commit.as_deref().map(|commit| standpoint.behind(commit));
+                    let behind = known.commit.as_deref().map(|commit| position.behind(commit));
                     let why = match behind {
                         Some(Some(behind)) if behind < limit => None,
                         Some(Some(behind)) => Some(format!("it was {behind} commits old")),
                         Some(None) => Some("its commit is not an ancestor of the current one".to_owned()),
-                        None if standpoint.commit.is_none() => None,
+                        None if position.commit.is_none() => None,
                         None => Some("it was made without a commit".to_owned()),
                     };
                     (why, known)
@@ -237,7 +236,7 @@ impl Kitchen<'_> {
                 }
             };
             if let Some(why) = why {
-                let map = self.draw_map(&standpoint)?;
+                let map = self.draw_map(&position)?;
                 self.write_map(&path, &map, &known)?;
                 notes.push(format!("made the map {path}: {why}"));
             }
@@ -253,7 +252,7 @@ impl Kitchen<'_> {
     }
 
     /// Returns the map excerpt and the related PRDs for prompts.
-    pub(crate) fn around(&self, own: Option<(&PrdName, &Prd)>, settings: &Settings) -> PromptContext {
+    pub(crate) fn prompt_context(&self, own: Option<(&PrdName, &Prd)>, settings: &Settings) -> PromptContext {
         let map = self.map_excerpt(EXCERPT);
         let most = usize::try_from(settings.cross_prd_max_related).unwrap_or(usize::MAX);
         if !settings.cross_prd_context_enabled || most == 0 {
@@ -295,13 +294,13 @@ impl Kitchen<'_> {
     }
 }
 
-struct Walk<'w> {
+struct SurveyScan<'w> {
     fs: &'w Arc<dyn Fs>,
     found: Survey,
     folders: usize,
 }
 
-impl Walk<'_> {
+impl SurveyScan<'_> {
     fn folder(&mut self, folder: &RelPath, rules: &Rules, depth: usize) -> Result<(), FsError> {
         if depth == MAX_DEPTH || MAX_FOLDERS <= self.folders || MAX_FILES <= self.found.paths.len() {
             self.found.is_cut = true;

@@ -14,7 +14,7 @@ use brigade_kitchen::signal::{Exit, PlanningResult, Role, missing_verdict_reason
 use brigade_policy::{Blocker, Failure};
 use brigade_process::CancelToken;
 
-use crate::chef::{Executive, ExecutiveReply, ExecutiveRequest};
+use crate::executive::{Executive, ExecutiveReply, ExecutiveRequest};
 use crate::gather::{LATEST, leads_out};
 use crate::init::TASKS;
 use crate::kitchen::Kitchen;
@@ -103,16 +103,16 @@ impl Kitchen<'_> {
         }
         conversation.with_map &= !request.without_map;
         let out = conversation.out.as_deref().map(|out| self.free_file(out)).transpose()?;
-        let chef = self.chef()?;
+        let executive = self.executive()?;
         let mut report = KitchenPlanReport::new(self.target());
         let mut map = None;
         if conversation.with_map {
-            let (excerpt, notes) = self.map_for_plan(&chef.settings)?;
+            let (excerpt, notes) = self.map_for_plan(&executive.settings)?;
             report.map_path = excerpt.as_ref().map(|_| MAP_FILE.to_owned());
             report.notes.extend(notes);
             map = excerpt;
         }
-        let around = self.around(None, &chef.settings);
+        let prompt_context = self.prompt_context(None, &executive.settings);
         let closed = self.closed_prds()?;
         let mut faults: Vec<String> = Vec::new();
         loop {
@@ -123,19 +123,19 @@ impl Kitchen<'_> {
                 closed: &closed,
                 cancel: request.cancel.as_ref(),
                 map: map.as_deref(),
-                related: &around.related,
+                related: &prompt_context.related,
             };
             let (wish, answered) = (&conversation.wish, &conversation.answered);
-            let asked = chef.ask(&ask, &|desk| prompt::plan(desk, wish, answered, &faults))?;
-            report.runs.push(asked.run.to_string());
-            report.cost_usd += asked.cost_usd(&chef.settings);
-            let evidence = asked.attempted.evidence();
+            let reply = executive.ask(&ask, &|input| prompt::plan(input, wish, answered, &faults))?;
+            report.runs.push(reply.run.to_string());
+            report.cost_usd += reply.cost_usd(&executive.settings);
+            let evidence = reply.attempted.evidence();
             let invalid = match read_plan(&evidence) {
                 Some(PlanningResult::Questions(questions)) => {
-                    self.keep_questions(&chef, &mut conversation, questions, &mut report)?;
+                    self.keep_questions(&executive, &mut conversation, questions, &mut report)?;
                     return Ok(report);
                 }
-                Some(given) => match self.draft(&chef, &asked, given, &closed)? {
+                Some(given) => match self.draft(&executive, &reply, given, &closed)? {
                     Ok(draft) => {
                         self.write_prd(draft, out.as_ref(), &mut report)?;
                         self.forget(&conversation)?;
@@ -149,12 +149,12 @@ impl Kitchen<'_> {
                 }
                 None if evidence.exit != Exit::Code(0) || evidence.limit.is_some() => {
                     let why = missing_verdict_reason(&evidence);
-                    return Err(chef.failed(&asked.run, format!("the executive planned nothing: {why}")));
+                    return Err(executive.failed(&reply.run, format!("the executive planned nothing: {why}")));
                 }
                 None => DraftFault::plain(missing_verdict_reason(&evidence)),
             };
             if MAX_ATTEMPTS <= report.attempts {
-                return Err(not_valid(&chef, &asked, &report, &invalid));
+                return Err(not_valid(&executive, &reply, &report, &invalid));
             }
             faults = invalid.iter().take(MAX_FAULTS).map(|invalid| invalid.text.clone()).collect();
         }
@@ -235,12 +235,12 @@ impl Kitchen<'_> {
 
     fn keep_questions(
         &self,
-        chef: &Executive,
+        executive: &Executive,
         conversation: &mut Conversation,
         questions: Vec<String>,
         report: &mut KitchenPlanReport,
     ) -> Result<(), Failure> {
-        let redactor = chef.host.redactor();
+        let redactor = executive.host.redactor();
         let short = |text: &String| text.chars().take(MAX_QUESTION).collect::<String>();
         conversation.questions =
             questions.iter().take(MAX_QUESTIONS).map(|text| redactor.redact_str(&short(text))).collect();
@@ -275,8 +275,8 @@ impl Kitchen<'_> {
     /// Reads the PRD of the executive. Its faults are a result too.
     fn draft(
         &self,
-        chef: &Executive,
-        asked: &ExecutiveReply,
+        executive: &Executive,
+        reply: &ExecutiveReply,
         given: PlanningResult,
         before: &[PathBuf],
     ) -> Result<Result<Draft, Vec<DraftFault>>, Failure> {
@@ -284,12 +284,12 @@ impl Kitchen<'_> {
             Ok(planned) => planned,
             Err(faults) => return Ok(Err(faults)),
         };
-        let json = chef.host.redactor().redact_json(&json);
+        let json = executive.host.redactor().redact_json(&json);
         let text = document(&json, self.now());
-        let reading = read("the PRD", text.as_bytes(), chef.settings.lints());
+        let reading = read("the PRD", text.as_bytes(), executive.settings.lints());
         if !reading.errors.is_empty() {
             // The result file is removed with its run. This copy is for people.
-            self.fs.write_atomic(&asked.draft_file(), text.as_bytes(), FileMode::Private)?;
+            self.fs.write_atomic(&reply.draft_file(), text.as_bytes(), FileMode::Private)?;
             return Ok(Err(DraftFault::all(&reading)));
         }
         Ok(Ok(Draft { text, reading, own_file }))
@@ -472,19 +472,19 @@ impl DraftFault {
 
 /// Returns the error with all faults of the last PRD.
 fn not_valid(
-    chef: &Executive,
-    asked: &ExecutiveReply,
+    executive: &Executive,
+    reply: &ExecutiveReply,
     report: &KitchenPlanReport,
     invalid: &[DraftFault],
 ) -> Failure {
     let message = format!("the executive was asked {} times, and its PRD is not valid", report.attempts);
     let reasons = invalid.iter().take(MAX_FAULTS).map(|invalid| invalid.blocker.clone());
-    let draft = asked.draft_file();
-    let failure = match chef.host.fs.exists(&draft) {
+    let draft = reply.draft_file();
+    let failure = match executive.host.fs.exists(&draft) {
         Ok(true) => Failure::new(ErrorKind::Refused, message)
             .coded(ErrorCode::ChefFailed)
             .hint(NextStep::ReadFile(draft.to_string())),
-        _ => chef.failed(&asked.run, message),
+        _ => executive.failed(&reply.run, message),
     };
     failure.because(reasons)
 }

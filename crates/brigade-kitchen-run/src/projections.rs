@@ -273,8 +273,8 @@ impl Projections {
         let from = file.len().ok()?.saturating_sub(MAX_LINE_BYTES);
         let tail = file.read_range(from, usize::try_from(MAX_LINE_BYTES).unwrap_or(usize::MAX)).ok()?;
         tail.rsplit(|byte| *byte == b'\n').find_map(|line| {
-            let told: EventKey = from_json(&Json::parse_bytes(line, Dialect::Strict).ok()?).ok()?;
-            (told.prd == self.name.prefix()).then_some(told.seq)
+            let key: EventKey = from_json(&Json::parse_bytes(line, Dialect::Strict).ok()?).ok()?;
+            (key.prd == self.name.prefix()).then_some(key.seq)
         })
     }
 

@@ -14,7 +14,7 @@ use brigade_core::{Clock, Dialect, Fingerprint, Json, Object, RunId, Timestamp, 
 use brigade_fs::{Fs, FsError, OrAbsent, RelPath};
 use brigade_journal::{ChainFault, Ledger, LedgerEntry, NewEntry, check_chain};
 use brigade_kitchen::{PrdName, TaskId, Tier};
-use serde::{Deserialize, Serialize};
+use brigade_macros::part;
 
 pub use report::{KitchenReceiptsReport, KitchenVerifyReport};
 
@@ -80,9 +80,7 @@ explained_words! {
 }
 
 /// The receipt of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct KitchenReceipt {
     /// The version of the format.
     pub receipt_version: u32,
@@ -162,9 +160,7 @@ impl KitchenReceipt {
 }
 
 /// A receipt that does not match the chain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct ReceiptFinding {
     /// The run; empty if unknown.
     pub run: String,
@@ -318,7 +314,7 @@ impl<'f> Receipts<'f> {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub(crate) fn mend(&self, clock: &dyn Clock) -> Result<(), FsError> {
+    pub(crate) fn repair(&self, clock: &dyn Clock) -> Result<(), FsError> {
         for entry in self.fs.list_dir(&self.folder).unwrap_or_default() {
             if is_part(&entry.name) {
                 let _ = self.fs.remove(&self.inside(&entry.name));

@@ -44,23 +44,23 @@ impl Kitchen<'_> {
     ) -> Result<ServiceReport, Failure> {
         let any = [PrdSearch::Any];
         let searches = if searches.is_empty() { &any[..] } else { searches };
-        let mut standings = Vec::new();
+        let mut states = Vec::new();
         for search in searches {
-            let standing = self.standing(search)?;
+            let state = self.prd_state(search)?;
             // All PRDs must be approved before the first one starts.
-            if !is_approved(standing.life.approval.as_ref(), standing.fingerprint) {
-                return Err(unapproved(&standing));
+            if !is_approved(state.life.approval.as_ref(), state.fingerprint) {
+                return Err(unapproved(&state));
             }
-            if options.flags.walkaway || standing.crew.settings.walkaway_mode {
-                refuse_patterns(&standing)?;
+            if options.flags.walkaway || state.crew.settings.walkaway_mode {
+                refuse_patterns(&state)?;
             }
-            standings.push(standing);
+            states.push(state);
         }
         let mut reports = Vec::new();
-        for (at, standing) in standings.iter().enumerate() {
-            let next = standings.get(at + 1).map(|next| next.name.clone());
+        for (at, state) in states.iter().enumerate() {
+            let next = states.get(at + 1).map(|next| next.name.clone());
             let options = ServiceOptions { next, ..options.clone() };
-            let report = self.serve(&standing.path, &options, follower, &|order| self.open_place(order))?;
+            let report = self.serve(&state.path, &options, follower, &|order| self.open_place(order))?;
             let is_complete = report.outcome == Outcome::Complete;
             reports.push(report);
             if !is_complete {
@@ -71,21 +71,21 @@ impl Kitchen<'_> {
     }
 
     fn rehearse_one(&self, search: &PrdSearch, options: &ServiceOptions) -> Result<ServiceReport, Failure> {
-        let standing = self.standing(search)?;
-        let set = options.select(&standing.prd).map_err(no_such_tasks)?;
-        let settings = standing.crew.settings_with(&options.flags);
-        if settings.walkaway_mode && !standing.prd.walkaway {
-            refuse_patterns(&standing)?;
+        let state = self.prd_state(search)?;
+        let set = options.select(&state.prd).map_err(no_such_tasks)?;
+        let settings = state.crew.settings_with(&options.flags);
+        if settings.walkaway_mode && !state.prd.walkaway {
+            refuse_patterns(&state)?;
         }
-        let (prd, life) = (&standing.prd, &standing.life);
-        let progress = progress(prd, life, &settings, &set, standing.workplace);
+        let (prd, life) = (&state.prd, &state.life);
+        let progress = progress(prd, life, &settings, &set, state.workplace);
         let ids =
             |list: &[usize]| -> Vec<TaskId> { list.iter().map(|at| prd.tasks[*at].id.clone()).collect() };
         let waves = set.waves(prd, life, &progress);
         let mut planned: Vec<usize> = waves.iter().flatten().copied().collect();
         planned.sort_unstable();
         let nothing = TaskLife::default();
-        let redactor = self.redactor(&standing.configuration);
+        let redactor = self.redactor(&state.configuration);
         let task = |at: &usize| {
             let task = &prd.tasks[*at];
             let route = route(task);
@@ -103,10 +103,10 @@ impl Kitchen<'_> {
             }
         };
         let waiting = life.decisions.iter().filter(|decided| decided.answer.is_none());
-        let mut report = ServiceReport::new(self.target(), standing.path.to_string(), Outcome::DryRun);
-        report.issues = standing.configuration.warnings();
-        report.notes.extend(standing.crew.sandbox_note());
-        report.reason = standing.crew.refusals.first().map(|blocker| blocker.message.clone());
+        let mut report = ServiceReport::new(self.target(), state.path.to_string(), Outcome::DryRun);
+        report.issues = state.configuration.warnings();
+        report.notes.extend(state.crew.sandbox_note());
+        report.reason = state.crew.refusals.first().map(|blocker| blocker.message.clone());
         report.done = progress.done.len() as u64;
         report.total = (0..prd.tasks.len()).filter(|at| set.has(*at)).count() as u64;
         report.completed = ids(&progress.done);
@@ -114,7 +114,7 @@ impl Kitchen<'_> {
         report.blocked = ids(&progress.blocked);
         report.skipped = ids(&progress.skipped);
         report.unreachable = ids(&progress.unreachable);
-        report.decisions = waiting.map(|decided| decision_row(&standing.name, decided)).collect();
+        report.decisions = waiting.map(|decided| decision_row(&state.name, decided)).collect();
         report.branch = prd.branch_name.clone();
         report.cost_usd = life.spent.cost_usd(&settings);
         report.attempts = life.spent.attempts();
@@ -130,13 +130,13 @@ fn may_be_several(searches: &[PrdSearch], options: &ServiceOptions) -> bool {
 }
 
 /// Returns the error for a PRD that is not approved, or that changed after its approval.
-pub(crate) fn unapproved(standing: &PrdState) -> Failure {
-    let Some(ready) = standing.crew.ready() else { return crew_refusal(&standing.crew) };
-    let items = ready.execution(&standing.prd).items();
-    let before = standing.life.approval.as_ref();
+pub(crate) fn unapproved(state: &PrdState) -> Failure {
+    let Some(ready) = state.crew.ready() else { return crew_refusal(&state.crew) };
+    let items = ready.execution(&state.prd).items();
+    let before = state.life.approval.as_ref();
     let changes = before.map(|before| changes(&before.items, &items)).unwrap_or_default();
     let failure = Failure::from(ServeError::NotApproved { changes });
-    failure.hint(NextStep::ApprovePrd(standing.path.to_string()))
+    failure.hint(NextStep::ApprovePrd(state.path.to_string()))
 }
 
 /// Returns the error for typed ids that are not in the PRD, or an empty selection.
@@ -153,8 +153,8 @@ pub(crate) fn unknown_tasks(error: UnknownTasks) -> Failure {
 }
 
 /// Refuses an unattended service if tasks are verified only by the existence of files and texts.
-pub(crate) fn refuse_patterns(standing: &PrdState) -> Result<(), Failure> {
-    let faults = standing.prd.walkaway_faults();
+pub(crate) fn refuse_patterns(state: &PrdState) -> Result<(), Failure> {
+    let faults = state.prd.walkaway_faults();
     if faults.is_empty() {
         return Ok(());
     }

@@ -497,9 +497,9 @@ pub(crate) fn run_order(order: StartOrder<'_>) -> Result<RunOutcome, StartError>
         output_cap: OUTPUT_CAP,
         ..Control::default()
     };
-    let begun = Instant::now();
+    let clock_start = Instant::now();
     let ended = run_started(&started, &mut Tee { logs: &mut logs, watch: order.watch }, &control);
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = clock_start.elapsed().as_secs_f64();
     let RunLogSummary { stdout, stderr, last } =
         logs.finish(|stream, new, line| order.watch.printed(stream, new, line))?;
     let by = ended.outcome.as_ref().map(|outcome| outcome.ended_by);
@@ -546,10 +546,10 @@ fn installed(order: &StartOrder<'_>, program: Option<&Path>) -> Vec<String> {
     let named = order.named.iter().filter(|_| is_of_shell).filter_map(|word| find(word));
     let programs: Vec<PathBuf> =
         program.map(Path::to_owned).into_iter().chain(named).chain(order.also.clone()).collect();
-    let around =
+    let surroundings =
         Surroundings { workspace: Some(host.fs.root().to_owned()), ..Surroundings::of_this_process() };
     let found =
-        installation_in(programs.iter().map(|path| (path.as_path(), ProgramOrigin::Command)), &around);
+        installation_in(programs.iter().map(|path| (path.as_path(), ProgramOrigin::Command)), &surroundings);
     found.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 

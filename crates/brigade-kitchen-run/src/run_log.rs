@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use brigade_core::{Fingerprint, FingerprintStream};
 use brigade_fs::{Fs, FsError, RelPath, WriteFile};
+use brigade_macros::part;
 use brigade_process::Stream;
 use brigade_redact::{Redactor, SecretValue};
-use serde::{Deserialize, Serialize};
 
 /// How many bytes of the end of an output go into the next prompt.
 const TAIL_BYTES: usize = 4096;
@@ -20,9 +20,7 @@ const LINE_MODE_BYTES: usize = 16 << 10;
 const READ_BYTES: usize = 64 << 10;
 
 /// A log in a receipt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct LogRow {
     /// Its path, relative to the workspace.
     pub path: String,

@@ -6,13 +6,13 @@
 
 mod answers;
 mod between;
-mod floor;
 mod follow;
 mod job;
-mod menu;
+mod main_loop;
 mod outside;
 mod phase;
 mod report;
+mod served_prd;
 mod steps;
 
 use std::sync::Arc;
@@ -35,11 +35,12 @@ use crate::in_place::InPlaceWorkplace;
 use crate::journal::{JournalError, PrdJournal};
 use crate::kitchen::Kitchen;
 use crate::lock::{ServiceLock, ServiceLockError};
+use crate::paths::PrdFiles;
 use crate::projections::Targets;
 use crate::rehearsal::no_such_tasks;
 use crate::workplace::{CommitId, DoneWork, PlaceError, Workplace};
-use floor::ServiceLoop;
-use menu::ServedPrd;
+use main_loop::ServiceLoop;
+use served_prd::ServedPrd;
 
 pub use follow::{Activity, Follower, NoFollower, PrintedLines, RunningRow, ServiceView};
 
@@ -179,11 +180,11 @@ pub struct MissingProgram {
 }
 
 fn missing(programs: &[MissingProgram]) -> String {
-    let named = |wanted: MissingProgramReason| {
-        let those = programs.iter().filter(|missing| missing.why == wanted);
+    let named = |reason: MissingProgramReason| {
+        let matching = programs.iter().filter(|missing| missing.why == reason);
         let named: Vec<String> =
-            those.map(|missing| format!("`{}` of the {} tier", missing.program, missing.tier)).collect();
-        (!named.is_empty()).then(|| format!("{wanted}: {}", named.join(", ")))
+            matching.map(|missing| format!("`{}` of the {} tier", missing.program, missing.tier)).collect();
+        (!named.is_empty()).then(|| format!("{reason}: {}", named.join(", ")))
     };
     [MissingProgramReason::NotFound, MissingProgramReason::NotExecutable]
         .into_iter()
@@ -193,9 +194,9 @@ fn missing(programs: &[MissingProgram]) -> String {
 }
 
 /// The input of a new service.
-struct Start<'e> {
+struct ServiceInput<'e> {
     kitchen: &'e Kitchen<'e>,
-    menu: Arc<ServedPrd>,
+    served: Arc<ServedPrd>,
     /// The settings of the PRD, with the flags of the command.
     settings: Settings,
     /// The selected tasks.
@@ -221,35 +222,40 @@ impl Kitchen<'_> {
         follower: &dyn Follower,
         open: OpenPlace<'_>,
     ) -> Result<ServiceReport, ServeError> {
-        let menu = ServedPrd::read(self, path).map_err(ServeError::Refused)?;
-        let journal =
-            PrdJournal::open(self.fs.clone(), &self.key, &menu.name, self.clock.clone(), self.lock_timeout)?;
+        let served = ServedPrd::read(self, path).map_err(ServeError::Refused)?;
+        let journal = PrdJournal::open(
+            self.fs.clone(),
+            &self.key,
+            PrdFiles::new(&served.name),
+            self.clock.clone(),
+            self.lock_timeout,
+        )?;
         let life = journal.life();
-        if life.approval.as_ref().map(|approval| approval.fingerprint) != Some(menu.fingerprint) {
+        if life.approval.as_ref().map(|approval| approval.fingerprint) != Some(served.fingerprint) {
             if life.approval.is_none() && 0 < journal.unsigned() {
                 let failure = Failure::new(ErrorKind::Refused, "the PRD is not approved on this host");
                 let failure = failure.coded(ErrorCode::NotApprovedHere).hint(NextStep::AdoptState);
                 return Err(ServeError::Refused(failure));
             }
             let before = life.approval.as_ref().map(|approval| &approval.items);
-            let changes = before.map(|before| changes(before, &menu.items)).unwrap_or_default();
+            let changes = before.map(|before| changes(before, &served.items)).unwrap_or_default();
             return Err(ServeError::NotApproved { changes });
         }
-        let settings = menu.settings_with(&options.flags);
-        menu.refuse_delivery(&settings).map_err(ServeError::Refused)?;
-        let set = options.select(&menu.prd)?;
-        let gone = menu.missing(&set, life, &settings);
-        if !gone.is_empty() {
-            return Err(ServeError::Missing(gone));
+        let settings = served.settings_with(&options.flags);
+        served.refuse_delivery(&settings).map_err(ServeError::Refused)?;
+        let set = options.select(&served.prd)?;
+        let missing_programs = served.missing(&set, life, &settings);
+        if !missing_programs.is_empty() {
+            return Err(ServeError::Missing(missing_programs));
         }
-        let lock = ServiceLock::take(self.fs.clone(), &menu.name)?;
-        let targets = Targets::new(&*self.fs, &menu.path, &menu.name, &settings);
+        let lock = ServiceLock::take(self.fs.clone(), &served.name)?;
+        let targets = Targets::new(&*self.fs, &served.path, &served.name, &settings);
         let own_files = targets.own_files();
-        let done = done_work(life, &menu.name, &menu.prd);
-        let place = open(&WorkplaceRequest { menu: &menu, own_files: &own_files, done: &done })?;
-        let start = Start {
+        let done = done_work(life, &served.name, &served.prd);
+        let place = open(&WorkplaceRequest { served: &served, own_files: &own_files, done: &done })?;
+        let start = ServiceInput {
             kitchen: self,
-            menu: Arc::new(menu),
+            served: Arc::new(served),
             settings,
             set,
             journal,
@@ -275,11 +281,11 @@ impl Kitchen<'_> {
         let Some(branch) = order.branch().filter(|_| settings.worktrees == Switch::On) else {
             return Ok(Box::new(in_place()));
         };
-        let policy = order.menu.policy.policy();
+        let policy = order.served.policy.policy();
         let options = GitOptions {
             done: order.done.to_vec(),
             agent_files: policy.map(|policy| policy.agent_files).unwrap_or_default(),
-            redactor: Redactor::new(&order.menu.secrets),
+            redactor: Redactor::new(&order.served.secrets),
             ..git_options(branch, settings, order.own_files)
         };
         match GitPlace::open(self.fs.root(), self.environment, options) {
@@ -323,7 +329,7 @@ pub type OpenPlace<'a> = &'a dyn Fn(&WorkplaceRequest<'_>) -> Result<Box<dyn Wor
 
 /// The input of a workplace.
 pub struct WorkplaceRequest<'a> {
-    menu: &'a ServedPrd,
+    served: &'a ServedPrd,
     /// Files in the workspace that Brigade writes.
     pub own_files: &'a [String],
     /// The work that the branch must contain, the newest last.
@@ -333,12 +339,12 @@ pub struct WorkplaceRequest<'a> {
 impl WorkplaceRequest<'_> {
     /// Returns the branch that the PRD names.
     pub fn branch(&self) -> Option<&str> {
-        self.menu.prd.branch_name.as_deref()
+        self.served.prd.branch_name.as_deref()
     }
 
     /// Returns the settings.
     pub fn settings(&self) -> &Settings {
-        &self.menu.settings
+        &self.served.settings
     }
 }
 

@@ -68,9 +68,9 @@ impl Kitchen<'_> {
         if let Some(report) = self.status_before(&search, &configuration)? {
             return Ok(report);
         }
-        let standing = self.standing_under(configuration, &search)?;
-        let report = self.status_of(&standing);
-        self.keep_status(&standing, &report)?;
+        let state = self.prd_state_under(configuration, &search)?;
+        let report = self.status_of(&state);
+        self.keep_status(&state, &report)?;
         Ok(report)
     }
 
@@ -88,26 +88,26 @@ impl Kitchen<'_> {
         }
     }
 
-    fn status_of(&self, standing: &PrdState) -> StatusReport {
-        let mut report = status(&standing.view(self.now()));
-        self.mask(&mut report, &standing.configuration);
+    fn status_of(&self, state: &PrdState) -> StatusReport {
+        let mut report = status(&state.view(self.now()));
+        self.mask(&mut report, &state.configuration);
         report.target = self.target();
-        report.taken = standing.taken;
-        report.config_issues = standing.configuration.issues();
-        report.config_issues.extend(standing.crew.refusal_lines().into_iter().filter(|line| {
+        report.taken = state.taken;
+        report.config_issues = state.configuration.issues();
+        report.config_issues.extend(state.crew.refusal_lines().into_iter().filter(|line| {
             // An error of the configuration is also a refusal.
             line.fault().code != ErrorCode::KitchenConfigInvalid
         }));
-        report.issues.extend(self.namesake(standing).map(|other| {
+        report.issues.extend(self.namesake(state).map(|other| {
             format!("what is recorded is of `{other}`, which has the same name; give one of them another one")
         }));
-        report.issues.extend(standing.state_problem.as_ref().map(ToString::to_string));
-        report.issues.extend(self.branch_problem(standing, SearchDepth::Short));
-        report.issues.extend(standing.faults.iter().map(|fault| match fault.line {
+        report.issues.extend(state.state_problem.as_ref().map(ToString::to_string));
+        report.issues.extend(self.branch_problem(state, SearchDepth::Short));
+        report.issues.extend(state.faults.iter().map(|fault| match fault.line {
             Some(line) => format!("journal line {line}: {}", fault.problem),
             None => format!("journal: {}", fault.problem),
         }));
-        report.issues.extend(set_aside_notes(&*self.fs, &PrdFiles::new(&standing.name)));
+        report.issues.extend(set_aside_notes(&*self.fs, &PrdFiles::new(&state.name)));
         report
     }
 
@@ -164,19 +164,19 @@ impl Kitchen<'_> {
         cancel: Option<&CancelToken>,
         show: &mut dyn FnMut(&WatchView) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
-        let mut standing = self.standing(&search.to_show())?;
+        let mut state = self.prd_state(&search.to_show())?;
         // Later calls use the same PRD, even if another one starts.
-        let search = PrdSearch::At(standing.path.clone());
-        let taken = standing.taken;
+        let search = PrdSearch::At(state.path.clone());
+        let taken = state.taken;
         let mut was_served = false;
         loop {
-            standing.taken = taken;
-            let (signs, interval) = (self.signs(&standing), standing.crew.settings.status_watch_interval);
-            was_served |= standing.holder.is_some();
-            let (report, scene) = (self.status_of(&standing), self.scene(&standing));
+            state.taken = taken;
+            let (signs, interval) = (self.signs(&state), state.crew.settings.status_watch_interval);
+            was_served |= state.holder.is_some();
+            let (report, scene) = (self.status_of(&state), self.scene(&state));
             let can_begin = !was_served && follow == FollowTarget::Output && 0 < report.pending_tasks;
-            let is_over = standing.holder.is_none() && !can_begin;
-            let mut watched = WatchView { report, scene, waits: standing.holder.is_none() && can_begin };
+            let is_over = state.holder.is_none() && !can_begin;
+            let mut watched = WatchView { report, scene, waits: state.holder.is_none() && can_begin };
             if show(&watched).is_break() || is_over {
                 return Ok(());
             }
@@ -186,24 +186,24 @@ impl Kitchen<'_> {
                 if cancel.wait(POLL) {
                     return Ok(());
                 }
-                if self.signs(&standing) != signs {
+                if self.signs(&state) != signs {
                     break;
                 }
                 if follow == FollowTarget::Output {
-                    watched.scene = self.scene(&standing);
+                    watched.scene = self.scene(&state);
                     if show(&watched).is_break() {
                         return Ok(());
                     }
                 }
             }
-            standing = self.standing(&search)?;
+            state = self.prd_state(&search)?;
         }
     }
 
     /// Returns what a service does now, according to its files.
-    fn scene(&self, standing: &PrdState) -> ServiceView {
-        let (life, now) = (&standing.life, self.now());
-        let service = life.service.as_ref().filter(|_| standing.holder.is_some());
+    fn scene(&self, state: &PrdState) -> ServiceView {
+        let (life, now) = (&state.life, self.now());
+        let service = life.service.as_ref().filter(|_| state.holder.is_some());
         let mut rows: Vec<RunningRow> = Vec::new();
         for (task, own) in life.tasks.iter().filter(|_| service.is_some()) {
             let (doing, seconds) = match &own.stage {
@@ -214,7 +214,7 @@ impl Kitchen<'_> {
                 Stage::Open | Stage::Waiting(_) | Stage::Ended(_) => continue,
             };
             rows.push(RunningRow {
-                task: standing.name.shown(task),
+                task: state.name.shown(task),
                 doing,
                 tier: own.tier.unwrap_or(Tier::Line),
                 attempt: own.attempts,
@@ -225,11 +225,11 @@ impl Kitchen<'_> {
         }
         let is_done = |task: &&brigade_kitchen::prd::Task| life.is_done(&task.id);
         ServiceView {
-            prd: standing.name.prefix().to_owned(),
-            done: standing.prd.tasks.iter().filter(is_done).count() as u64,
-            total: standing.prd.tasks.len() as u64,
+            prd: state.name.prefix().to_owned(),
+            done: state.prd.tasks.iter().filter(is_done).count() as u64,
+            total: state.prd.tasks.len() as u64,
             waiting: life.waiting().count() as u64,
-            cost_usd: life.spent.cost_usd(&standing.crew.settings),
+            cost_usd: life.spent.cost_usd(&state.crew.settings),
             seconds: service.map_or(0, |service| now.since(service.started_at).as_secs()),
             rows,
         }
@@ -265,9 +265,9 @@ impl Kitchen<'_> {
     }
 
     /// Returns values that change with the status: metadata of the journal, the lock and the PRD.
-    fn signs(&self, standing: &PrdState) -> Vec<Option<Metadata>> {
-        let files = PrdFiles::new(&standing.name);
-        let paths = [files.journal(), files.service_lock(), standing.path.clone()];
+    fn signs(&self, state: &PrdState) -> Vec<Option<Metadata>> {
+        let files = PrdFiles::new(&state.name);
+        let paths = [files.journal(), files.service_lock(), state.path.clone()];
         paths.iter().map(|path| self.fs.metadata(path).ok()).collect()
     }
 
@@ -281,10 +281,10 @@ impl Kitchen<'_> {
         file: Option<&RelPath>,
         may_replace: bool,
     ) -> Result<SummaryReport, Failure> {
-        let standing = self.standing(&search.to_show())?;
-        let redactor = self.redactor(&standing.configuration);
-        let report = self.status_of(&standing);
-        let text = summary(&report, &standing.life, &standing.crew.settings);
+        let state = self.prd_state(&search.to_show())?;
+        let redactor = self.redactor(&state.configuration);
+        let report = self.status_of(&state);
+        let text = summary(&report, &state.life, &state.crew.settings);
         let text = redactor.redact_str(&text);
         let mut made = SummaryReport::new(self.target(), &report, text);
         if let Some(file) = file {
@@ -308,8 +308,8 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if the PRD does not exist or has errors, or on a disk error.
     pub fn cost(&self, search: &PrdSearch) -> Result<KitchenCostReport, Failure> {
-        let standing = self.standing(&search.to_show())?;
-        let report = self.status_of(&standing);
-        Ok(cost(self.target(), &report, &standing.life, &standing.crew.settings))
+        let state = self.prd_state(&search.to_show())?;
+        let report = self.status_of(&state);
+        Ok(cost(self.target(), &report, &state.life, &state.crew.settings))
     }
 }

@@ -25,18 +25,18 @@ impl Kitchen<'_> {
         options: &ServiceOptions,
         follower: &dyn Follower,
     ) -> Result<ServiceReport, Failure> {
-        let standing = self.standing(search)?;
-        let task = select_task(&standing, task)?;
-        if !is_approved(standing.life.approval.as_ref(), standing.fingerprint) {
-            return Err(unapproved(&standing));
+        let state = self.prd_state(search)?;
+        let task = select_task(&state, task)?;
+        if !is_approved(state.life.approval.as_ref(), state.fingerprint) {
+            return Err(unapproved(&state));
         }
-        if options.flags.walkaway || standing.crew.settings.walkaway_mode {
-            refuse_patterns(&standing)?;
+        if options.flags.walkaway || state.crew.settings.walkaway_mode {
+            refuse_patterns(&state)?;
         }
-        self.take_up(&standing.name, &task)?;
+        self.retry_skipped(&state.name, &task)?;
         let options = ServiceOptions { only: vec![task.to_string()], ..options.clone() };
-        let mut report = self.serve(&standing.path, &options, follower, &|order| self.open_place(order))?;
-        let outcome = self.life(&standing.name)?.outcome(&task);
+        let mut report = self.serve(&state.path, &options, follower, &|order| self.open_place(order))?;
+        let outcome = self.life(&state.name)?.outcome(&task);
         report.ticket = Some(Ticket { task, outcome });
         Ok(report)
     }
@@ -51,15 +51,15 @@ impl Kitchen<'_> {
         task: &str,
         options: &ServiceOptions,
     ) -> Result<ServiceReport, Failure> {
-        let task = select_task(&self.standing(search)?, task)?;
+        let task = select_task(&self.prd_state(search)?, task)?;
         let options = ServiceOptions { only: vec![task.to_string()], ..options.clone() };
         self.rehearse(std::slice::from_ref(search), &options)
     }
 }
 
 /// Returns the task with a typed id, if its dependencies are done.
-fn select_task(standing: &PrdState, typed: &str) -> Result<TaskId, Failure> {
-    let (prd, life) = (&standing.prd, &standing.life);
+fn select_task(state: &PrdState, typed: &str) -> Result<TaskId, Failure> {
+    let (prd, life) = (&state.prd, &state.life);
     let at = typed.parse().ok().and_then(|id| prd.graph().position(&id));
     let Some(at) = at else {
         let known = prd.tasks.iter().map(|task| task.id.clone()).collect();
@@ -79,5 +79,5 @@ fn select_task(standing: &PrdState, typed: &str) -> Result<TaskId, Failure> {
     let are = if open.len() == 1 { "which is" } else { "which are" };
     let message = format!("`{id}` depends on {}, {are} not done", open.join(", "));
     let failure = Failure::new(ErrorKind::Refused, message).coded(ErrorCode::TaskUnready);
-    Err(failure.hint(NextStep::KitchenStatus(standing.path.to_string())))
+    Err(failure.hint(NextStep::KitchenStatus(state.path.to_string())))
 }

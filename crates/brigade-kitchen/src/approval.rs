@@ -18,6 +18,7 @@ use std::fmt::{self, Write as _};
 
 use brigade_core::Fingerprint;
 use brigade_core::json::write_strings;
+use brigade_macros::part;
 use brigade_policy::KitchenGrants;
 use serde::{Deserialize, Serialize};
 
@@ -90,9 +91,7 @@ pub struct Execution<'a> {
 }
 
 /// A difference between the approved state and the current one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct Change {
     /// What differs, such as `task.US-003.verification`.
     pub field: String,

@@ -137,9 +137,9 @@ impl Config {
                 Ok(value) => self.set(key, &RawValue::Word(value.clone()), assignment.place, key.shell),
                 Err(reason) => {
                     let message = format!("{reason}; commands in this file are not executed");
-                    let stands =
+                    let effect =
                         if key.is_command { "; nothing is started" } else { "; the default is used" };
-                    self.unusable(key, assignment.place, key.shell, message + stands);
+                    self.unusable(key, assignment.place, key.shell, message + effect);
                 }
             }
         }

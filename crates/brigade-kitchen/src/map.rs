@@ -10,7 +10,7 @@ mod text;
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_core::{Exit, Report, SchemaId};
-use serde::{Deserialize, Serialize};
+use brigade_macros::part;
 
 pub use facts::{is_generated, is_wanted};
 pub use text::{EarlierMap, excerpt};
@@ -40,9 +40,7 @@ pub struct Survey {
 }
 
 /// A language, and its number of files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct Language {
     /// The name.
     pub name: String,
@@ -71,9 +69,7 @@ pub struct Manifest {
 }
 
 /// A command that runs tests.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct TestCommand {
     /// The command.
     pub command: String,
@@ -116,9 +112,7 @@ pub struct CodeMap {
 }
 
 /// What `map` reports.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct KitchenMapReport {
     /// The schema id.
     #[serde(deserialize_with = "KitchenMapReport::read_schema")]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use brigade_core::{Exit, Hint, Json, Object, Report, SchemaId, StepFormatter, Timestamp};
+use brigade_macros::part;
 use serde::{Deserialize, Serialize};
 
 use crate::names::{PrdName, TaskId};
@@ -180,9 +181,7 @@ pub struct PlanQuestion {
 }
 
 /// What `plan` reports.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq)]
 pub struct KitchenPlanReport {
     /// The schema id.
     #[serde(deserialize_with = "KitchenPlanReport::read_schema")]

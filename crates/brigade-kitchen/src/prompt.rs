@@ -265,9 +265,9 @@ pub fn decide(context: &Context<'_>, failed: &Task, life: &TaskLife, dependents:
 }
 
 /// Writes the prompt for a question about the scope of a task.
-pub fn scope(context: &Context<'_>, asked: &Task, question: &str) -> String {
+pub fn scope(context: &Context<'_>, subject: &Task, question: &str) -> String {
     let mut writer = begin(context);
-    task(&mut writer, context, asked);
+    task(&mut writer, context, subject);
     writer.section("The question");
     writer.quoted("a worker asks", question);
     answer::write(&mut writer, Role::Scope, context.nonce);
@@ -293,21 +293,21 @@ fn code_base(writer: &mut Writer, map: Option<&str>) {
 
 /// Writes the prompt of planning.
 pub fn plan(
-    desk: &PlanningPromptInput<'_>,
+    input: &PlanningPromptInput<'_>,
     wish: &str,
     answers: &[(String, String)],
     faults: &[String],
 ) -> String {
-    let mut writer = open(Tier::Executive, desk.role_text, desk.nonce);
+    let mut writer = open(Tier::Executive, input.role_text, input.nonce);
     writer.section("The feature to plan");
     writer.quoted("a person wants", wish);
     for (question, answer) in answers {
         writer.quoted("a question of yours and its answer", &format!("{question}\n{answer}"));
     }
-    code_base(&mut writer, desk.map);
-    if !desk.related.is_empty() {
+    code_base(&mut writer, input.map);
+    if !input.related.is_empty() {
         writer.section("Existing PRDs");
-        writer.quoted_list("other PRDs", desk.related);
+        writer.quoted_list("other PRDs", input.related);
     }
     writer.section("How to write a PRD");
     writer.text.push_str(include_str!("prompt/plan.md"));
@@ -315,18 +315,18 @@ pub fn plan(
         writer.section("Your last PRD is not valid");
         writer.quoted_list("its faults", faults);
     }
-    answer::write(&mut writer, Role::Plan, desk.nonce);
+    answer::write(&mut writer, Role::Plan, input.nonce);
     writer.text
 }
 
 /// Writes the prompt for the executive's part of the map.
-pub fn map(desk: &PlanningPromptInput<'_>, facts: &str) -> String {
-    let mut writer = open(Tier::Executive, desk.role_text, desk.nonce);
+pub fn map(input: &PlanningPromptInput<'_>, facts: &str) -> String {
+    let mut writer = open(Tier::Executive, input.role_text, input.nonce);
     writer.section("The code base");
     writer.quoted("what is known without a model", facts);
     writer.line("Describe in at most 60 lines what a worker must know and cannot see from this: how the parts work together,");
     writer.line("which conventions hold, where a change of each kind belongs. Change no file.");
-    answer::write(&mut writer, Role::Map, desk.nonce);
+    answer::write(&mut writer, Role::Map, input.nonce);
     writer.text
 }
 

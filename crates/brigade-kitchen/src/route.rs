@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::{Deserialize, Serialize};
+use brigade_macros::part;
+
+use serde::Deserialize;
 
 use crate::command::Command;
 use crate::names::Tier;
@@ -11,9 +13,7 @@ use crate::prd::{Complexity, Task, VerificationKind};
 use crate::words::Words;
 
 /// The tier that starts a task, and the reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct Route {
     /// The tier.
     pub tier: Tier,

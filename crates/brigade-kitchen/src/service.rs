@@ -1,6 +1,7 @@
 //! The result of a service, and its report.
 
 use brigade_core::{Exit, Hint, Report, SchemaId, StepFormatter, explained_words};
+use brigade_macros::part;
 use serde::{Deserialize, Serialize};
 
 use crate::life::TaskOutcome;
@@ -9,10 +10,12 @@ use crate::show::DecisionRow;
 
 explained_words! {
     /// How a service ended.
+    #[derive(Default)]
     Outcome {
         /// Every task that it served is done.
         Complete = "complete",
         /// Some tasks are not done.
+        #[default]
         Incomplete = "incomplete",
         /// A person must decide.
         Paused = "paused",
@@ -22,12 +25,6 @@ explained_words! {
         Interrupted = "interrupted",
         /// It was a dry run.
         DryRun = "dry-run",
-    }
-}
-
-impl Default for Outcome {
-    fn default() -> Outcome {
-        Outcome::Incomplete
     }
 }
 
@@ -55,9 +52,7 @@ impl Outcome {
 }
 
 /// What `service`, `ticket` and `resume` report about a PRD.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq)]
 pub struct ServiceReport {
     /// The schema id.
     #[serde(deserialize_with = "ServiceReport::read_schema")]

@@ -13,14 +13,14 @@ use brigade_core::words;
 use serde::{Deserialize, Serialize};
 
 pub use ending::{AttemptNotes, Ending, Evidence, Exit, Iteration, SignalSource, classify_ending};
-pub use result_file::{ResultFault, WorkResult};
+pub use result_file::ResultFault;
 pub use tags::{Fences, Tags, break_tags};
 pub use verdict::{
     Choice, FailureDecision, GateStatus, PhaseStatus, PhaseVerdict, PlanningResult, ReviewVerdict,
     ScopeAnswer,
 };
 pub use verdict::{
-    gated, mapped, missing_verdict_reason, read_decision, read_phase_review, read_plan, read_review,
+    mapped, missing_verdict_reason, read_decision, read_gate, read_phase_review, read_plan, read_review,
     read_scope_answer, read_tasks, reported_cost,
 };
 

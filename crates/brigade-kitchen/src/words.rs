@@ -19,14 +19,15 @@ impl Words {
 
     /// Returns whether a phrase occurs word by word, without other forms.
     pub(crate) fn has_exactly(&self, phrase: &str) -> bool {
-        self.fits(phrase, |word, wanted| word == wanted)
+        self.fits(phrase, |word, expected| word == expected)
     }
 
     /// Returns whether the words of a phrase match consecutive words.
     fn fits(&self, phrase: &str, fits: impl Fn(&str, &str) -> bool) -> bool {
         let length = 1 + phrase.bytes().filter(|byte| *byte == b' ').count();
-        let is_there =
-            |words: &[String]| words.iter().zip(phrase.split(' ')).all(|(word, wanted)| fits(word, wanted));
+        let is_there = |words: &[String]| {
+            words.iter().zip(phrase.split(' ')).all(|(word, expected)| fits(word, expected))
+        };
         self.0.windows(length).any(is_there)
     }
 

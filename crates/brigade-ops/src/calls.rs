@@ -256,17 +256,7 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Review`] if the call cannot be rejected now, and file errors.
     pub fn reject(&self, call: &CallId, reason: &str) -> Result<ReviewReport, Error> {
-        self.reject_as(call, &DecisionBasis::Current, reason)
-    }
-
-    pub(crate) fn reject_as(
-        &self,
-        id: &CallId,
-        basis: &DecisionBasis<'_>,
-        reason: &str,
-    ) -> Result<ReviewReport, Error> {
-        let review = Review::Reject(gather::clean_reason(&self.context, reason)?);
-        decline(&self.context, id, basis, Step::Reject, review)
+        self.decline(call, &DecisionBasis::Current, Step::Reject, Review::Reject, reason)
     }
 
     /// Holds a call with a reason.
@@ -274,17 +264,22 @@ impl Calls {
     /// # Errors
     /// Returns [`Refusal::Review`] if the call cannot be held now, and file errors.
     pub fn hold(&self, call: &CallId, reason: &str) -> Result<ReviewReport, Error> {
-        self.hold_as(call, &DecisionBasis::Current, reason)
+        self.decline(call, &DecisionBasis::Current, Step::Hold, Review::Hold, reason)
     }
 
-    pub(crate) fn hold_as(
+    pub(crate) fn decline(
         &self,
         id: &CallId,
         basis: &DecisionBasis<'_>,
+        step: Step,
+        review: fn(String) -> Review,
         reason: &str,
     ) -> Result<ReviewReport, Error> {
-        let review = Review::Hold(gather::clean_reason(&self.context, reason)?);
-        decline(&self.context, id, basis, Step::Hold, review)
+        let context = &*self.context;
+        let review = review(gather::clean_reason(context, reason)?);
+        context.require_outside_run()?;
+        let (stored, _) = find_call_to_review(context, id, basis, step)?;
+        record_review(context, &stored, review)
     }
 }
 
@@ -409,18 +404,6 @@ fn tell_changes(context: &WorkspaceContext, stored: &StoredCall, plan: &Plan) ->
         .because(plan.blockers_to_review(call))
         .hint(Hint::to("take it as it is now", NextStep::Approve(call.id.clone())));
     Ok(error.refusing(context, Refusal::Review { call: Some(Box::new(report.call)), pin: report.pin }))
-}
-
-fn decline(
-    context: &WorkspaceContext,
-    id: &CallId,
-    basis: &DecisionBasis<'_>,
-    step: Step,
-    review: Review,
-) -> Result<ReviewReport, Error> {
-    context.require_outside_run()?;
-    let (stored, _) = find_call_to_review(context, id, basis, step)?;
-    record_review(context, &stored, review)
 }
 
 /// What a decision is based on.
@@ -604,10 +587,10 @@ pub fn record_interrupted(context: &WorkspaceContext) -> Result<(), Error> {
 }
 
 /// Returns the caller to plan for. A person at the command line reviews an agent's call with the rights of the agent.
-fn asker(context: &WorkspaceContext, call: &Call) -> Caller {
+fn planning_caller(context: &WorkspaceContext, call: &Call) -> Caller {
     match (&context.caller, &call.caller) {
         (Caller::CommandLine, Caller::Agent(_)) => call.caller.clone(),
-        (here, _) => here.clone(),
+        (caller, _) => caller.clone(),
     }
 }
 
@@ -617,7 +600,8 @@ fn asker(context: &WorkspaceContext, call: &Call) -> Caller {
 /// Fails if the tool no longer exists, and on file errors.
 pub fn plan_again(context: &WorkspaceContext, call: &Call) -> Result<(Arc<Config>, PlannedCall), Error> {
     let config = gather::config(context)?;
-    let planned = gather::plan_again(context, &config, &RepeatRequest::call(call), asker(context, call))?;
+    let planned =
+        gather::plan_again(context, &config, &RepeatRequest::call(call), planning_caller(context, call))?;
     Ok((config, planned))
 }
 

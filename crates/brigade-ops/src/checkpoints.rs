@@ -161,7 +161,7 @@ impl Checkpoints {
             Ok((run, _)) => run,
             Err(error) if error.refusal().is_some() => {
                 let is_certain = !error.blockers().iter().any(Blocker::is_of_invalid_policy);
-                let hint = if is_certain { way_out_of(context, &stored.checkpoint)? } else { None };
+                let hint = if is_certain { next_step_for(context, &stored.checkpoint)? } else { None };
                 let checkpoint = checkpoint_now(context, &stored)?;
                 return Err(with_hint(error, hint).resuming(checkpoint));
             }
@@ -228,7 +228,7 @@ fn answer(
             };
             Error::from(QueueError::NothingBound { id, call }).hint(hint).refusing(context, refusal())
         }
-        error => match way_out_of(context, &stored.checkpoint) {
+        error => match next_step_for(context, &stored.checkpoint) {
             Ok(hint) => with_hint(Error::from(error), hint).refusing(context, refusal()),
             Err(error) => error,
         },
@@ -255,7 +255,7 @@ fn checkpoint_now(context: &WorkspaceContext, stored: &StoredCheckpoint) -> Resu
 }
 
 /// Returns the command that ends the call of a checkpoint, if the call cannot continue.
-fn way_out_of(context: &WorkspaceContext, checkpoint: &Checkpoint) -> Result<Option<Hint>, Error> {
+fn next_step_for(context: &WorkspaceContext, checkpoint: &Checkpoint) -> Result<Option<Hint>, Error> {
     let step =
         call_of(context, checkpoint)?.and_then(|stored| checkpoint.way_out(&stored.call, context.now()));
     Ok(step.map(|step| Hint::to(END, step)))

@@ -6,12 +6,10 @@ mod file;
 mod states;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use brigade_cmdline::find_program;
 use brigade_core::text::escape_terminal;
-use brigade_core::{Clock, ErrorCode, ErrorKind, Json, NextStep, Object, OperationError as _, Place, words};
-use brigade_exec::HostEnvironment;
+use brigade_core::{ErrorCode, ErrorKind, Json, NextStep, Object, OperationError as _, Place, words};
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, Lock, RelPath};
 use brigade_harness::{
     Client, ConnectedEntries, ConnectedEntry, ConnectedFileError, Connection, EditRefusal, Entry,
@@ -20,7 +18,7 @@ use brigade_harness::{
 use brigade_policy::Failure;
 use brigade_projection::unified;
 use brigade_redact::Redactor;
-use brigade_workspace::{TrustStore, WorkspaceContext, is_program, no_home};
+use brigade_workspace::{WorkspaceContext, is_program, no_home};
 
 use file::ClientFile;
 
@@ -45,16 +43,7 @@ const MAX_ATTEMPTS: usize = 5;
 /// The files of clients, seen from a workspace.
 #[derive(Clone, Copy)]
 pub(crate) struct ClientFiles<'a> {
-    /// The workspace.
-    pub fs: &'a dyn Fs,
-    /// What a person has reviewed.
-    pub trust: &'a TrustStore,
-    /// The variables, which say where files of the user are.
-    pub environment: &'a HostEnvironment,
-    /// The clock.
-    pub clock: &'a dyn Clock,
-    /// How long to wait for a lock.
-    pub timeout: Duration,
+    context: &'a WorkspaceContext,
 }
 
 /// What to do with an entry.
@@ -112,15 +101,9 @@ pub(crate) struct ConnectOutcome {
 }
 
 impl<'a> ClientFiles<'a> {
-    /// Takes the files, the variables and the clock of a context.
+    /// Finds the files from a workspace.
     pub(crate) fn new(context: &'a WorkspaceContext) -> ClientFiles<'a> {
-        ClientFiles {
-            fs: &*context.fs,
-            trust: &context.trust,
-            environment: &context.environment,
-            clock: &*context.clock,
-            timeout: context.timeout,
-        }
+        ClientFiles { context }
     }
 }
 
@@ -132,30 +115,33 @@ impl ClientFiles<'_> {
     /// on a disk error. The file is then as it was.
     pub(crate) fn connect(
         &self,
-        wanted: &ClientEntry<'_>,
+        request: &ClientEntry<'_>,
         step: ConnectStep,
         redactor: &Redactor,
     ) -> Result<ConnectOutcome, Failure> {
-        let client = wanted.client;
-        let entry = client.entry(&wanted.connection).map_err(|reason| {
+        let client = request.client;
+        let entry = client.entry(&request.connection).map_err(|reason| {
             unsupported(format!("{} cannot be connected over HTTP: {reason}", client.title))
         })?;
-        let Some(files) = client.files(wanted.scope) else {
-            let message = format!("{} has no {} file", client.title, wanted.scope.as_str());
+        let Some(files) = client.files(request.scope) else {
+            let message = format!("{} has no {} file", client.title, request.scope.as_str());
             return Err(unsupported(message));
         };
         if step != ConnectStep::Show && !files.are_confirmed() {
-            let message =
-                format!("whether {} reads its {} file is not confirmed", client.title, wanted.scope.as_str());
+            let message = format!(
+                "whether {} reads its {} file is not confirmed",
+                client.title,
+                request.scope.as_str()
+            );
             return Err(unsupported(message).hint(NextStep::UseFileOfUser));
         }
-        let _locks = if step == ConnectStep::Show { None } else { Some(self.lock(wanted.scope)?) };
-        let file = self.file(client, wanted.scope)?;
+        let _locks = if step == ConnectStep::Show { None } else { Some(self.lock(request.scope)?) };
+        let file = self.file(client, request.scope)?;
         let connected = match (self.connected(), step) {
             (Err(_), ConnectStep::Show) => ConnectedEntries::default(),
             (connected, _) => connected?,
         };
-        let task = Task { clients: self, wanted, entry, file, connected, redactor };
+        let task = Task { clients: self, request, entry, file, connected, redactor };
         let mut outcome = match step {
             ConnectStep::Show => task.show(),
             ConnectStep::Write => task.write(),
@@ -172,9 +158,10 @@ impl ClientFiles<'_> {
     /// Returns the command that starts this program: its name if `PATH` finds this program under it, else its path.
     pub(crate) fn own_program(&self) -> String {
         let Ok(own) = brigade_process::current_program() else { return NAME.to_owned() };
-        let is_program = |path: &Path| is_program(self.fs, path);
-        let named = find_program(NAME, self.fs.root(), self.environment.get("PATH"), is_program);
-        let id = |path: &Path| self.fs.open_outside(path).and_then(|file| file.id()).ok();
+        let is_program = |path: &Path| is_program(&*self.context.fs, path);
+        let named =
+            find_program(NAME, self.context.fs.root(), self.context.environment.get("PATH"), is_program);
+        let id = |path: &Path| self.context.fs.open_outside(path).and_then(|file| file.id()).ok();
         match named {
             Some(named) if id(&named).is_some() && id(&named) == id(&own) => NAME.to_owned(),
             Some(_) | None => own.display().to_string(),
@@ -182,40 +169,45 @@ impl ClientFiles<'_> {
     }
 
     fn home(&self) -> Option<&Path> {
-        self.environment.home()
+        self.context.environment.home()
     }
 
     fn variable(&self, name: &str) -> Option<String> {
-        self.environment.get(name)?.to_str().map(str::to_owned)
+        self.context.environment.get(name)?.to_str().map(str::to_owned)
     }
 
     /// Makes a recorded path absolute.
     fn absolute(&self, noted: &str) -> PathBuf {
         match noted.strip_prefix("~/").zip(self.home()) {
             Some((rest, home)) => home.join(rest),
-            None => self.fs.root().join(noted),
+            None => self.context.fs.root().join(noted),
         }
     }
 
     /// Takes the locks of the list, and of the user's files.
     fn lock(&self, scope: Scope) -> Result<(Lock, Option<Lock>), Failure> {
         let path = RelPath::from_static(LOCK);
-        self.fs.create_dir_all(&path.parent())?;
-        let holder = format!("process {} (connect), since {}", std::process::id(), self.clock.now());
-        let own = self.fs.lock(&path, &holder, self.timeout)?;
+        self.context.fs.create_dir_all(&path.parent())?;
+        let holder = format!("process {} (connect), since {}", std::process::id(), self.context.clock.now());
+        let own = self.context.fs.lock(&path, &holder, self.context.timeout)?;
         if scope == Scope::Project {
             return Ok((own, None));
         }
-        let folder =
-            self.environment.config_folder().ok_or_else(|| no_home(self.environment))?.join("brigade");
-        let host = DiskFs::make(&folder)?.lock(&RelPath::from_static(HOST_LOCK), &holder, self.timeout);
+        let folder = self
+            .context
+            .environment
+            .config_folder()
+            .ok_or_else(|| no_home(&self.context.environment))?
+            .join("brigade");
+        let host =
+            DiskFs::make(&folder)?.lock(&RelPath::from_static(HOST_LOCK), &holder, self.context.timeout);
         let host = host.map_err(|error| error.below(&folder))?;
         Ok((own, Some(host)))
     }
 
     /// Reads the list of written entries.
     fn connected(&self) -> Result<ConnectedEntries, Failure> {
-        let bytes = match self.fs.read(&RelPath::from_static(CONNECTED), LIMIT) {
+        let bytes = match self.context.fs.read(&RelPath::from_static(CONNECTED), LIMIT) {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => return Ok(ConnectedEntries::default()),
             Err(error) => return Err(error.into()),
@@ -232,12 +224,16 @@ impl ClientFiles<'_> {
     /// Stores the list. An empty one needs no file.
     fn store(&self, connected: &ConnectedEntries) -> Result<(), FsError> {
         if connected.entries.is_empty() {
-            return match self.fs.remove(&RelPath::from_static(CONNECTED)) {
+            return match self.context.fs.remove(&RelPath::from_static(CONNECTED)) {
                 Err(error) if !error.is_not_found() => Err(error),
                 _ => Ok(()),
             };
         }
-        self.fs.write_atomic(&RelPath::from_static(CONNECTED), &connected.to_text(), FileMode::Private)
+        self.context.fs.write_atomic(
+            &RelPath::from_static(CONNECTED),
+            &connected.to_text(),
+            FileMode::Private,
+        )
     }
 
     /// Chooses the file of a client: the one with our entry, else the first that exists, else the first.
@@ -267,7 +263,7 @@ impl ClientFiles<'_> {
 /// The work of adding or removing one entry.
 struct Task<'t> {
     clients: &'t ClientFiles<'t>,
-    wanted: &'t ClientEntry<'t>,
+    request: &'t ClientEntry<'t>,
     entry: Entry,
     file: ClientFile,
     connected: ConnectedEntries,
@@ -276,7 +272,7 @@ struct Task<'t> {
 
 impl Task<'_> {
     fn noted(&self) -> Option<&ConnectedEntry> {
-        self.connected.entry(self.wanted.client.label, &self.file.noted)
+        self.connected.entry(self.request.client.label, &self.file.noted)
     }
 
     fn show(&self) -> Result<ConnectOutcome, Failure> {
@@ -303,7 +299,7 @@ impl Task<'_> {
     }
 
     fn remove(mut self) -> Result<ConnectOutcome, Failure> {
-        let client = self.wanted.client;
+        let client = self.request.client;
         for _ in 0..MAX_ATTEMPTS {
             let before = self.file.read(self.clients)?;
             let (traces, noted) = self.noted().map(|noted| (noted.traces, noted.entry.clone())).unzip();
@@ -342,18 +338,18 @@ impl Task<'_> {
 
     fn put(&self, before: Option<&[u8]>) -> Result<EntryInsertion, Failure> {
         let noted = self.noted().map(|noted| &noted.entry);
-        put(self.wanted.client, before, &self.entry, noted).map_err(|why| self.refused(&why))
+        put(self.request.client, before, &self.entry, noted).map_err(|why| self.refused(&why))
     }
 
     /// Records a written entry. What the first write added around it is kept from the first record.
     fn note(&mut self, put: &EntryInsertion) -> Result<(), Failure> {
-        let wanted = self.wanted;
+        let request = self.request;
         let noted = self.noted();
         let entry = ConnectedEntry {
-            client: wanted.client.label.to_owned(),
-            scope: wanted.scope.as_str().to_owned(),
-            transport: wanted.connection.transport().as_str().to_owned(),
-            agent: wanted.agent.to_owned(),
+            client: request.client.label.to_owned(),
+            scope: request.scope.as_str().to_owned(),
+            transport: request.connection.transport().as_str().to_owned(),
+            agent: request.agent.to_owned(),
             path: self.file.noted.clone(),
             entry: self.entry.to_json(),
             traces: match noted {
@@ -362,7 +358,7 @@ impl Task<'_> {
             },
             written_at: match noted {
                 Some(noted) if put.is_unchanged => noted.written_at,
-                Some(_) | None => self.clients.clock.now(),
+                Some(_) | None => self.clients.context.clock.now(),
             },
         };
         if noted == Some(&entry) {
@@ -380,7 +376,7 @@ impl Task<'_> {
         put: &EntryInsertion,
         status: ConnectStatus,
     ) -> ConnectOutcome {
-        let client = self.wanted.client;
+        let client = self.request.client;
         let noted = self.noted().map(|noted| &noted.entry);
         let old = before.map(|before| {
             let text = String::from_utf8_lossy(before);
@@ -401,7 +397,7 @@ impl Task<'_> {
         if let Some(what) = put.loose {
             outcome.notes.push(format!("the file has {what}, which {} may not read", client.title));
         }
-        if let Connection::Http { variable, .. } = &self.wanted.connection {
+        if let Connection::Http { variable, .. } = &self.request.connection {
             outcome.notes.push(format!("{} takes the token from the variable {variable}", client.title));
         }
         outcome
@@ -424,7 +420,7 @@ impl Task<'_> {
     }
 
     fn refused(&self, why: &EditRefusal) -> Failure {
-        let path = match self.wanted.scope {
+        let path = match self.request.scope {
             Scope::Project => self.file.noted.clone(),
             Scope::User => self.clients.absolute(&self.file.noted).display().to_string(),
         };

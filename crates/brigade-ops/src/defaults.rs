@@ -153,7 +153,7 @@ impl Setup<'_> {
             self.ignore_change(request.ignore)?;
             Some(self.lock_catalog()?)
         };
-        let bytes = match self.fs.read(&RelPath::from_static(CATALOG), CONFIG_LIMIT) {
+        let bytes = match self.context.fs.read(&RelPath::from_static(CATALOG), CONFIG_LIMIT) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.is_not_found() => None,
             Err(error) => return Err(error.into()),
@@ -199,7 +199,7 @@ impl Setup<'_> {
         let write = !request.dry_run && done.conflicts.is_empty();
         let ignored = if write { self.ignore_change(request.ignore)? } else { None };
         for source in starter::SOURCES {
-            let (action, detail) = match (self.fs.exists(&RelPath::composed(source.path))?, write) {
+            let (action, detail) = match (self.context.fs.exists(&RelPath::composed(source.path))?, write) {
                 (true, _) => (SourceAction::Skip, Some("source exists".into())),
                 (false, true) => (SourceAction::Create, None),
                 (false, false) => (SourceAction::WouldCreate, None),
@@ -229,7 +229,7 @@ impl Setup<'_> {
 
     /// Reads the selected harnesses of this workspace; `None` without a usable selection.
     fn projection_scope(&self) -> Result<Option<BTreeSet<String>>, Failure> {
-        let bytes = match self.fs.read(&RelPath::from_static(SELECTION), DOCUMENT_LIMIT) {
+        let bytes = match self.context.fs.read(&RelPath::from_static(SELECTION), DOCUMENT_LIMIT) {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error.into()),

@@ -88,7 +88,7 @@ pub fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncRep
     let catalog = load::catalog(context)?;
     let registered = registered_from(&*context.fs, context.environment.config_folder().as_deref(), &catalog);
     let masks = load::masks_of(context);
-    let told: Vec<DiscoveryIssue> = source_changes(
+    let changed_sources: Vec<DiscoveryIssue> = source_changes(
         &catalog,
         Some(&load::runtimes(context)?),
         &registered.definitions,
@@ -128,7 +128,7 @@ pub fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncRep
         let issue = DiscoveryIssue::new(IssueType::ClientFileUnreadable, why.message());
         issues.push(DiscoveryIssue { path: Some(path.display().to_string()), ..issue });
     }
-    issues.extend(told);
+    issues.extend(changed_sources);
     Ok(RegistrySyncReport {
         schema: RegistrySyncReport::SCHEMA,
         target: context.target(),

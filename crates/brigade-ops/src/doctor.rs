@@ -10,7 +10,6 @@ pub(crate) mod modes;
 pub(crate) mod sandbox;
 pub(crate) mod sections;
 pub(crate) mod shown;
-pub(crate) mod site;
 pub(crate) mod temporary;
 
 use std::path::Path;
@@ -25,13 +24,14 @@ use brigade_doctor::{
 };
 use brigade_fs::{FileKind, Fs, RelPath};
 use brigade_kitchen::health::KitchenHealth;
-use brigade_kitchen_run::ReceiptCheck;
+use brigade_kitchen_run::{Kitchen, ReceiptCheck};
 use brigade_mcp::OfferedNames;
 use brigade_projection::Orphan;
 use brigade_queue::{QueueError, View};
 use brigade_runtime::{Checks, RuntimeError, RuntimeFacts};
 use brigade_workspace::{
-    CATALOG, Config, Host, POLICY, Places, SummaryFacts, masks, policy_on_disk, read_agents, tracked_state,
+    CATALOG, Config, Host, POLICY, Places, SummaryFacts, WorkspaceContext, masks, policy_on_disk,
+    read_agents, tracked_state,
 };
 
 use crate::clients::{ClientFiles, client_states};
@@ -41,7 +41,6 @@ use crate::doctor::history::{HistoryFacts, history_facts};
 use crate::doctor::locks::left_locks;
 use crate::doctor::modes::{ListExtent, wide_modes};
 use crate::doctor::sandbox::sandbox_gaps;
-use crate::doctor::site::Site;
 use crate::pins::states::pin_states;
 use crate::runtimes::host::{FoundRuntimes, find_runtimes};
 
@@ -184,8 +183,12 @@ impl<'c> Survey<'c> {
     ///
     /// # Errors
     /// Returns file, queue and runtime errors.
-    pub fn read(site: &Site<'c>, parts: &Parts) -> Result<Survey<'c>, UpkeepError> {
-        let (fs, host, config) = (site.fs(), site.host, site.config);
+    pub fn read(
+        context: &WorkspaceContext,
+        config: &'c Config,
+        parts: &Parts,
+    ) -> Result<Survey<'c>, UpkeepError> {
+        let (fs, host, own_kitchen) = (&*context.fs, context.host(), Kitchen::new(context));
         let is_set = |name: &str| host.environment.is_set(name);
         let policy = Some(PolicyFacts { state: &config.policy, environment: &is_set });
         // Only calls and runs are planned again.
@@ -205,11 +208,15 @@ impl<'c> Survey<'c> {
         } else {
             Vec::new()
         };
-        let runtimes =
-            if parts.runtimes { unread.ok_or_note(fs, find_runtimes(site, parts.health))? } else { None };
+        let runtimes = if parts.runtimes {
+            unread.ok_or_note(fs, find_runtimes(context, config, parts.health))?
+        } else {
+            None
+        };
         let history = if parts.queue {
-            let view = site.queue.read().map_err(UpkeepError::from);
-            let facts = view.and_then(|view| history_facts(site, &view, &read, parts));
+            let queue = context.queue();
+            let view = queue.read().map_err(UpkeepError::from);
+            let facts = view.and_then(|view| history_facts(context, config, &view, &read, parts));
             unread.ok_or_note(fs, facts)?.unwrap_or_default()
         } else {
             HistoryFacts::default()
@@ -222,7 +229,7 @@ impl<'c> Survey<'c> {
         };
         let sandbox_gaps = if parts.sandbox { sandbox_gaps(fs.root(), &config.policy) } else { None };
         let (left_locks, wide_modes) = if parts.modes {
-            let locks = left_locks(fs, site.now());
+            let locks = left_locks(fs, context.now());
             let modes = wide_modes(fs, ListExtent::First);
             (
                 locks.iter().map(ToString::to_string).collect(),
@@ -231,15 +238,9 @@ impl<'c> Survey<'c> {
         } else {
             (Vec::new(), Vec::new())
         };
-        let clients = ClientFiles {
-            fs,
-            trust: host.trust,
-            environment: host.environment,
-            clock: host.clock,
-            timeout: site.timeout,
-        };
         let clients = if parts.clients {
-            client_states(&clients, &config.catalog, runtimes.as_ref().and_then(FoundRuntimes::read))
+            let runtimes = runtimes.as_ref().and_then(FoundRuntimes::read);
+            client_states(&ClientFiles::new(context), &config.catalog, runtimes)
         } else {
             Vec::new()
         };
@@ -247,10 +248,10 @@ impl<'c> Survey<'c> {
             LedgerCheck::Check => ReceiptCheck::All,
             LedgerCheck::Trust => ReceiptCheck::Nothing,
         };
-        let tracked_journals = site.kitchen.tracked_journals().unwrap_or_default();
+        let tracked_journals = own_kitchen.tracked_journals().unwrap_or_default();
         // A journal that git tracks is not read.
         let kitchen = if parts.kitchen && tracked_journals.is_empty() {
-            unread.ok_or_note(fs, site.kitchen.health(receipts).map_err(UpkeepError::from))?.flatten()
+            unread.ok_or_note(fs, own_kitchen.health(receipts).map_err(UpkeepError::from))?.flatten()
         } else {
             None
         };
@@ -265,7 +266,7 @@ impl<'c> Survey<'c> {
             upstreams: upstreams.map(|upstream| (upstream.id.clone(), upstream.place.clone())).collect(),
             gateway: agents.err().unwrap_or_default(),
             offered: server_offers(host, config),
-            now: site.now(),
+            now: context.now(),
             config,
             failures: parts.failures,
             is_catalog_there: fs.exists(&RelPath::from_static(CATALOG))?,
@@ -287,8 +288,8 @@ impl<'c> Survey<'c> {
     }
 
     /// Lists the issues.
-    pub fn diagnose(&mut self, site: &Site<'_>) -> Vec<Issue> {
-        let is_set = |name: &str| site.host.environment.is_set(name);
+    pub fn diagnose(&mut self, context: &WorkspaceContext) -> Vec<Issue> {
+        let is_set = |name: &str| context.environment.is_set(name);
         let history = &self.history;
         let catalog = if self.is_catalog_there {
             ConfigFile::Read(&self.config.catalog)
@@ -311,7 +312,7 @@ impl<'c> Survey<'c> {
         let mut found = diagnose(Snapshot {
             now: self.now,
             failures: self.failures,
-            home: site.host.home(),
+            home: context.host().home(),
             catalog: Some(catalog),
             tools: self.tool_issues.take(),
             orphans: &self.orphans,
@@ -335,13 +336,13 @@ impl<'c> Survey<'c> {
             broken_checkpoints: history.broken_checkpoints.clone(),
             sandbox_gaps: self.sandbox_gaps.clone(),
             wide_modes: self.wide_modes.clone(),
-            key_problem: site.host.trust.key().problem().map(|error| error.to_string()),
+            key_problem: context.trust.key().problem().map(|error| error.to_string()),
             left_locks: self.left_locks.clone(),
             unread: self.unread.clone(),
             clients: self.clients.clone(),
             kitchen: self.kitchen.as_ref(),
         });
-        let masks = masks(site.host.environment, &self.config.policy);
+        let masks = masks(&context.environment, &self.config.policy);
         found.iter_mut().for_each(|issue| masks.hide(&mut issue.detail));
         found
     }

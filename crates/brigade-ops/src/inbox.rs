@@ -1,17 +1,14 @@
 //! The inbox file: one JSON object per line.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use brigade_core::json::compact_text;
 use brigade_core::text::escape_terminal;
-use brigade_core::{Clock, Dialect, ErrorKind, IdPrefix, Json, NextStep, Timestamp};
+use brigade_core::{Dialect, ErrorKind, IdPrefix, Json, NextStep, Timestamp};
 use brigade_doctor::{InboxItem, InboxStatus};
 use brigade_fs::{FileMode, Fs, FsError, RelPath};
 use brigade_policy::Failure;
 use brigade_workspace::{CONFIG_LIMIT, WorkspaceContext};
-
-use crate::doctor::site::Site;
 
 /// The inbox file.
 pub const INBOX: &str = ".brigade/work/imports/inbox.jsonl";
@@ -168,27 +165,18 @@ fn line(row: &InboxItem) -> Vec<u8> {
 /// Reads and changes the inbox of a workspace.
 #[derive(Clone, Copy)]
 pub struct InboxStore<'a> {
-    /// The files of the workspace.
-    pub fs: &'a dyn Fs,
-    /// The clock.
-    pub clock: &'a dyn Clock,
-    /// How long a writer waits for the lock.
-    pub timeout: Duration,
+    context: &'a WorkspaceContext,
 }
 
 impl<'a> InboxStore<'a> {
     /// Reads and changes the inbox of a context.
     pub fn new(context: &'a WorkspaceContext) -> InboxStore<'a> {
-        InboxStore { fs: &*context.fs, clock: &*context.clock, timeout: context.timeout }
-    }
-
-    pub(crate) fn for_site(site: &Site<'a>) -> InboxStore<'a> {
-        InboxStore { fs: site.fs(), clock: site.host.clock, timeout: site.timeout }
+        InboxStore { context }
     }
 
     /// Reads the inbox; a missing file is an empty inbox.
     pub fn read(&self) -> Result<InboxFile, FsError> {
-        match self.fs.read(&RelPath::from_static(INBOX), CONFIG_LIMIT) {
+        match self.context.fs.read(&RelPath::from_static(INBOX), CONFIG_LIMIT) {
             Ok(bytes) => Ok(InboxFile::parse(&bytes)),
             Err(error) if error.is_not_found() => Ok(InboxFile::default()),
             Err(error) => Err(error),
@@ -203,17 +191,21 @@ impl<'a> InboxStore<'a> {
         &self,
         change: impl FnOnce(&mut InboxFile) -> T,
     ) -> Result<(T, QuarantinedLines), FsError> {
-        self.fs.create_dir_all(&RelPath::from_static(FOLDER))?;
-        let holder = format!("process {}, since {}", std::process::id(), self.clock.now());
-        let _lock = self.fs.lock(&RelPath::from_static(LOCK), &holder, self.timeout)?;
+        self.context.fs.create_dir_all(&RelPath::from_static(FOLDER))?;
+        let holder = format!("process {}, since {}", std::process::id(), self.context.clock.now());
+        let _lock = self.context.fs.lock(&RelPath::from_static(LOCK), &holder, self.context.timeout)?;
         let mut inbox = self.read()?;
         let result = change(&mut inbox);
-        let set_aside = quarantine(self.fs, &inbox)?;
+        let set_aside = quarantine(&*self.context.fs, &inbox)?;
         let has_rows = !inbox.appended.is_empty();
         if inbox.is_changed || set_aside.file.is_some() || (has_rows && inbox.is_torn) {
-            self.fs.write_atomic(&RelPath::from_static(INBOX), &inbox.to_bytes(), FileMode::Private)?;
+            self.context.fs.write_atomic(
+                &RelPath::from_static(INBOX),
+                &inbox.to_bytes(),
+                FileMode::Private,
+            )?;
         } else if has_rows {
-            self.fs.append_durable(&RelPath::from_static(INBOX), &inbox.appended)?;
+            self.context.fs.append_durable(&RelPath::from_static(INBOX), &inbox.appended)?;
         }
         Ok((result, set_aside))
     }

@@ -100,7 +100,6 @@ pub use doctor::sections::{
     CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection, Sections,
 };
 pub use doctor::shown::{counts, latest_closeout, shown_issue, shown_issues, top_issue_of};
-pub use doctor::site::Site;
 pub use doctor::temporary::left_temporary;
 pub use doctor::{HistoryExtent, LedgerCheck, Parts, Survey};
 pub use error::{Error, ErrorKind};
@@ -113,7 +112,7 @@ pub use packs::files::{
 pub use pins::states::pin_states;
 pub use pins::{PinnedCall, Pins, keep as keep_pin, pin_of_call, pin_store};
 pub use projections::files::{
-    Change, OrphanSearch, Prune, PruneResult, Purpose, Turn, Work, find_orphans, prune,
+    ApplyLock, Change, OrphanSearch, Prune, PruneResult, Purpose, Work, find_orphans, prune,
 };
 pub use receipts::envelope::{PrivateKey, PublicKey, envelope, key_id, verify};
 pub use receipts::keys::{HostKeys, KeyError, public_key};

@@ -98,10 +98,10 @@ impl Pins {
         let store = pin_store(&self.context);
         for tool in catalog.tools() {
             if store.key(&catalog, tool)?.as_ref() == Some(&accepted.tool) {
-                let seen = reviewed_tools(&self.context, |other| other.id == tool.id)?;
+                let reviewed = reviewed_tools(&self.context, |other| other.id == tool.id)?;
                 follow_pin(&self.context, tool, &pinned, accepted.pin.tool())?;
                 note_shown(&self.context, "pins accept", |other| {
-                    seen.iter().any(|id| other.id == id.as_str())
+                    reviewed.iter().any(|id| other.id == id.as_str())
                 });
             }
         }

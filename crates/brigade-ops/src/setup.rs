@@ -2,15 +2,13 @@
 
 pub(crate) mod init;
 
-use std::time::Duration;
-
 pub use brigade_catalog::edit::OnExisting;
 use brigade_catalog::starter::{self, Starter};
 use brigade_catalog::{Catalog, Level, edit};
-use brigade_core::{Clock, ErrorCode, ErrorKind, NextStep};
-use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
+use brigade_core::{ErrorCode, ErrorKind, NextStep};
+use brigade_fs::{FileKind, FileMode, FsError, FsErrorKind, Lock, RelPath};
 use brigade_policy::Failure;
-use brigade_workspace::{CATALOG, CONFIG_LIMIT, TrustStore, WorkspaceContext};
+use brigade_workspace::{CATALOG, CONFIG_LIMIT, WorkspaceContext};
 
 /// The ignore file that keeps local state out of the repository.
 pub(crate) const GITIGNORE: &str = ".gitignore";
@@ -31,14 +29,7 @@ pub enum Ignore {
 /// The configuration files of a workspace, for writing.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
-    /// The workspace.
-    pub fs: &'a dyn Fs,
-    /// What a person has reviewed.
-    pub trust: &'a TrustStore,
-    /// The clock.
-    pub clock: &'a dyn Clock,
-    /// How long to wait for the lock of the catalog.
-    pub timeout: Duration,
+    pub(crate) context: &'a WorkspaceContext,
 }
 
 /// The new content of `.gitignore`.
@@ -51,7 +42,7 @@ pub struct NewIgnore {
 impl<'a> Setup<'a> {
     /// Writes below the root of a context.
     pub fn new(context: &'a WorkspaceContext) -> Setup<'a> {
-        Setup { fs: &*context.fs, trust: &context.trust, clock: &*context.clock, timeout: context.timeout }
+        Setup { context }
     }
 }
 
@@ -93,7 +84,7 @@ impl Setup<'_> {
     /// Refuses files that already exist with other content.
     fn refuse_others(&self, files: &[starter::File]) -> Result<(), Failure> {
         for file in files {
-            match self.fs.read(&RelPath::composed(file.path), CONFIG_LIMIT) {
+            match self.context.fs.read(&RelPath::composed(file.path), CONFIG_LIMIT) {
                 Ok(bytes) if bytes == file.text.as_bytes() => {}
                 Err(error) if error.is_not_found() => {}
                 Ok(_) | Err(_) => {
@@ -111,7 +102,7 @@ impl Setup<'_> {
     /// # Errors
     /// Fails if the file exists and may not be replaced, or on a disk error.
     pub fn refuse_existing(&self, file: &str, existing: OnExisting) -> Result<(), Failure> {
-        if existing == OnExisting::Keep && self.fs.exists(&RelPath::composed(file))? {
+        if existing == OnExisting::Keep && self.context.fs.exists(&RelPath::composed(file))? {
             let failure = Failure::new(ErrorKind::Usage, format!("`{file}` exists already"));
             return Err(failure.coded(ErrorCode::FileExists).hint(NextStep::Replace));
         }
@@ -124,10 +115,10 @@ impl Setup<'_> {
     /// Fails if the lock is not free in time, or on a disk error.
     pub fn lock_catalog(&self) -> Result<Lock, FsError> {
         let path = RelPath::from_static(CATALOG_LOCK);
-        self.fs.create_dir_all(&path.parent())?;
-        let now = self.clock.now();
+        self.context.fs.create_dir_all(&path.parent())?;
+        let now = self.context.clock.now();
         let holder = format!("process {} (change of the catalog), since {now}", std::process::id());
-        self.fs.lock(&path, &holder, self.timeout)
+        self.context.fs.lock(&path, &holder, self.context.timeout)
     }
 
     /// Reads the text of the catalog; empty if the file is missing.
@@ -140,7 +131,7 @@ impl Setup<'_> {
 
     /// Reads the text of a configuration file; empty if it is missing.
     pub(crate) fn text_of(&self, file: &'static str) -> Result<String, Failure> {
-        match self.fs.read(&RelPath::from_static(file), CONFIG_LIMIT) {
+        match self.context.fs.read(&RelPath::from_static(file), CONFIG_LIMIT) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
                 Failure::new(ErrorKind::InvalidConfig, format!("{file}: the file is not UTF-8 text"))
             }),
@@ -172,28 +163,28 @@ impl Setup<'_> {
     pub fn add_source(&self, file: &str, text: &str) -> Result<bool, FsError> {
         let path = RelPath::composed(file);
         self.create_folder(&path.parent())?;
-        let is_new = !self.fs.exists(&path)?;
+        let is_new = !self.context.fs.exists(&path)?;
         if is_new {
-            self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o644))?;
+            self.context.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o644))?;
         }
         Ok(is_new)
     }
 
     /// Creates a directory of the repository, which other users may read, unlike the state.
     pub fn create_folder(&self, folder: &RelPath) -> Result<(), FsError> {
-        if folder.is_root() || self.fs.exists(folder)? {
+        if folder.is_root() || self.context.fs.exists(folder)? {
             return Ok(());
         }
         self.create_folder(&folder.parent())?;
-        self.fs.create_dir_all(folder)?;
-        self.fs.set_mode(folder, 0o755)
+        self.context.fs.create_dir_all(folder)?;
+        self.context.fs.set_mode(folder, 0o755)
     }
 
     /// Writes a configuration file.
     pub fn write_config(&self, file: &str, text: &str) -> Result<(), FsError> {
         let path = RelPath::composed(file);
-        self.fs.create_dir_all(&path.parent())?;
-        self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))
+        self.context.fs.create_dir_all(&path.parent())?;
+        self.context.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))
     }
 
     /// Plans the change of `.gitignore`; `None` if nothing changes. Writes nothing.
@@ -201,7 +192,7 @@ impl Setup<'_> {
         if ignore == Ignore::Skip {
             return Ok(None);
         }
-        let existing = match self.fs.read(&RelPath::from_static(GITIGNORE), CONFIG_LIMIT) {
+        let existing = match self.context.fs.read(&RelPath::from_static(GITIGNORE), CONFIG_LIMIT) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.kind == FsErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -226,7 +217,7 @@ impl Setup<'_> {
         let Some(NewIgnore { bytes, word }) = change else {
             return Ok("skipped".to_owned());
         };
-        self.fs.write_atomic(&RelPath::from_static(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
+        self.context.fs.write_atomic(&RelPath::from_static(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
         Ok(format!("{word} ({GITIGNORE})"))
     }
 
@@ -236,7 +227,7 @@ impl Setup<'_> {
     /// Fails if it could not, or on a disk error.
     pub fn check_place(&self, file: &str) -> Result<(), FsError> {
         let path = RelPath::composed(file);
-        let kind = |path: &RelPath| match self.fs.metadata(path) {
+        let kind = |path: &RelPath| match self.context.fs.metadata(path) {
             Ok(metadata) => Ok(Some(metadata.kind)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),

@@ -11,7 +11,6 @@ use brigade_core::Report as _;
 use brigade_policy::Failure;
 use brigade_queue::Calls;
 
-use crate::doctor::site::Site;
 use crate::report::{CompactReport, DamageReport, Quarantine, StateReport};
 use crate::state::check::{StateCheck, check_state};
 use crate::state::compact::CompactResult;
@@ -32,7 +31,7 @@ pub enum ExportLine {
 /// Checks calls and receipts, and lists unreadable records. Changes nothing.
 pub fn check(context: &WorkspaceContext) -> Result<StateReport, Failure> {
     let config = gather::config(context)?;
-    let StateCheck { check, damage, calls, runs } = check_state(&Site::new(context, &config))?;
+    let StateCheck { check, damage, calls, runs } = check_state(context, &config)?;
     let damage: Vec<DamageReport> = damage
         .into_iter()
         .map(|damage| DamageReport {
@@ -93,7 +92,7 @@ pub fn export(
 /// Moves old finished calls out of the queue file, and removes what crashes left.
 pub fn compact(context: &WorkspaceContext) -> Result<CompactReport, Failure> {
     let config = gather::config(context)?;
-    let CompactResult { compaction, removed } = compact::compact(&Site::new(context, &config))?;
+    let CompactResult { compaction, removed } = compact::compact(context, &config)?;
     Ok(CompactReport {
         schema: CompactReport::SCHEMA,
         target: context.target(),

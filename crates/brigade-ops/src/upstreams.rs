@@ -213,7 +213,7 @@ impl Upstreams {
     /// Returns whether a server runs that the calls of an agent use. One that starts right now does not count.
     pub fn serves(&self, server: &str, agent: &str) -> bool {
         let is_it = |(key, slot): (&Key, &Arc<Slot>)| {
-            let is_its = key.agent.as_deref().is_none_or(|of| of == agent);
+            let is_its = key.agent.as_deref().is_none_or(|owner| owner == agent);
             let kept = slot.0.try_lock().ok();
             is_its
                 && kept.is_some_and(|kept| {
@@ -385,7 +385,7 @@ fn start(
         }
     };
     let PreparedStart { spec, sink, output_cap, timeout, redactor, started_from, run } = prepared;
-    let of = record::RecordSubject {
+    let subject = record::RecordSubject {
         tool,
         served: config.served_with(&context.host(), tool),
         agent: key.agent.as_deref(),
@@ -393,7 +393,7 @@ fn start(
         redactor: &redactor,
     };
     let sandbox = Arc::new(OnceLock::new());
-    let recorder = Recorder::new(context, paths, &of, run, sandbox.clone());
+    let recorder = Recorder::new(context, paths, &subject, run, sandbox.clone());
     let mut capabilities = vec![("elicitation", brigade_core::Json::object::<&str>([]))];
     if settings.sampling {
         capabilities.push(("sampling", brigade_core::Json::object::<&str>([])));

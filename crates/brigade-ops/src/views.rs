@@ -93,16 +93,16 @@ mod tests {
 
     #[test]
     fn an_approver_is_a_person_a_rule_or_neither() {
-        let told = |change: &dyn Fn(&mut RunReview)| {
+        let reported = |change: &dyn Fn(&mut RunReview)| {
             let mut review = RunReview::default();
             change(&mut review);
             approver(&review)
         };
         let at = "2026-01-02T00:00:00Z".parse().ok();
-        assert_eq!(told(&|_| ()), "");
-        assert_eq!(told(&|review| review.reviewed_at = at), "person");
-        assert_eq!(told(&|review| review.agent = "ann".parse().ok()), "person, in ann");
-        let by_rule = told(&|review| {
+        assert_eq!(reported(&|_| ()), "");
+        assert_eq!(reported(&|review| review.reviewed_at = at), "person");
+        assert_eq!(reported(&|review| review.agent = "ann".parse().ok()), "person, in ann");
+        let by_rule = reported(&|review| {
             review.agent = "ann".parse().ok();
             review.rule = Some("reads".to_owned());
         });

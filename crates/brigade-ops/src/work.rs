@@ -15,7 +15,6 @@ use brigade_runtime::Checks;
 
 use crate::closeouts::closeouts;
 use crate::doctor::shown::counts;
-use crate::doctor::site::Site;
 use crate::doctor::{Parts, Survey};
 use crate::inbox::InboxStore;
 use crate::inbox::{INBOX, InboxFile, QuarantinedLines};
@@ -66,9 +65,8 @@ pub fn import(context: &WorkspaceContext) -> Result<ImportReport, Failure> {
         _ => InboxStore::new(context).change(|_| ())?.1,
     };
     let config = gather::config(context)?;
-    let site = Site::new(context, &config);
-    let mut survey = Survey::read(&site, &Parts { health: Checks::Skip, ..Parts::all() })?;
-    let found = survey.diagnose(&site);
+    let mut survey = Survey::read(context, &config, &Parts { health: Checks::Skip, ..Parts::all() })?;
+    let found = survey.diagnose(context);
     let listed = closeouts(&*context.fs).fingerprints();
     let issues = quiet(found, listed.as_ref(), &context.target()).issues;
     let imported = if issues.is_empty() {

@@ -101,7 +101,7 @@ impl View<'_> {
     /// Fails if no run or several runs match, if its receipt is unreadable, or on a disk error.
     pub fn the_run(&self, prefix: &IdPrefix) -> Result<ResolvedRun, Failure> {
         let none = (ErrorCode::RunMissing, NextStep::ListRuns);
-        let found = match self.meant_run(prefix) {
+        let found = match self.resolve_run(prefix) {
             Err(QueueError::Unreadable(_)) if prefix.is_start_of("run") => Match::None,
             found => exact("run", prefix, found?, |run| run.id().to_string()),
         };

@@ -114,7 +114,7 @@ pub(crate) fn abandoned(snapshot: &dyn Snapshot, host: &dyn Host) -> Result<Vec<
 
 /// Returns the current view of a stored call. If its runner is gone, its receipt or kept outcome decides, or it is
 /// interrupted.
-pub(crate) fn as_it_stands(
+pub(crate) fn current_state(
     snapshot: &dyn Snapshot,
     host: &dyn Host,
     mut stored: StoredCall,

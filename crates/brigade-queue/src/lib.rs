@@ -33,14 +33,14 @@ mod finish;
 mod host;
 mod journal;
 mod listed;
-mod meant;
 mod observed;
 mod outcome;
 mod queue;
 mod recent;
 mod report;
+mod resolve;
 mod running;
-mod short;
+mod short_ids;
 mod store;
 mod texts;
 
@@ -54,13 +54,13 @@ pub use journal::{
     ChainedReceipt, Check, Compaction, JournalStore, OutcomeReservation, TOOLS, left_outcomes,
 };
 pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
-pub use meant::{OpenRun, ResolvedRun};
 pub use outcome::Outcome;
 pub use queue::{CANDIDATES, Calls, FinishedRun, LockedQueue, Match, Queue, Review, View};
 pub use recent::{CallerUsage, RecentCalls, WaitingCalls};
 pub use report::{Answer, BrokenReceipt, LedgerFinding};
+pub use resolve::{OpenRun, ResolvedRun};
 pub use running::this_runner;
-pub use short::shortened;
+pub use short_ids::shortened;
 pub use store::{
     BadCheckpoint, BadReceipt, CallQuery, CallRecord, Chain, ChainEnd, CheckpointList, Checkpoints, Detail,
     Durability, ExaminedReceipt, ExaminedRun, Finding, FoundCall, FoundReceipt, FoundRecord, KeptLog,

@@ -145,17 +145,17 @@ impl View<'_> {
             start..filter.searched.map_or(runs.len(), |most| runs.len().min(start.saturating_add(most)))
         };
         // One more than requested, to know whether there are older ones.
-        let mut wanted = limit.saturating_add(1);
+        let mut needed = limit.saturating_add(1);
         let (listed, bad, is_all) = loop {
-            let (listed, bad) = listed_runs(self, wanted)?;
+            let (listed, bad) = listed_runs(self, needed)?;
             let window = window(&listed);
-            let is_all = wanted == usize::MAX || listed.len() < wanted;
+            let is_all = needed == usize::MAX || listed.len() < needed;
             let is_over = window.end < listed.len() || listed.last().is_some_and(is_too_old);
             if is_all || is_over || limit < listed[window].iter().filter(fits).count() {
                 break (listed, bad, is_all);
             }
             let searched = filter.searched.filter(|_| before.is_none()).unwrap_or(usize::MAX);
-            wanted = wanted.saturating_mul(4).min(searched.saturating_add(1)).max(wanted.saturating_add(1));
+            needed = needed.saturating_mul(4).min(searched.saturating_add(1)).max(needed.saturating_add(1));
         };
         let window = window(&listed);
         let is_searched_only = window.end < listed.len() || !is_all;
@@ -171,9 +171,9 @@ impl View<'_> {
 }
 
 /// Lists runs, newest first, and unreadable receipts. `usize::MAX` lists all.
-fn listed_runs(view: &View<'_>, wanted: usize) -> Result<(Vec<ListedRun>, Vec<BadReceipt>), QueueError> {
-    if wanted < usize::MAX {
-        let list = view.receipts(wanted)?;
+fn listed_runs(view: &View<'_>, needed: usize) -> Result<(Vec<ListedRun>, Vec<BadReceipt>), QueueError> {
+    if needed < usize::MAX {
+        let list = view.receipts(needed)?;
         let runs = list.receipts.iter().map(|stored| ListedRun::new(&stored.receipt, &stored.stored_id));
         return Ok((runs.collect(), list.errors));
     }

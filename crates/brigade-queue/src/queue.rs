@@ -12,7 +12,7 @@ use brigade_call::{
 use brigade_core::{CallId, CheckpointId, Fingerprint, IdPrefix, Json, RunId, Timestamp};
 
 use crate::error::QueueError;
-use crate::finish::{self, as_it_stands, is_abandoned};
+use crate::finish::{self, current_state, is_abandoned};
 use crate::host::Host;
 use crate::outcome::Outcome;
 use crate::report::Answer;
@@ -185,19 +185,19 @@ impl View<'_> {
     }
 
     /// Returns the current view of a stored call. If its runner is gone, its receipt decides, or it is interrupted.
-    pub fn as_it_stands(&self, stored: StoredCall) -> Result<StoredCall, QueueError> {
-        as_it_stands(self.snapshot(), &*self.host, stored)
+    pub fn current_state(&self, stored: StoredCall) -> Result<StoredCall, QueueError> {
+        current_state(self.snapshot(), &*self.host, stored)
     }
 
     /// Lists the calls whose runner is gone or could not record the end, in their current view.
     pub(crate) fn abandoned(&self) -> Result<Vec<StoredCall>, QueueError> {
         let found = finish::abandoned(self.snapshot(), &*self.host)?;
-        found.into_iter().map(|stored| self.as_it_stands(stored)).collect()
+        found.into_iter().map(|stored| self.current_state(stored)).collect()
     }
 
     /// Returns a call by its full id.
     pub fn call(&self, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
-        self.snapshot().call(id)?.map(|stored| self.as_it_stands(stored)).transpose()
+        self.snapshot().call(id)?.map(|stored| self.current_state(stored)).transpose()
     }
 
     pub(crate) fn candidates(
@@ -237,13 +237,13 @@ impl View<'_> {
     }
 
     /// Calls `found` with the current view of each call of a query until it breaks.
-    pub(crate) fn each_as_it_stands(
+    pub(crate) fn each_current(
         &self,
         query: &CallQuery<'_>,
         found: &mut FoundCall<'_>,
     ) -> Result<(), QueueError> {
         let mut trouble = None;
-        self.snapshot().each_call(query, &mut |stored| match self.as_it_stands(stored) {
+        self.snapshot().each_call(query, &mut |stored| match self.current_state(stored) {
             Ok(stored) => found(stored),
             Err(error) => {
                 trouble = Some(error);
@@ -262,7 +262,7 @@ impl View<'_> {
     ) -> Result<(), QueueError> {
         let snapshot = self.snapshot();
         let Calls::Of(status) = which else {
-            return self.each_as_it_stands(&CallQuery::List { status: None, order, before }, found);
+            return self.each_current(&CallQuery::List { status: None, order, before }, found);
         };
         let key = |stored: &StoredCall| match order {
             Order::Queued => (0, stored.sequence),

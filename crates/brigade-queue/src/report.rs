@@ -2,14 +2,12 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use brigade_macros::part;
 
 use crate::store::{BadReceipt, Finding, Tampering};
 
 /// An unreadable receipt.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct BrokenReceipt {
     /// The problem.
     pub error: String,
@@ -18,9 +16,7 @@ pub struct BrokenReceipt {
 }
 
 /// One fault in the chain.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct LedgerFinding {
     /// The number of the entry in the ledger, from 1.
     pub sequence: Option<u64>,

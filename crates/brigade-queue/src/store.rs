@@ -154,11 +154,11 @@ impl StoredCheckpoint {
     }
 
     /// Appends a number to an id that is taken.
-    pub fn numbered(wanted: &str, number: u64) -> CheckpointId {
+    pub fn numbered(wanted_id: &str, number: u64) -> CheckpointId {
         // A very long id is shortened to make room for the suffix.
         let suffix = format!("-{number}");
         let room = 200 - suffix.len();
-        let stem = &wanted[..wanted.len().min(room)];
+        let stem = &wanted_id[..wanted_id.len().min(room)];
         format!("{stem}{suffix}").parse().expect("an id with a suffix is an id")
     }
 }

@@ -44,7 +44,7 @@ impl View<'_> {
             text.clear();
             match form {
                 Form::Line(line) => write_shown(line, LISTED_DEPTH, paths, &mut text),
-                Form::Parsed(stored) => match self.as_it_stands(stored) {
+                Form::Parsed(stored) => match self.current_state(stored) {
                     Ok(stored) => write(stored, &mut text),
                     Err(error) => {
                         trouble = Some(error);

@@ -47,7 +47,7 @@ const MIN_SERVER: i32 = 130_000;
 const MAX_SKEW_MILLIS: i64 = 5_000;
 
 /// The usual lease of a claim, in seconds.
-const USUAL_LEASE: i32 = 60;
+const USUAL_LEASE: u16 = 60;
 
 /// How long a notification may take.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -336,7 +336,7 @@ fn lease(doctor: &mut Doctor<'_>) -> Outcome {
         doctor.text("SELECT ''::text")?;
     }
     let round_trip = start.elapsed() / 4;
-    let lease = u64::from(doctor.core.map_or(USUAL_LEASE, |core| core.lease_seconds).unsigned_abs());
+    let lease = u64::from(doctor.core.map_or(USUAL_LEASE, |core| core.options.lease_seconds));
     // A renewal is sent at a quarter. Four of them fit before five sixths.
     let least = (round_trip * 16).as_secs() + 2;
     let shown = format!("a statement takes {:.1} ms, a lease {lease} s", round_trip.as_secs_f64() * 1000.0);
@@ -407,7 +407,8 @@ fn approvals(doctor: &mut Doctor<'_>) -> Outcome {
     }
     let Some(core) = doctor.core else { return good("runners can use every approval") };
     let roster = crate::roster::members(&mut doctor.lease)?;
-    let is_trusted = |member: &&crate::Member| core.keys.get(&member.name) == member.public_key.as_ref();
+    let is_trusted =
+        |member: &&crate::Member| core.options.keys.get(&member.name) == member.public_key.as_ref();
     let reviewers = roster.iter().filter(|member| member.roles.iter().any(|role| role == "reviewer"));
     let unknown: Vec<&str> =
         reviewers.filter(|member| !is_trusted(member)).map(|member| member.name.as_str()).collect();
@@ -426,8 +427,8 @@ fn synchronous_commit(doctor: &mut Doctor<'_>) -> Outcome {
          FROM pg_db_role_setting WHERE 'synchronous_commit=off' = ANY (setconfig)
              AND setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) ORDER BY 1",
     )?;
-    let here = doctor.text("SELECT current_setting('synchronous_commit')")?;
-    if here == "off" && found.is_empty() {
+    let setting = doctor.text("SELECT current_setting('synchronous_commit')")?;
+    if setting == "off" && found.is_empty() {
         found.push("the server".to_owned());
     }
     if !found.is_empty() {
@@ -440,7 +441,7 @@ fn synchronous_commit(doctor: &mut Doctor<'_>) -> Outcome {
         );
     }
     match doctor.text("SELECT current_setting('fsync')")?.as_str() {
-        "on" => good(here),
+        "on" => good(setting),
         _ => warn("`fsync` is off: a crash of the machine may lose everything", "set `fsync` to `on`"),
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn keep(
         }
         let place = i64::try_from(start).unwrap_or(i64::MAX);
         let sql = "SELECT @schema@.store_log($1, $2, $3, $4, $5, $6)";
-        lease.rows(sql, &[&core.workspace, &call.as_str(), &run.as_str(), &stream, &place, &part])?;
+        lease.rows(sql, &[&core.options.workspace, &call.as_str(), &run.as_str(), &stream, &place, &part])?;
         start += part.len() as u64;
     }
     Ok(())
@@ -75,7 +75,7 @@ pub(crate) fn kept(
     let sql = "SELECT start, body FROM @schema@.logs WHERE workspace = $1 AND run_id = $2 AND stream = $3
                ORDER BY start";
     let mut log: Option<KeptLog> = None;
-    for row in lease.rows(sql, &[&core.workspace, &run, &stream])? {
+    for row in lease.rows(sql, &[&core.options.workspace, &run, &stream])? {
         let (start, body): (i64, &[u8]) = (row.try_get(0)?, row.try_get(1)?);
         let start = u64::try_from(start).unwrap_or(0);
         match &mut log {

@@ -32,7 +32,7 @@ impl TeamSnapshot {
     /// Reads the offers for calls, by call and then by host. One that cannot be read is left out.
     pub(crate) fn offers_for(&self, ids: &[&str]) -> Result<BTreeMap<String, Vec<HostOffer>>, TeamError> {
         let mut offers: BTreeMap<String, Vec<HostOffer>> = BTreeMap::new();
-        for row in &self.rows(OFFERS, &[&self.core.workspace, &ids, &self.core.host])? {
+        for row in &self.rows(OFFERS, &[&self.core.options.workspace, &ids, &self.core.options.host])? {
             let (text, at): (&str, &str) = (row.try_get(2)?, row.try_get(3)?);
             let document = Json::parse_bytes(text.as_bytes(), Dialect::Lenient).ok();
             let Some(offer) = document.and_then(|document| from_json::<HostOffer>(&document).ok()) else {
@@ -61,7 +61,7 @@ impl TeamStore {
         let core = self.core();
         let sql = "SELECT @schema@.offer_calls($1, $2, $3, $4, $5, $6)";
         let values: [&(dyn postgres::types::ToSql + Sync); 6] =
-            [&core.workspace, &core.host, &ids, &revisions, &passed_over, &documents];
-        core.connection.rows(sql, &values).map(|_| ())
+            [&core.options.workspace, &core.options.host, &ids, &revisions, &passed_over, &documents];
+        core.options.connection.rows(sql, &values).map(|_| ())
     }
 }

@@ -9,13 +9,13 @@ pub fn password_for(url: &TeamUrl, variable: Option<&str>, file: Option<&str>) -
         return Some(password.to_owned());
     }
     let (host, port, database, user) = url.parts();
-    let wanted = [host, port.to_string(), database, user];
+    let target = [host, port.to_string(), database, user];
     file?.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
         let [host, port, database, user, password] = fields(line).try_into().ok()?;
         let matches = [host, port, database, user]
             .iter()
-            .zip(&wanted)
-            .all(|(field, wanted)| field == "*" || field == wanted);
+            .zip(&target)
+            .all(|(field, target)| field == "*" || field == target);
         matches.then_some(password)
     })
 }

@@ -41,7 +41,11 @@ impl TeamStore {
         let core = self.core();
         let sql = "SELECT * FROM @schema@.runner_work($1, $2, $3, $4, $5)";
         let mut work = RunnerWork::default();
-        for row in core.connection.rows(sql, &[&core.workspace, &core.host, &state, &tools, &MAX_WORK])? {
+        for row in core
+            .options
+            .connection
+            .rows(sql, &[&core.options.workspace, &core.options.host, &state, &tools, &MAX_WORK])?
+        {
             let (id, status): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
             match (status, id.parse()) {
                 ("approved", Ok(id)) => work.approved.push(id),
@@ -67,8 +71,10 @@ impl TeamStore {
             let core = self.core();
             let sql = "SELECT here, is_replaced, waits_for FROM @schema@.report_host($1, $2, $3, $4, $5)";
             let seen = core.seen_server();
-            let rows =
-                core.connection.rows(sql, &[&core.workspace, &core.host, &state, &seen, &has_reported])?;
+            let rows = core
+                .options
+                .connection
+                .rows(sql, &[&core.options.workspace, &core.options.host, &state, &seen, &has_reported])?;
             let (here, is_replaced): (String, bool) = (rows[0].try_get(0)?, rows[0].try_get(1)?);
             if !is_replaced {
                 core.remember_server(&here);
@@ -102,7 +108,7 @@ impl TeamStore {
                        AND status IN ('pending', 'held', 'approved', 'resume-pending') ORDER BY sequence LIMIT 256";
         let mut after = 0i64;
         loop {
-            let rows = core.connection.rows(sql, &[&core.workspace, &after])?;
+            let rows = core.options.connection.rows(sql, &[&core.options.workspace, &after])?;
             let Some(last) = rows.last() else { return Ok(()) };
             after = last.try_get(0)?;
             for row in &rows {
@@ -117,8 +123,10 @@ impl TeamStore {
                 let (id, base): (&str, i64) = (stored.call.id.as_str(), row.try_get(1)?);
                 let sql = "SELECT @schema@.restore_claim($1, $2, $3, $4, $5, $6)";
                 let record = record_of(&stored);
-                core.connection
-                    .rows(sql, &[&core.workspace, &id, &base, &record, &run.as_str(), &core.host])?;
+                core.options.connection.rows(
+                    sql,
+                    &[&core.options.workspace, &id, &base, &record, &run.as_str(), &core.options.host],
+                )?;
             }
         }
     }
@@ -129,9 +137,9 @@ impl TeamStore {
     /// Fails if the member is not a reviewer, or the database cannot be reached.
     pub fn accept_failover(&self) -> Result<bool, TeamError> {
         let core = self.core();
-        let mut lease = core.connection.take(Tables::Current)?;
+        let mut lease = core.options.connection.take(Tables::Current)?;
         let sql = "SELECT @schema@.accept_failover($1, $2), @schema@.server_name()";
-        let rows = lease.rows(sql, &[&core.workspace, &core.seen_server()])?;
+        let rows = lease.rows(sql, &[&core.options.workspace, &core.seen_server()])?;
         core.remember_server(rows[0].try_get(1)?);
         Ok(rows[0].try_get(0)?)
     }
@@ -149,7 +157,7 @@ impl TeamStore {
                     AND (h.has_claimed OR h.runner_state IS NOT NULL) ORDER BY h.name)
             FROM (SELECT @schema@.server_name() AS here) n LEFT JOIN @schema@.servers s ON s.workspace = $1
             WHERE s.name <> n.here OR NOT coalesce($2 = n.here OR $2 = ANY (s.earlier), true)";
-        let rows = core.connection.rows(sql, &[&core.workspace, &core.seen_server()])?;
+        let rows = core.options.connection.rows(sql, &[&core.options.workspace, &core.seen_server()])?;
         Ok(rows.first().map(|row| row.try_get(0)).transpose()?)
     }
 }

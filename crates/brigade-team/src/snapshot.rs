@@ -60,7 +60,7 @@ pub(crate) struct TeamSnapshot {
 impl TeamSnapshot {
     pub(crate) fn rows(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, TeamError> {
         match &self.source {
-            Source::Any => self.core.connection.rows(sql, values),
+            Source::Any => self.core.options.connection.rows(sql, values),
             Source::Own(lease) => {
                 lease.lock().unwrap_or_else(PoisonError::into_inner).rows_again(sql, values)
             }
@@ -100,7 +100,7 @@ impl TeamSnapshot {
         let mut page = FIRST_PAGE;
         let mut last = (if order == Order::Newest { i64::MAX } else { -1 }, since);
         loop {
-            let rows = self.rows(&sql, &[&self.core.workspace, &value, &last.0, &last.1, &page])?;
+            let rows = self.rows(&sql, &[&self.core.options.workspace, &value, &last.0, &last.1, &page])?;
             for stored in self.calls_of(&rows)? {
                 if found(stored).is_break() {
                     return Ok(());
@@ -153,7 +153,7 @@ impl TeamSnapshot {
              ORDER BY a.signed_at, a.member"
         );
         let mut approvals: BTreeMap<(String, i64), Vec<Approval>> = BTreeMap::new();
-        for row in &self.rows(&sql, &[&self.core.workspace, &ids])? {
+        for row in &self.rows(&sql, &[&self.core.options.workspace, &ids])? {
             let approval = Approval {
                 member: row.try_get(2)?,
                 public_key: row.try_get(3)?,
@@ -181,8 +181,8 @@ impl TeamSnapshot {
             let stored = &mut calls[one.place];
             let id = stored.call.id.as_str().to_owned();
             let subject = Subject {
-                team: &self.core.team_id,
-                workspace: &self.core.workspace,
+                team: &self.core.options.team_id,
+                workspace: &self.core.options.workspace,
                 call: &id,
                 revision: one.of_revision,
             };
@@ -199,7 +199,7 @@ impl TeamSnapshot {
             }
             let Some(approval) = &stored.call.approval else { continue };
             let is_trusted =
-                |given: &&&Approval| self.core.keys.get(&given.member) == Some(&given.public_key);
+                |given: &&&Approval| self.core.options.keys.get(&given.member) == Some(&given.public_key);
             let valid: Vec<&&Approval> =
                 by.iter().filter(is_trusted).filter(|given| given.is_signed(subject)).collect();
             let is_covered = |binding: &&Binding| {
@@ -211,9 +211,9 @@ impl TeamSnapshot {
             let bindings = own.iter().filter_map(|offer| offer.binding.as_ref());
             let bindings = bindings.chain(std::iter::once(&approval.binding));
             let mut bindings = bindings.chain(others.iter().filter_map(|offer| offer.binding.as_ref()));
-            let here = bindings.find(is_covered).cloned();
+            let binding = bindings.find(is_covered).cloned();
             let call = stored.call.clone();
-            stored.call = match here {
+            stored.call = match binding {
                 Some(binding) if binding == approval.binding => call,
                 Some(binding) => call.for_host(&binding),
                 None => call.not_approved_here(),
@@ -336,7 +336,7 @@ impl Snapshot for TeamSnapshot {
 
     fn receipts(&self, query: &ReceiptQuery<'_>) -> Result<RunList, QueueError> {
         let newest = "ORDER BY sort_key DESC, run_id LIMIT $2 OFFSET $3";
-        let workspace = &self.core.workspace;
+        let workspace = &self.core.options.workspace;
         Ok(match *query {
             ReceiptQuery::Run(run) => self.list("AND run_id = $2", &[workspace, &run])?,
             ReceiptQuery::Newest(limit) => self.list(newest, &[workspace, &limit_of(limit), &0i64])?,
@@ -357,7 +357,7 @@ impl Snapshot for TeamSnapshot {
             loop {
                 let rest = format!("AND $2 < run_id ORDER BY run_id LIMIT {PAGE}");
                 let sql = format!("SELECT run_id, body, sha256 FROM @schema@.receipts WHERE {ENDS} {rest}");
-                let rows = self.rows(&sql, &[&self.core.workspace, &after])?;
+                let rows = self.rows(&sql, &[&self.core.options.workspace, &after])?;
                 for row in &rows {
                     found(match receipt_of(row)? {
                         FoundReceipt::Good(stored) => Ok(ExaminedReceipt {
@@ -384,7 +384,7 @@ impl Snapshot for TeamSnapshot {
                 let sql = "SELECT document FROM @schema@.checkpoints
                            WHERE workspace = $1 AND run_id = $2 ORDER BY added_at, id";
                 let mut found = Vec::new();
-                for row in self.rows(sql, &[&self.core.workspace, &run.as_str()])? {
+                for row in self.rows(sql, &[&self.core.options.workspace, &run.as_str()])? {
                     let text: &str = row.try_get(0).map_err(TeamError::from)?;
                     let document = Json::parse_bytes(text.as_bytes(), Dialect::Lenient).ok();
                     found.extend(document.and_then(|document| Checkpoint::from_document(document).ok()));
@@ -408,7 +408,7 @@ impl Snapshot for TeamSnapshot {
                      AND starts_with(run_id, $2) AND NOT is_late AND NOT is_aside ORDER BY run_id LIMIT $3"
             }
         };
-        let rows = self.rows(sql, &[&self.core.workspace, &prefix, &limit_of(limit)])?;
+        let rows = self.rows(sql, &[&self.core.options.workspace, &prefix, &limit_of(limit)])?;
         Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(TeamError::from)?)
     }
 
@@ -437,7 +437,7 @@ impl Snapshot for TeamSnapshot {
             "SELECT host FROM @schema@.receipts \
              WHERE {ENDS} AND run_id = $2 AND host <> session_user || '@' || $3"
         );
-        let rows = self.rows(&sql, &[&self.core.workspace, &run, &self.core.host])?;
+        let rows = self.rows(&sql, &[&self.core.options.workspace, &run, &self.core.options.host])?;
         Ok(rows.first().map(|row| row.try_get(0)).transpose().map_err(TeamError::from)?)
     }
 
@@ -446,7 +446,7 @@ impl Snapshot for TeamSnapshot {
                 ON m.name = split_part(h.name, '@', 1) AND m.removed_at IS NULL AND 'runner' = ANY (m.roles)
             WHERE h.workspace = $1 AND h.runner_state = 'ready'
                 AND clock_timestamp() - interval '60 s' < h.last_seen_at ORDER BY h.name";
-        let rows = self.rows(sql, &[&self.core.workspace])?;
+        let rows = self.rows(sql, &[&self.core.options.workspace])?;
         Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(TeamError::from)?)
     }
 
@@ -456,7 +456,7 @@ impl Snapshot for TeamSnapshot {
             Records::Runs => "runs",
         };
         let mut counts = BTreeMap::new();
-        for row in self.rows(COUNTS, &[&self.core.workspace, &kind])? {
+        for row in self.rows(COUNTS, &[&self.core.options.workspace, &kind])? {
             let (status, count): (String, i64) =
                 (row.try_get(0).map_err(TeamError::from)?, row.try_get(1).map_err(TeamError::from)?);
             counts.insert(status, u64::try_from(count).unwrap_or(0));

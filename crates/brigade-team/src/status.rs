@@ -60,7 +60,7 @@ pub(crate) fn status(lease: &mut Lease, core: &Core, now: Timestamp) -> Result<T
     let row = &rows[0];
     let database_micros: i64 = row.try_get(0)?;
     let mut running: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let workspace = &core.workspace;
+    let workspace = &core.options.workspace;
     let sql = "SELECT host, id FROM @schema@.calls WHERE workspace = $1 AND status = 'running' ORDER BY id";
     for row in lease.rows(sql, &[workspace])? {
         if let Some(host) = row.try_get::<_, Option<String>>(0)? {

@@ -34,9 +34,10 @@ pub trait SeenServer: Send + Sync {
 pub type ClaimedFn = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How a host takes part in a team.
+#[derive(Clone)]
 pub struct TeamStoreOptions {
     /// The database.
-    pub connection: Connection,
+    pub connection: Arc<Connection>,
     /// The name of the workspace in the team.
     pub workspace: String,
     /// The id of the team.
@@ -59,16 +60,7 @@ pub struct TeamStoreOptions {
 
 /// The parts of a store that its snapshots and transactions share.
 pub(crate) struct Core {
-    pub(crate) connection: Arc<Connection>,
-    pub(crate) workspace: String,
-    pub(crate) team_id: String,
-    pub(crate) keys: BTreeMap<String, String>,
-    pub(crate) rules: Vec<JoinedRule>,
-    pub(crate) signer: Signer,
-    pub(crate) host: String,
-    pub(crate) lease_seconds: i32,
-    pub(crate) lease_lost: Option<LeaseLost>,
-    pub(crate) seen: Option<Arc<dyn SeenServer>>,
+    pub(crate) options: TeamStoreOptions,
     pub(crate) claimed: Option<ClaimedFn>,
     pub(crate) renewals: Renewals,
 }
@@ -76,12 +68,12 @@ pub(crate) struct Core {
 impl Core {
     /// Returns the server that the workspace saw last.
     pub(crate) fn seen_server(&self) -> Option<String> {
-        self.seen.as_ref()?.read()
+        self.options.seen.as_ref()?.read()
     }
 
     /// Notes the server that the claims are on.
     pub(crate) fn remember_server(&self, name: &str) {
-        if let Some(seen) = self.seen.as_ref().filter(|seen| seen.read().as_deref() != Some(name)) {
+        if let Some(seen) = self.options.seen.as_ref().filter(|seen| seen.read().as_deref() != Some(name)) {
             seen.write(name);
         }
     }
@@ -92,7 +84,7 @@ impl Core {
             let added_at: Option<Timestamp> = rule.added_at.parse().ok();
             started_at.zip(added_at).is_none_or(|(started_at, added_at)| added_at <= started_at)
         };
-        let rules = self.rules.iter().filter(counts).filter(|rule| rule.matches(call));
+        let rules = self.options.rules.iter().filter(counts).filter(|rule| rule.matches(call));
         rules.map(|rule| rule.approvals).max().unwrap_or(1)
     }
 }
@@ -107,53 +99,15 @@ pub struct TeamStore(Arc<Core>);
 impl TeamStore {
     /// Creates the store. Opens no connection.
     pub fn new(options: TeamStoreOptions) -> TeamStore {
-        let TeamStoreOptions {
-            connection,
-            workspace,
-            team_id,
-            keys,
-            rules,
-            signer,
-            host,
-            lease_seconds,
-            lease_lost,
-            seen,
-        } = options;
-        TeamStore(Arc::new(Core {
-            connection: Arc::new(connection),
-            workspace,
-            team_id,
-            keys,
-            rules,
-            signer,
-            host,
-            lease_seconds: i32::from(lease_seconds),
-            lease_lost,
-            seen,
-            claimed: None,
-            renewals: Renewals::default(),
-        }))
+        TeamStore(Arc::new(Core { options, claimed: None, renewals: Renewals::default() }))
     }
 
     /// Returns the same store for one run, which ends if its lease is lost. Connections are shared. `claimed` gets the
     /// run once it is claimed.
     #[must_use]
     pub fn for_run(&self, lease_lost: LeaseLost, claimed: ClaimedFn) -> TeamStore {
-        let core = &*self.0;
-        TeamStore(Arc::new(Core {
-            connection: core.connection.clone(),
-            workspace: core.workspace.clone(),
-            team_id: core.team_id.clone(),
-            keys: core.keys.clone(),
-            rules: core.rules.clone(),
-            signer: core.signer.clone(),
-            host: core.host.clone(),
-            lease_seconds: core.lease_seconds,
-            lease_lost: Some(lease_lost),
-            seen: core.seen.clone(),
-            claimed: Some(claimed),
-            renewals: Renewals::default(),
-        }))
+        let options = TeamStoreOptions { lease_lost: Some(lease_lost), ..self.0.options.clone() };
+        TeamStore(Arc::new(Core { options, claimed: Some(claimed), renewals: Renewals::default() }))
     }
 
     pub(crate) fn core(&self) -> &Core {
@@ -162,7 +116,7 @@ impl TeamStore {
 
     /// Returns how many connections were opened for statements. A new one may lead to another server.
     pub fn connections(&self) -> u64 {
-        self.0.connection.opened()
+        self.0.options.connection.opened()
     }
 
     /// Returns the name of this host in the team.
@@ -170,7 +124,8 @@ impl TeamStore {
     /// # Errors
     /// Fails if the database cannot be read.
     pub fn host_name(&self) -> Result<String, TeamError> {
-        let rows = self.0.connection.rows("SELECT session_user || '@' || $1", &[&self.0.host])?;
+        let rows =
+            self.0.options.connection.rows("SELECT session_user || '@' || $1", &[&self.0.options.host])?;
         Ok(rows[0].try_get(0)?)
     }
 
@@ -190,11 +145,11 @@ impl TeamStore {
                 added_at: row.try_get(4)?,
             })
         };
-        self.0.connection.rows(sql, &[])?.iter().map(rule).collect()
+        self.0.options.connection.rows(sql, &[])?.iter().map(rule).collect()
     }
 
     pub(crate) fn lease(&self) -> Result<Lease, TeamError> {
-        self.0.connection.take(Tables::Current)
+        self.0.options.connection.take(Tables::Current)
     }
 
     /// Returns the id of the team.
@@ -225,7 +180,7 @@ impl TeamStore {
 
     /// Checks the database, and whether this host can work with it. Never fails: each problem is a row.
     pub fn doctor(&self, now: &dyn Fn() -> Timestamp) -> Vec<Check> {
-        doctor(&self.0.connection, Some(&self.0), now)
+        doctor(&self.0.options.connection, Some(&self.0), now)
     }
 
     /// Reports how the team is.
@@ -247,7 +202,7 @@ impl Store for TeamStore {
     }
 
     fn shared_name(&self) -> Option<String> {
-        Some(self.0.connection.url().without_user())
+        Some(self.0.options.connection.url().without_user())
     }
 
     fn keep_log(

@@ -63,7 +63,8 @@ impl TeamTransaction {
     fn place_of(&self, stored: &StoredReceipt) -> Result<i64, TeamError> {
         let sql =
             "SELECT sequence FROM @schema@.receipts WHERE workspace = $1 AND run_id = $2 AND sha256 = $3";
-        let (workspace, run, sha256) = (&self.core().workspace, &stored.stored_id, stored.sha256.to_hex());
+        let (workspace, run, sha256) =
+            (&self.core().options.workspace, &stored.stored_id, stored.sha256.to_hex());
         let rows = self.lease().rows(sql, &[workspace, run, &sha256])?;
         let gone = || TeamError::Database("a receipt is gone".to_owned());
         Ok(rows.first().ok_or_else(gone)?.try_get(0)?)
@@ -120,19 +121,20 @@ fn claim(
     (stored, run): (&StoredCall, &RunId),
     (attempt, token): (Attempt, &str),
 ) -> Result<PutOutcome, TeamError> {
-    let (ws, call, run) = (core.workspace.as_str(), stored.call.id.as_str(), run.as_str());
+    let (ws, call, run) = (core.options.workspace.as_str(), stored.call.id.as_str(), run.as_str());
     let sql = "SELECT now_fence, here FROM @schema@.find_claim($1, $2, $3, $4)";
     let found = match attempt {
         Attempt::First => None,
         Attempt::Again => lease.rows(sql, &[&ws, &call, &run, &token])?.pop(),
     };
+    let lease_seconds = i32::from(core.options.lease_seconds);
     let found = match found {
         Some(row) if row.try_get::<_, Option<i64>>(0)?.is_some() => row,
         _ => {
             let sql = "SELECT now_fence, here FROM @schema@.claim_call($1, $2, $3, $4, $5, $6, $7, $8, $9)";
             let (base, record, seen) = (base_of(stored), record_of(stored), core.seen_server());
             let values: [&(dyn postgres::types::ToSql + Sync); 9] =
-                [&ws, &call, &base, &record, &run, &token, &core.host, &core.lease_seconds, &seen];
+                [&ws, &call, &base, &record, &run, &token, &core.options.host, &lease_seconds, &seen];
             lease.rows(sql, &values)?.swap_remove(0)
         }
     };
@@ -142,7 +144,7 @@ fn claim(
         call: call.to_owned(),
         run: run.to_owned(),
         fence: found.try_get(0)?,
-        lease_seconds: core.lease_seconds,
+        lease_seconds,
     }))
 }
 
@@ -161,7 +163,7 @@ fn put_one(
     let call = &stored.call;
     let (id, run) = (call.id.clone(), call.claim.as_ref().map(|claim| claim.run_id.clone()));
     let failed = |error: TeamError| error.of_step(&id, run.as_ref());
-    let ws = core.workspace.as_str();
+    let ws = core.options.workspace.as_str();
     if stored.sequence == 0 {
         if call.status != CallStatus::Pending {
             let message = "a team's call is queued first, and then approved".to_owned();
@@ -215,14 +217,15 @@ fn review(
     record: &str,
 ) -> Result<PutOutcome, TeamError> {
     let Call { id, status, approval, reviewed_at, .. } = &stored.call;
-    let (ws, base) = (core.workspace.as_str(), before.revision);
+    let (ws, base) = (core.options.workspace.as_str(), before.revision);
     let signed = match (status, approval) {
         (CallStatus::Approved, Some(approval)) => {
-            let Some(key) = (core.signer)()? else {
+            let Some(key) = (core.options.signer)()? else {
                 let message = "an approval of a team is signed, and this account has no key".to_owned();
                 return Err(TeamError::UntrustedKey(message));
             };
-            let subject = Subject { team: &core.team_id, workspace: ws, call: id.as_str(), revision: base };
+            let subject =
+                Subject { team: &core.options.team_id, workspace: ws, call: id.as_str(), revision: base };
             let at = reviewed_at.map(|at| at.to_string()).unwrap_or_default();
             Some(Approval::sign(subject, &before.member, &approval.binding, &approval.hosts, at, &key))
         }
@@ -270,7 +273,8 @@ fn store_receipt(
 ) -> Result<(StoredReceipt, i64), QueueError> {
     let bytes = receipt.to_bytes();
     let sql = "SELECT place FROM @schema@.record_receipt($1, $2, $3, $4, $5, $6, $7, $8)";
-    let (ws, host, aside) = (core.workspace.as_str(), core.host.as_str(), taken == OnRunTaken::SetAside);
+    let (ws, host, aside) =
+        (core.options.workspace.as_str(), core.options.host.as_str(), taken == OnRunTaken::SetAside);
     let (run, call, status, key) =
         (&receipt.id, &receipt.call_id, receipt.status.as_str(), receipt.sort_key());
     let rows = lease.rows(sql, &[&ws, &host, &run.as_str(), &call.as_str(), &status, &key, &bytes, &aside]);
@@ -288,7 +292,7 @@ impl Transaction for TeamTransaction {
     fn lock_queue(&mut self) -> Result<(), QueueError> {
         let mut lease = self.lease();
         if !lease.is_in_transaction() {
-            let workspace = escape_literal(&self.core().workspace);
+            let workspace = escape_literal(&self.core().options.workspace);
             lease.begin(&format!(
                 "SELECT pg_advisory_xact_lock(hashtextextended('@schema@/' || {workspace}, 0))"
             ))?;
@@ -310,7 +314,7 @@ impl Transaction for TeamTransaction {
         let mut outcomes = put_all(Attempt::First);
         if is_claim && matches!(&outcomes, Err(error) if is_lost(error)) {
             // The claim may be stored, and only its answer lost.
-            self.core().connection.replace_in(&mut self.lease())?;
+            self.core().options.connection.replace_in(&mut self.lease())?;
             outcomes = put_all(Attempt::Again);
         }
         let outcomes = outcomes?;
@@ -327,7 +331,7 @@ impl Transaction for TeamTransaction {
                     if let Some(claimed) = &core.claimed {
                         claimed(&claim.run);
                     }
-                    core.renewals.begin(&core.connection, claim, since, &core.lease_lost);
+                    core.renewals.begin(&core.options.connection, claim, since, &core.options.lease_lost);
                 }
                 PutOutcome::Ended => {
                     let run = stored.call.claim.as_ref().map(|claim| claim.run_id.as_str());
@@ -353,16 +357,16 @@ impl Transaction for TeamTransaction {
         self.step(checkpoints.len(), |core, lease| {
             let mut stored = Vec::with_capacity(checkpoints.len());
             for mut checkpoint in checkpoints {
-                let wanted = checkpoint.id.as_str().to_owned();
+                let wanted_id = checkpoint.id.as_str().to_owned();
                 for number in 2.. {
                     let document = Json::Object(checkpoint.to_document()).to_compact();
                     let (id, run) = (checkpoint.id.as_str(), checkpoint.run_id.as_str());
                     let sql = "SELECT @schema@.add_checkpoint($1, $2, $3, $4)";
-                    let rows = lease.rows(sql, &[&core.workspace, &id, &run, &document])?;
+                    let rows = lease.rows(sql, &[&core.options.workspace, &id, &run, &document])?;
                     if rows[0].try_get(0).map_err(TeamError::from)? {
                         break;
                     }
-                    checkpoint.id = StoredCheckpoint::numbered(&wanted, number);
+                    checkpoint.id = StoredCheckpoint::numbered(&wanted_id, number);
                 }
                 stored.push(StoredCheckpoint::recorded(checkpoint));
             }
@@ -392,7 +396,7 @@ impl Transaction for TeamTransaction {
                 "SELECT FROM @schema@.calls WHERE workspace = $1 AND id = $2 AND run_id IS DISTINCT FROM $3
                            AND status IN ('pending', 'held', 'approved', 'resume-pending')";
             let values: [&(dyn postgres::types::ToSql + Sync); 3] =
-                [&core.workspace, &receipt.call_id.as_str(), &receipt.id.as_str()];
+                [&core.options.workspace, &receipt.call_id.as_str(), &receipt.id.as_str()];
             if !lease.rows(sql, &values)?.is_empty() {
                 let message = "the database was replaced, and has forgotten the claim of the run".to_owned();
                 return Err(TeamError::Failover(message).into());

@@ -39,18 +39,21 @@ pub enum Presence {
 }
 
 /// Returns a call as the team starts with it. An approval in files is not signed, so it does not count.
-fn brought(stored: &StoredCall) -> StoredCall {
-    let mut brought = stored.clone();
-    if matches!(brought.call.status, CallStatus::Approved | CallStatus::Waiting | CallStatus::ResumePending) {
-        brought = brought.not_approved_here();
+fn unapproved(stored: &StoredCall) -> StoredCall {
+    let mut unapproved = stored.clone();
+    if matches!(
+        unapproved.call.status,
+        CallStatus::Approved | CallStatus::Waiting | CallStatus::ResumePending
+    ) {
+        unapproved = unapproved.not_approved_here();
         // Calls of v0.30 wait without an approval.
-        brought.call.status = CallStatus::Pending;
-        brought.call.checkpoint_ids.clear();
+        unapproved.call.status = CallStatus::Pending;
+        unapproved.call.checkpoint_ids.clear();
     }
-    brought
+    unapproved
 }
 
-fn taken() -> Presence {
+fn id_conflict() -> Presence {
     Presence::Refused("the team has another record with this id".to_owned())
 }
 
@@ -63,13 +66,13 @@ impl TeamStore {
         let ids: Vec<&str> = receipts.iter().map(|receipt| receipt.run_id.as_str()).collect();
         let sql = "SELECT run_id, sha256 FROM @schema@.receipts WHERE workspace = $1 AND run_id = ANY ($2)";
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for row in self.lease()?.rows(sql, &[&self.core().workspace, &ids])? {
+        for row in self.lease()?.rows(sql, &[&self.core().options.workspace, &ids])? {
             found.entry(row.try_get(0)?).or_default().insert(row.try_get(1)?);
         }
         let presence = |receipt: &FileReceipt| match found.get(&receipt.run_id) {
             None => Presence::Missing,
             Some(hashes) if hashes.contains(&receipt.sha256.to_hex()) => Presence::Present,
-            Some(_) => taken(),
+            Some(_) => id_conflict(),
         };
         Ok(receipts.iter().map(presence).collect())
     }
@@ -82,7 +85,7 @@ impl TeamStore {
         let ids: Vec<&str> = calls.iter().map(|call| call.stored.call.id.as_str()).collect();
         let sql = "SELECT id, record FROM @schema@.calls WHERE workspace = $1 AND id = ANY ($2)";
         let mut found = BTreeMap::new();
-        for row in self.lease()?.rows(sql, &[&self.core().workspace, &ids])? {
+        for row in self.lease()?.rows(sql, &[&self.core().options.workspace, &ids])? {
             found.insert(row.try_get::<_, String>(0)?, StoredCall::from_text(row.try_get(1)?));
         }
         let presence = |call: &FileCall<'_>| {
@@ -96,7 +99,7 @@ impl TeamStore {
                 {
                     Presence::Present
                 }
-                Some(_) => taken(),
+                Some(_) => id_conflict(),
             }
         };
         Ok(calls.iter().map(presence).collect())
@@ -111,8 +114,16 @@ impl TeamStore {
         let (core, signer) = (self.core(), self.public_key()?);
         self.import(&found, |lease, place| {
             let FileReceipt { run_id, call_id, status, sort_key, bytes, .. } = &receipts[place];
-            let values: [&(dyn ToSql + Sync); 8] =
-                [&core.workspace, &core.host, run_id, call_id, status, sort_key, bytes, &signer];
+            let values: [&(dyn ToSql + Sync); 8] = [
+                &core.options.workspace,
+                &core.options.host,
+                run_id,
+                call_id,
+                status,
+                sort_key,
+                bytes,
+                &signer,
+            ];
             lease.rows("SELECT @schema@.import_receipt($1, $2, $3, $4, $5, $6, $7, $8)", &values)
         })
     }
@@ -128,14 +139,28 @@ impl TeamStore {
         let member: String = self.lease()?.rows("SELECT session_user::text", &[])?[0].try_get(0)?;
         self.import(&found, |lease, place| {
             let FileCall { stored, receipts } = &calls[place];
-            let (id, now, before) = (stored.call.id.as_str(), brought(stored).to_text(), stored.to_text());
-            let subject = Subject { team: &core.team_id, workspace: &core.workspace, call: id, revision: 0 };
+            let (id, now, before) = (stored.call.id.as_str(), unapproved(stored).to_text(), stored.to_text());
+            let subject = Subject {
+                team: &core.options.team_id,
+                workspace: &core.options.workspace,
+                call: id,
+                revision: 0,
+            };
             let (member, signed_at) = (member.as_str(), signed_at.as_str());
             let import = ImportedCall { subject, member, record: &before, receipts, signed_at };
             let signature = import.sign(&key);
             let created = created(stored.call.created_at);
-            let values: [&(dyn ToSql + Sync); 9] =
-                [&core.workspace, &id, &created, &now, &before, receipts, &signer, &signed_at, &signature];
+            let values: [&(dyn ToSql + Sync); 9] = [
+                &core.options.workspace,
+                &id,
+                &created,
+                &now,
+                &before,
+                receipts,
+                &signer,
+                &signed_at,
+                &signature,
+            ];
             lease.rows("SELECT @schema@.import_call($1, $2, $3, $4, $5, $6, $7, $8, $9)", &values)
         })
     }
@@ -171,7 +196,7 @@ impl TeamStore {
 
     fn signing_key(&self) -> Result<ed25519_dalek::SigningKey, TeamError> {
         let message = "an import into a team is signed, and this account has no key".to_owned();
-        (self.core().signer)()?.ok_or(TeamError::UntrustedKey(message))
+        (self.core().options.signer)()?.ok_or(TeamError::UntrustedKey(message))
     }
 
     fn public_key(&self) -> Result<String, TeamError> {
@@ -186,7 +211,7 @@ impl TeamStore {
         let mut lease = self.lease()?;
         lease.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         let mut dump = TeamDump { lease, receipts_left_out: 0 };
-        let workspace = &self.core().workspace;
+        let workspace = &self.core().options.workspace;
         let left_out =
             "SELECT count(*) FROM @schema@.receipts WHERE workspace = $1 AND (is_late OR is_aside)";
         let left_out: i64 = dump.lease.rows(left_out, &[workspace])?[0].try_get(0)?;

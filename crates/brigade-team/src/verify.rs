@@ -73,7 +73,7 @@ fn link_after(link: &str, host: &str, sequence: i64, run: &str, sha256: &str) ->
 
 /// Checks every host's chain from an entry on, and that each call that ran has a receipt.
 pub(crate) fn check_chains(snapshot: &TeamSnapshot, from: u64) -> Result<Chains, TeamError> {
-    let workspace = &snapshot.core.workspace;
+    let workspace = &snapshot.core.options.workspace;
     let mut chains = Chains::default();
     let hosts = "SELECT name, sequence, link FROM @schema@.hosts WHERE workspace = $1 AND sequence <> 0 ORDER BY name";
     for chain in snapshot.rows(hosts, &[workspace])? {
@@ -151,7 +151,7 @@ pub(crate) fn verify(snapshot: &TeamSnapshot) -> Result<TeamVerification, TeamEr
     }));
     let late = "SELECT host, run_id, call_id FROM @schema@.receipts WHERE workspace = $1 AND is_late
                 ORDER BY host, sequence";
-    for row in snapshot.rows(late, &[&snapshot.core.workspace])? {
+    for row in snapshot.rows(late, &[&snapshot.core.options.workspace])? {
         found.findings.push(TeamFinding {
             problem: "late",
             host: Some(row.try_get(0)?),
@@ -169,14 +169,15 @@ fn check_import(core: &Core, row: &Row, id: &str, member: &str) -> Result<Option
     let (key, receipts, signed_at): (&str, Vec<String>, &str) =
         (row.try_get(8)?, row.try_get(9)?, row.try_get(10)?);
     let (signature, is_same): (&[u8], bool) = (row.try_get(11)?, row.try_get(12)?);
-    let subject = Subject { team: &core.team_id, workspace: &core.workspace, call: id, revision: 0 };
+    let subject =
+        Subject { team: &core.options.team_id, workspace: &core.options.workspace, call: id, revision: 0 };
     let (record, receipts) = (row.try_get(1)?, receipts.as_slice());
     let import = ImportedCall { subject, member, record, receipts, signed_at };
     let (problem, message) = match () {
         () if !is_same || !import.is_signed(key, signature) => {
             ("not-approved", "it was brought from files, and no signature is valid for what it is now")
         }
-        () if core.keys.get(member).map(String::as_str) != Some(key) => {
+        () if core.options.keys.get(member).map(String::as_str) != Some(key) => {
             ("untrusted", "it was brought from files by a person whose key this host does not trust")
         }
         () => return Ok(None),
@@ -205,7 +206,7 @@ fn check_approvals(snapshot: &TeamSnapshot, found: &mut TeamVerification) -> Res
     );
     let mut after = 0i64;
     loop {
-        let rows = snapshot.rows(&sql, &[&core.workspace, &after])?;
+        let rows = snapshot.rows(&sql, &[&core.options.workspace, &after])?;
         let mut calls = Vec::with_capacity(rows.len());
         for row in &rows {
             calls.extend(StoredCall::from_text(row.try_get(1)?).map(|stored| (row, stored.call)));
@@ -225,14 +226,19 @@ fn check_approvals(snapshot: &TeamSnapshot, found: &mut TeamVerification) -> Res
                 continue;
             }
             found.approvals += given.len() as u64;
-            let subject = Subject { team: &core.team_id, workspace: &core.workspace, call: id, revision };
+            let subject = Subject {
+                team: &core.options.team_id,
+                workspace: &core.options.workspace,
+                call: id,
+                revision,
+            };
             let covering = given.iter().filter(|approval| {
                 call.approval.as_ref().is_some_and(|bound| approval.covers(subject, &bound.binding))
             });
             let covering: Vec<_> = covering.collect();
             let trusted: BTreeSet<&str> = covering
                 .iter()
-                .filter(|approval| core.keys.get(&approval.member) == Some(&approval.public_key))
+                .filter(|approval| core.options.keys.get(&approval.member) == Some(&approval.public_key))
                 .filter(|approval| need == 1 || approval.member != queued_by)
                 .map(|approval| approval.member.as_str())
                 .collect();

@@ -19,8 +19,8 @@ impl Core {
     /// Returns the name of the workspace's channel.
     pub(crate) fn channel(&self) -> String {
         let name = Fingerprint::builder("brigade.team-channel.v1")
-            .text("team", self.team_id.as_str())
-            .text("workspace", self.workspace.as_str())
+            .text("team", self.options.team_id.as_str())
+            .text("workspace", self.options.workspace.as_str())
             .finish();
         format!("brigade_{}", &name.to_hex()[..32])
     }
@@ -32,7 +32,7 @@ impl TeamStore {
     /// # Errors
     /// Fails if the database cannot be reached.
     pub fn listen(&self) -> Result<Wakes, TeamError> {
-        let mut client = self.core().connection.connect()?;
+        let mut client = self.core().options.connection.connect()?;
         client.batch_execute(&format!("LISTEN {}", self.core().channel()))?;
         Ok(Wakes(client))
     }

@@ -68,7 +68,7 @@ struct AskResult<'a> {
 ///
 /// # Errors
 /// Returns `secret_by_question` if a question asks for a secret, and `invalid_arguments` without any question.
-fn asked(input: &Json) -> Result<QuestionForm, Failure> {
+fn read_form(input: &Json) -> Result<QuestionForm, Failure> {
     let args: AskArgs = arguments(input)?;
     if args.questions.iter().any(|question| question.is_secret) {
         let message = "never ask for secrets; a tool gets a secret by a label of its entry (`env_bindings`), whose \
@@ -101,9 +101,9 @@ fn asked(input: &Json) -> Result<QuestionForm, Failure> {
             return Err(Failure::new(ErrorCode::InvalidArguments, "`question` or `questions` is missing"));
         }
     }
-    let asked = QuestionForm { title: args.title, body: args.body, questions };
-    asked.check()?;
-    Ok(asked)
+    let form = QuestionForm { title: args.title, body: args.body, questions };
+    form.check()?;
+    Ok(form)
 }
 
 /// Stores the question and returns it. An equal earlier question is returned instead, possibly with its answer.
@@ -111,7 +111,7 @@ fn asked(input: &Json) -> Result<QuestionForm, Failure> {
 /// # Errors
 /// Returns the errors of [`asked`]. Also fails on a disk error.
 fn ask(input: &Json, context: &Context<'_>) -> Result<Question, Failure> {
-    let asked = asked(input)?;
+    let form = read_form(input)?;
     let agent = context.agent().ok_or_else(|| Failure::new(ErrorCode::NoSession, "only an agent can ask"))?;
     let session = context.session.map_or("", LiveSession::id);
     // Executions do not share questions. Another session of the agent continues the questions of an ended one.
@@ -121,7 +121,7 @@ fn ask(input: &Json, context: &Context<'_>) -> Result<Question, Failure> {
     };
     let a_minute = context.limits()?.calls_per_minute();
     let asker = Asker { agent, session, is_same: &is_same, a_minute };
-    Ok(context.store()?.ask(&asker, &asked, context.redactor, context.clock.now())?)
+    Ok(context.store()?.ask(&asker, &form, context.redactor, context.clock.now())?)
 }
 
 /// Asks and waits. If the call is cancelled, the question is withdrawn.
@@ -129,13 +129,14 @@ fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut question = ask(input, context)?;
     let agent = question.agent.clone();
     let started = context.clock.now();
-    let mut asked = None;
+    let mut replies_of_client = None;
     loop {
         question = context.store()?.take_answer(&agent, &question.id)?;
         if let Some(output) = answered(&question) {
             return Ok(output);
         }
-        let replies = asked.get_or_insert_with(|| context.form.map(|show| show(form(&question.asked))));
+        let replies = replies_of_client
+            .get_or_insert_with(|| context.form.map(|show| show(elicitation(&question.asked))));
         if let Some(reply) = replies.as_ref().and_then(|replies| replies.try_recv().ok())
             && let Some(answer) = parse_reply(&question.asked, &reply)
         {
@@ -241,17 +242,17 @@ enum FormAction {
 }
 
 /// Converts the questions to a form with one field per question.
-fn form(asked: &QuestionForm) -> Json {
-    let heads = [&asked.title, &asked.body].into_iter().flatten().cloned();
-    let message: Vec<String> = match asked.questions.as_slice() {
+fn elicitation(form: &QuestionForm) -> Json {
+    let heads = [&form.title, &form.body].into_iter().flatten().cloned();
+    let message: Vec<String> = match form.questions.as_slice() {
         [one] => heads.chain([one.question.clone()]).collect(),
         several => heads.chain([format!("{} questions", several.len())]).collect(),
     };
-    let fields = asked.questions.iter().map(|question| (question.id.as_str(), Field::new(question)));
+    let fields = form.questions.iter().map(|question| (question.id.as_str(), Field::new(question)));
     let requested_schema = FormSchema {
         kind: "object",
         properties: fields.collect(),
-        required: asked.questions.iter().map(|question| question.id.as_str()).collect(),
+        required: form.questions.iter().map(|question| question.id.as_str()).collect(),
     };
     to_json(&Form { mode: "form", message: message.join("\n"), requested_schema }).expect("a form is JSON")
 }
@@ -273,7 +274,7 @@ fn question_text(question: &AskedQuestion) -> String {
 }
 
 /// Parses the reply to a form. Returns `None` if it does not answer the questions.
-fn parse_reply(asked: &QuestionForm, reply: &Json) -> Option<Answer> {
+fn parse_reply(form: &QuestionForm, reply: &Json) -> Option<Answer> {
     let FormReply { action, content } = from_json(reply).ok()?;
     match action {
         FormAction::Decline => Some(Answer::declined(Decision::Decline)),
@@ -287,7 +288,7 @@ fn parse_reply(asked: &QuestionForm, reply: &Json) -> Option<Answer> {
                     choices.push(format!("{id}={text}"));
                 }
             }
-            asked.answer(&AnswerInput { choices, text: None }).ok()
+            form.answer(&AnswerInput { choices, text: None }).ok()
         }
     }
 }
@@ -327,8 +328,8 @@ mod tests {
 
     #[track_caller]
     fn check(args: &str, expect: Result<usize, ErrorCode>) {
-        let read = asked(&Json::parse(args).unwrap());
-        assert_eq!(read.map(|asked| asked.questions.len()).map_err(|failure| failure.code), expect, "{args}");
+        let read = read_form(&Json::parse(args).unwrap());
+        assert_eq!(read.map(|form| form.questions.len()).map_err(|failure| failure.code), expect, "{args}");
     }
 
     #[test]
@@ -436,7 +437,7 @@ mod tests {
             {"id": "a", "header": "Colour", "question": "Which?", "options": [{"label": "Red", "value": "r"}]},
             {"id": "c", "question": "Which ones?", "multiSelect": true, "options": [{"label": "x"}]},
             {"id": "d", "question": "Which else?", "allowsFreeform": true, "options": [{"label": "x"}]}]}"#;
-        let form = form(&asked(&Json::parse(args).unwrap()).unwrap());
+        let form = elicitation(&read_form(&Json::parse(args).unwrap()).unwrap());
         let expect = concat!(
             r#"{"message":"T\n4 questions","mode":"form","requestedSchema":{"properties":{"#,
             r#""a":{"description":"Which?\n- r = Red","enum":["r"],"title":"Colour","type":"string"},"#,

@@ -230,6 +230,11 @@ impl Failure {
         Failure { code, message: message.into(), data: None }
     }
 
+    /// Creates the failure of a call that names a thing which does not exist.
+    pub fn missing(name: &str) -> Failure {
+        Failure::new(ErrorCode::NotFound, format!("there is no such {name}"))
+    }
+
     /// Adds data of a serializable type.
     #[must_use]
     pub fn data_of(self, data: &impl Serialize) -> Failure {

@@ -102,22 +102,22 @@ fn invalid_argument(message: impl Into<String>) -> Failure {
 impl TargetFilter {
     fn read(target: &Json) -> Result<TargetFilter, Failure> {
         let members = target.as_object().cloned().unwrap_or_default();
-        let mut wanted = TargetFilter::default();
+        let mut filter = TargetFilter::default();
         for (name, value) in &members {
             match (name.as_str(), value.as_str()) {
-                ("kind", Some("lane")) => wanted.kind = Some(Kind::Lane),
-                ("kind", Some("volume")) => wanted.kind = Some(Kind::Volume),
+                ("kind", Some("lane")) => filter.kind = Some(Kind::Lane),
+                ("kind", Some("volume")) => filter.kind = Some(Kind::Volume),
                 ("kind", _) => return Err(invalid_argument("$.target.kind: must be `lane` or `volume`")),
-                ("id", Some(id)) => wanted.ids = Some(vec![id.to_owned()]),
+                ("id", Some(id)) => filter.ids = Some(vec![id.to_owned()]),
                 ("id", None) => {
                     let ids = value.as_array().unwrap_or_default().iter().map(Json::as_str);
                     let ids: Option<Vec<&str>> = ids.collect();
                     let ids = ids.filter(|ids| !ids.is_empty());
                     let ids =
                         ids.ok_or_else(|| invalid_argument("$.target.id: must be an id or a list of ids"))?;
-                    wanted.ids = Some(ids.into_iter().map(str::to_owned).collect());
+                    filter.ids = Some(ids.into_iter().map(str::to_owned).collect());
                 }
-                ("name", Some(name)) if !name.trim().is_empty() => wanted.name = Some(Glob::new(name)),
+                ("name", Some(name)) if !name.trim().is_empty() => filter.name = Some(Glob::new(name)),
                 ("name", _) => {
                     return Err(invalid_argument(
                         "$.target.name: must be a name, in which `*` matches any text",
@@ -134,7 +134,7 @@ impl TargetFilter {
         if members.is_empty() {
             return Err(invalid_argument("$.target: set at least one of `kind`, `id` and `name`"));
         }
-        Ok(wanted)
+        Ok(filter)
     }
 
     fn matches(&self, target: &Target) -> bool {
@@ -145,7 +145,7 @@ impl TargetFilter {
 }
 
 /// Returns the matching targets: lanes of the workspace, then volumes of the caller.
-fn targets(context: &Context<'_>, wanted: &TargetFilter) -> Result<Vec<Target>, Failure> {
+fn targets(context: &Context<'_>, filter: &TargetFilter) -> Result<Vec<Target>, Failure> {
     let Some(store) = context.stored()? else { return Ok(Vec::new()) };
     let lanes = store.records::<Lane>(None)?.into_iter().map(|kept| {
         let is_there = |id: &str| {
@@ -165,7 +165,7 @@ fn targets(context: &Context<'_>, wanted: &TargetFilter) -> Result<Vec<Target>, 
         id: volume.id,
         skipped: None,
     });
-    Ok(lanes.chain(volumes).filter(|target| wanted.matches(target)).collect())
+    Ok(lanes.chain(volumes).filter(|target| filter.matches(target)).collect())
 }
 
 #[derive(Deserialize)]
@@ -194,10 +194,9 @@ fn named(
     args: Object,
     shows: impl Fn(&str) -> bool,
 ) -> Result<(&'static Definition, Object), Failure> {
-    let unknown = || Failure::new(ErrorCode::NotFound, "there is no such tool");
     match own_name(tool) {
-        Some(BuiltinName::Tool(row, _)) if !shows(row.id) => Err(unknown()),
-        None if !shows(tool) => Err(unknown()),
+        Some(BuiltinName::Tool(row, _)) if !shows(row.id) => Err(Failure::missing("tool")),
+        None if !shows(tool) => Err(Failure::missing("tool")),
         Some(BuiltinName::Tool(row, _)) if row.id.starts_with("fleet.") => {
             Err(invalid_argument("$.tool_name: tools of `fleet` cannot be called for targets"))
         }
@@ -218,11 +217,11 @@ fn named(
 
 fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let InvokeArgs { target, tool_name, args } = arguments(input)?;
-    let wanted = TargetFilter::read(&target)?;
+    let filter = TargetFilter::read(&target)?;
     let further = context.further()?;
     let given = args.as_object().cloned().unwrap_or_default();
     let (row, args) = named(&tool_name, given, |tool| further.shows(tool))?;
-    let mut found = targets(context, &wanted)?;
+    let mut found = targets(context, &filter)?;
     found.retain(|target| target.skipped.is_none());
     if found.is_empty() {
         return Err(Failure::new(ErrorCode::NotFound, "none of your lanes and volumes matches"));
@@ -237,7 +236,7 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (mut calls, mut lines, mut first) = (Vec::new(), Vec::new(), None);
     let mut members = Vec::new();
     for target in &found {
-        let asked = match target.kind.argument(row) {
+        let requested = match target.kind.argument(row) {
             Some(argument) if args.contains_key(argument) => {
                 Err(invalid_argument(format!("$.args.{argument}: is set for each target, so leave it out")))
             }
@@ -252,7 +251,7 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
                 Err(Failure::new(ErrorCode::NotAvailableHere, message))
             }
         };
-        let (call_id, status) = match asked {
+        let (call_id, status) = match requested {
             Ok(call) => {
                 lines.push(format!("{}: call {} is {}", target.id, call.id, call.status));
                 calls.push(FleetCall { target: target.id.clone(), call: call.id.clone() });
@@ -286,10 +285,9 @@ struct CancelArgs {
 
 fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let CancelArgs { fleet_command_id } = arguments(input)?;
-    let none = || Failure::new(ErrorCode::NotFound, "there is no such command");
-    let store = context.stored()?.ok_or_else(none)?;
+    let store = context.stored_or_missing("command")?;
     let command = store.record::<FleetCommand>(Some(&context.owner()), &fleet_command_id);
-    let command = command.map_err(|_| none())?.record;
+    let command = command.map_err(|_| Failure::missing("command"))?.record;
     let further = context.further()?;
     let mut lines = Vec::new();
     let mut is_any = false;

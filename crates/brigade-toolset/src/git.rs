@@ -119,10 +119,6 @@ impl BoundRepository {
     }
 }
 
-fn not_found() -> Failure {
-    Failure::new(ErrorCode::NotFound, "there is no such binding")
-}
-
 fn invalid(message: impl Into<String>) -> Failure {
     Failure::new(ErrorCode::InvalidArguments, message)
 }
@@ -133,8 +129,8 @@ fn disk(error: impl std::fmt::Display) -> Failure {
 
 /// Returns the git directory of a clone, relative to the workspace.
 fn git_dir_of(id: &str) -> Result<RelPath, Failure> {
-    let path: RelPath = GIT_DIRS.parse().map_err(|_| not_found())?;
-    path.join(id).map_err(|_| not_found())
+    let path: RelPath = GIT_DIRS.parse().map_err(|_| Failure::missing("binding"))?;
+    path.join(id).map_err(|_| Failure::missing("binding"))
 }
 
 /// Opens the repository of a binding of the caller. A person can open all of them.
@@ -146,8 +142,8 @@ fn open(context: &Context<'_>, id: &str) -> Result<BoundRepository, Failure> {
             row: None,
         });
     }
-    let row = context.stored()?.ok_or_else(not_found)?.record::<Row>(context.agent(), id);
-    let row = row.map_err(|_| not_found())?;
+    let row = context.stored_or_missing("binding")?.record::<Row>(context.agent(), id);
+    let row = row.map_err(|_| Failure::missing("binding"))?;
     let root = context.fs.root();
     let top = root.join(folder(&row.record.volume)?.as_path());
     let git_dir = root.join(git_dir_of(&row.id)?.as_path());
@@ -156,17 +152,17 @@ fn open(context: &Context<'_>, id: &str) -> Result<BoundRepository, Failure> {
 }
 
 /// Describes a binding.
-fn binding(context: &Context<'_>, bound: &BoundRepository, standing: &RepositoryStatus) -> BindingRow {
+fn binding(context: &Context<'_>, bound: &BoundRepository, status: &RepositoryStatus) -> BindingRow {
     let mask = |text: &str| context.redactor.redact_str(text);
     let row = bound.row.as_ref().map(|row| &row.record);
     let url = match row {
         Some(row) => Some(row.url.clone()),
         None => bound.repository.url_of("origin", false),
     };
-    let (kind, value) = match (row, &standing.branch) {
+    let (kind, value) = match (row, &status.branch) {
         (Some(row), None) => (row.ref_kind.clone(), Some(row.ref_value.clone())),
         (_, Some(branch)) => ("branch".to_owned(), Some(branch.clone())),
-        (None, None) => ("commit".to_owned(), standing.commit.clone()),
+        (None, None) => ("commit".to_owned(), status.commit.clone()),
     };
     BindingRow {
         binding_id: bound.id.clone(),
@@ -175,7 +171,7 @@ fn binding(context: &Context<'_>, bound: &BoundRepository, standing: &Repository
         volume_id: row.map(|row| row.volume.clone()),
         reference: RefRow { kind, value },
         status: "ready",
-        last_commit_sha: standing.commit.clone(),
+        last_commit_sha: status.commit.clone(),
         last_cloned_at: row.map(|row| row.cloned_at),
         auto_refresh: false,
         credential_binding_id: bound.credential().map(str::to_owned),
@@ -185,12 +181,12 @@ fn binding(context: &Context<'_>, bound: &BoundRepository, standing: &Repository
 fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let BindingArgs { binding_id } = arguments(input)?;
     let bound = open(context, &binding_id)?;
-    let standing = bound.repository.standing()?;
+    let status = bound.repository.status()?;
     Ok(Output::from_result(&StatusResult {
-        binding: binding(context, &bound, &standing),
-        dirty: standing.is_dirty(),
-        ahead: standing.ahead,
-        behind: standing.behind,
+        binding: binding(context, &bound, &status),
+        dirty: status.is_dirty(),
+        ahead: status.ahead,
+        behind: status.behind,
     }))
 }
 
@@ -275,8 +271,8 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut bindings = Vec::new();
     for id in shown {
         let bound = open(context, &id)?;
-        let standing = bound.repository.standing()?;
-        bindings.push(binding(context, &bound, &standing));
+        let status = bound.repository.status()?;
+        bindings.push(binding(context, &bound, &status));
     }
     Ok(Output::from_result(&Bindings { bindings, total, page, limit }))
 }
@@ -289,8 +285,8 @@ fn select_changes(
     let bound = open(context, &args.binding_id)?;
     let repository = &bound.repository;
     repository.check_idle()?;
-    let standing = repository.standing()?;
-    if standing.is_unmerged {
+    let status = repository.status()?;
+    if status.is_unmerged {
         return Err(Failure::new(ErrorCode::Busy, "files have merge conflicts"));
     }
     let root = repository.top.display().to_string();
@@ -317,23 +313,24 @@ fn select_changes(
         let refusal = context.guards.refusal(&path, PathUse::Change);
         is_chosen(&path) && matches!(refusal, Some(PathProblem::Closed(_)))
     };
-    let closed: Vec<&[u8]> = standing.changed.iter().filter(is_of_agents).map(Vec::as_slice).collect();
-    let meant: Vec<Vec<u8>> = standing.changed.iter().filter(|path| is_meant(path)).cloned().collect();
-    if !closed.is_empty() || !meant.is_empty() {
-        repository.check_closed(context, closed.into_iter().chain(meant.iter().map(Vec::as_slice)))?;
+    let closed: Vec<&[u8]> = status.changed.iter().filter(is_of_agents).map(Vec::as_slice).collect();
+    let selected: Vec<Vec<u8>> = status.changed.iter().filter(|path| is_meant(path)).cloned().collect();
+    if !closed.is_empty() || !selected.is_empty() {
+        repository.check_closed(context, closed.into_iter().chain(selected.iter().map(Vec::as_slice)))?;
     }
     if args.binding_id == WORKSPACE {
         let limits = context.limits()?;
-        meant.iter().try_for_each(|path| limits.check_path(&String::from_utf8_lossy(path)))?;
+        selected.iter().try_for_each(|path| limits.check_path(&String::from_utf8_lossy(path)))?;
     }
-    repository.check_taken(context, &meant)?;
-    Ok((bound, meant))
+    repository.check_taken(context, &selected)?;
+    Ok((bound, selected))
 }
 
 fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: CommitArgs = arguments(input)?;
-    let (BoundRepository { id, repository, .. }, meant) = select_changes(&args, context)?;
-    let made = if meant.is_empty() { None } else { repository.commit(context, &meant, &args.message)? };
+    let (BoundRepository { id, repository, .. }, selected) = select_changes(&args, context)?;
+    let made =
+        if selected.is_empty() { None } else { repository.commit(context, &selected, &args.message)? };
     let Some(made) = made else {
         return Err(Failure::new(ErrorCode::NothingToCommit, "nothing differs from the last commit"));
     };
@@ -347,8 +344,8 @@ pub(crate) fn add_committed_changes(
     named: &mut ArgumentReferences,
 ) -> Result<(), Failure> {
     let args: CommitArgs = arguments(input)?;
-    let (bound, meant) = select_changes(&args, context)?;
-    let contents = bound.repository.contents(&meant)?;
+    let (bound, selected) = select_changes(&args, context)?;
+    let contents = bound.repository.contents(&selected)?;
     named.add_files(&format!("changes in {} to", bound.id), contents);
     Ok(())
 }
@@ -389,8 +386,8 @@ fn clone(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let done = fill(context, (&args, &login), &id, &row, &source, limit).and_then(|()| {
         store.put_record(&id, &owner, &row, now)?;
         let bound = open(context, &id)?;
-        let standing = bound.repository.standing()?;
-        Ok(Output::from_result(&CloneResult { binding: binding(context, &bound, &standing) }))
+        let status = bound.repository.status()?;
+        Ok(Output::from_result(&CloneResult { binding: binding(context, &bound, &status) }))
     });
     if done.is_err() {
         // An incomplete clone is useless.
@@ -412,19 +409,20 @@ fn fill(
 ) -> Result<(), Failure> {
     let git_dir = git_dir_of(id)?;
     context.fs.create_dir_all(&git_dir).map_err(disk)?;
-    let ignored: RelPath = format!("{GIT_DIRS}/.gitignore").parse().map_err(|_| not_found())?;
+    let ignored: RelPath =
+        format!("{GIT_DIRS}/.gitignore").parse().map_err(|_| Failure::missing("binding"))?;
     if !context.fs.exists(&ignored).map_err(disk)? {
         context.fs.write_cache(&ignored, b"*\n").map_err(disk)?;
     }
     let root = context.fs.root();
     let (git_dir, top) = (root.join(git_dir.as_path()), root.join(folder(&row.volume)?.as_path()));
-    let sight = GitDirectories {
+    let git_dirs = GitDirectories {
         git_dir: Some(git_dir.clone()),
         work_tree: Some(top.clone()),
         ..GitDirectories::default()
     };
     // Without a template, git does not create sample hooks.
-    find_git(context)?.order("init").seeing(&sight).words(["--quiet", "--template="]).run()?;
+    find_git(context)?.order("init").in_dirs(&git_dirs).words(["--quiet", "--template="]).run()?;
     let repository = Repository::at(context, top, git_dir.clone(), git_dir)?;
     let depth = args.shallow.then_some("--depth=1");
     let spec = format!("+{source}:refs/brigade/cloned");
@@ -485,12 +483,12 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let bound = open(context, &binding_id)?;
     let repository = &bound.repository;
     repository.check_idle()?;
-    let standing = repository.standing()?;
+    let status = repository.status()?;
     let is_tracked = repository.order("diff-index", Reach::Read);
-    let has_changes = match &standing.commit {
+    let has_changes = match &status.commit {
         Some(_) => {
             let words = ["--quiet", "--ignore-submodules=all", "--no-ext-diff", "HEAD", "--"];
-            standing.is_unmerged || is_tracked.words(words).ask()?.code != Some(0)
+            status.is_unmerged || is_tracked.words(words).ask()?.code != Some(0)
         }
         None => true,
     };
@@ -498,7 +496,7 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         return Err(Failure::new(ErrorCode::DirtyTree, "the files have changes that are not committed"));
     }
     let none = || Failure::new(ErrorCode::NoUpstream, "the branch has no upstream");
-    let branch = standing.branch.clone().ok_or_else(none)?;
+    let branch = status.branch.clone().ok_or_else(none)?;
     let text = |key: &str| repository.settings.text(&format!("branch.{branch}.{key}")).map(str::to_owned);
     let remote = text("remote").filter(|name| is_plain_name(name)).ok_or_else(none)?;
     let merge = text("merge").filter(|name| name.strip_prefix("refs/heads/").is_some_and(is_plain_name));
@@ -510,7 +508,7 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let tracking = format!("refs/remotes/{remote}/{name}");
     let login = Login::for_url(context, &url, bound.credential())?;
     fetch(repository, (&url, &login), &format!("+{merge}:{tracking}"), None, None)?;
-    let old = standing.commit.clone().ok_or_else(none)?;
+    let old = status.commit.clone().ok_or_else(none)?;
     let new = repository.commit_of(&tracking)?.ok_or_else(none)?;
     let is_changed = old != new && !repository.is_in(&new, &old)?;
     if is_changed {
@@ -539,9 +537,9 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         context.store()?.put_record(&row.id, &row.owner, &record, context.clock.now())?;
     }
     let bound = open(context, &binding_id)?;
-    let standing = bound.repository.standing()?;
+    let status = bound.repository.status()?;
     Ok(Output::from_result(&RefreshResult {
-        binding: binding(context, &bound, &standing),
+        binding: binding(context, &bound, &status),
         changed: is_changed,
     }))
 }
@@ -551,8 +549,8 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if binding_id == WORKSPACE {
         return Err(invalid("the repository of the workspace cannot be deleted"));
     }
-    let store = context.stored()?.ok_or_else(not_found)?;
-    let row = store.record::<Row>(context.agent(), &binding_id).map_err(|_| not_found())?;
+    let store = context.stored_or_missing("binding")?;
+    let row = store.record::<Row>(context.agent(), &binding_id).map_err(|_| Failure::missing("binding"))?;
     let store = context.store()?;
     store.remove_record::<Row>(Some(&row.owner), &row.id)?;
     match store.delete_volume(context.fs, Some(&row.owner), &row.record.volume) {
@@ -659,7 +657,7 @@ fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let answer = order.word(format!("{commit}:{name}")).ask()?;
     if answer.code != Some(0) {
         let printed = String::from_utf8_lossy(&answer.stdout).into_owned();
-        if printed.lines().any(|line| line.starts_with('!')) || answer.said().contains("[rejected]") {
+        if printed.lines().any(|line| line.starts_with('!')) || answer.message().contains("[rejected]") {
             return Err(Failure::new(
                 ErrorCode::Rejected,
                 "the remote has commits that are missing here, or it rejected the push",

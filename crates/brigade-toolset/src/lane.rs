@@ -59,18 +59,14 @@ struct ArchiveArgs {
     name: Option<String>,
 }
 
-fn not_found() -> Failure {
-    Failure::new(ErrorCode::NotFound, "there is no such lane")
-}
-
 fn disk(error: impl std::fmt::Display) -> Failure {
     Failure::new(ErrorCode::FileError, error.to_string())
 }
 
 /// Returns the worktree of a lane, relative to the workspace.
 fn folder(id: &str) -> Result<RelPath, Failure> {
-    let path: RelPath = LANES.parse().map_err(|_| not_found())?;
-    path.join(id).map_err(|_| not_found())
+    let path: RelPath = LANES.parse().map_err(|_| Failure::missing("lane"))?;
+    path.join(id).map_err(|_| Failure::missing("lane"))
 }
 
 fn check_name(name: &str) -> Result<(), Failure> {
@@ -94,8 +90,8 @@ fn slug(name: &str) -> String {
 
 /// Finds a lane. Lanes belong to the workspace, so all agents with these tools see all of them.
 fn find(context: &Context<'_>, id: &str) -> Result<StoredRecord<Lane>, Failure> {
-    let store = context.stored()?.ok_or_else(not_found)?;
-    store.record::<Lane>(None, id).map_err(|_| not_found())
+    let store = context.stored_or_missing("lane")?;
+    store.record::<Lane>(None, id).map_err(|_| Failure::missing("lane"))
 }
 
 /// Opens the worktree of a lane. Returns `None` if it no longer exists.
@@ -125,7 +121,10 @@ fn worktree(context: &Context<'_>, repository: &Repository, id: &str) -> Result<
 pub(crate) fn of_session(context: &Context<'_>) -> Result<Repository, Failure> {
     let repository = Repository::for_workspace(context)?;
     let Some(root) = context.root else { return Ok(repository) };
-    let id = root.strip_prefix(LANES).map(|rest| rest.trim_start_matches('/')).ok_or_else(not_found)?;
+    let id = root
+        .strip_prefix(LANES)
+        .map(|rest| rest.trim_start_matches('/'))
+        .ok_or_else(|| Failure::missing("lane"))?;
     worktree(context, &repository, id)?
         .ok_or_else(|| Failure::new(ErrorCode::Archived, "the lane of the session is archived"))
 }
@@ -146,8 +145,8 @@ pub fn lane_of_input(
             Failure::new(ErrorCode::InvalidArguments, "`input.lane` must be the id of a lane, as a string")
         })?,
     };
-    let store = context.stored()?.ok_or_else(not_found)?;
-    let kept = store.record::<Lane>(context.agent(), id).map_err(|_| not_found())?;
+    let store = context.stored_or_missing("lane")?;
+    let kept = store.record::<Lane>(context.agent(), id).map_err(|_| Failure::missing("lane"))?;
     if kept.record.is_archived {
         return Err(Failure::new(ErrorCode::Archived, "the lane is archived"));
     }
@@ -239,7 +238,7 @@ fn describe(
         None => (0, 0),
     };
     let is_dirty = match tree {
-        Ok(Some(tree)) => tree.standing()?.is_dirty(),
+        Ok(Some(tree)) => tree.status()?.is_dirty(),
         Ok(None) => false,
         // A worktree that cannot be checked may contain work.
         Err(_) => true,
@@ -283,7 +282,7 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let random = id.rsplit('-').next().unwrap_or_default();
     let branch = format!("brigade/{}-{}", slug(&name), &random[..random.len().min(8)]);
     let path = folder(&id)?;
-    let lanes: RelPath = LANES.parse().map_err(|_| not_found())?;
+    let lanes: RelPath = LANES.parse().map_err(|_| Failure::missing("lane"))?;
     context.fs.create_dir_all(&lanes).map_err(disk)?;
     let ignored = lanes.join(".gitignore").map_err(disk)?;
     if !context.fs.exists(&ignored).map_err(disk)? {
@@ -368,7 +367,7 @@ pub(crate) fn put_away(
     let kept = find(context, &lane_id)?;
     let tree = worktree(context, &repository, &kept.id)?;
     if let Some(tree) = &tree {
-        let (text, fingerprint) = tree.work(&tree.standing()?);
+        let (text, fingerprint) = tree.work(&tree.status()?);
         named.things.insert(format!("lane {} {text}", kept.id), fingerprint);
     }
     let work = unmerged_work(&repository, &kept.record, tree.as_ref())?;
@@ -383,7 +382,7 @@ fn unmerged_work(
     tree: Option<&Repository>,
 ) -> Result<Option<&'static str>, Failure> {
     if let Some(tree) = tree
-        && tree.standing()?.is_dirty()
+        && tree.status()?.is_dirty()
     {
         return Ok(Some("changes that are not committed"));
     }

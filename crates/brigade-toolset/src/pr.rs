@@ -138,14 +138,6 @@ struct ThreadArgs {
     thread: String,
 }
 
-fn not_found() -> Failure {
-    Failure::new(ErrorCode::NotFound, "there is no such pull request")
-}
-
-fn no_thread() -> Failure {
-    Failure::new(ErrorCode::NotFound, "there is no such thread")
-}
-
 fn invalid_argument(message: impl Into<String>) -> Failure {
     Failure::new(ErrorCode::InvalidArguments, message)
 }
@@ -161,12 +153,12 @@ fn kept_text(context: &Context<'_>, what: &str, text: &str, most: usize) -> Resu
 /// Finds a pull request. Like lanes, they belong to the workspace.
 fn find(input: &Json, context: &Context<'_>) -> Result<StoredRecord<PullRequest>, Failure> {
     let WhichArgs { number, id } = arguments(input)?;
-    let store = context.stored()?.ok_or_else(not_found)?;
+    let store = context.stored_or_missing("pull request")?;
     let mut all = store.records::<PullRequest>(None)?.into_iter();
     let is_meant = |kept: &StoredRecord<PullRequest>| {
         id.as_deref() == Some(&*kept.id) || number == Some(kept.record.number)
     };
-    all.find(is_meant).ok_or_else(not_found)
+    all.find(is_meant).ok_or_else(|| Failure::missing("pull request"))
 }
 
 /// Returns the ref of a branch or a commit, if git finds it.
@@ -221,9 +213,8 @@ fn url(number: u64) -> String {
 pub(crate) fn requested_pull_request(input: &Json, context: &Context<'_>) -> Result<PullRequest, Failure> {
     let CreateArgs { lane: id, title, body } = arguments(input)?;
     let repository = Repository::for_workspace(context)?;
-    let no_lane = || Failure::new(ErrorCode::NotFound, "there is no such lane");
-    let store = context.stored()?.ok_or_else(no_lane)?;
-    let lane = store.record::<Lane>(None, &id).map_err(|_| no_lane())?.record;
+    let store = context.stored_or_missing("lane")?;
+    let lane = store.record::<Lane>(None, &id).map_err(|_| Failure::missing("lane"))?.record;
     if lane.is_archived {
         return Err(Failure::new(ErrorCode::Archived, "the lane is archived"));
     }
@@ -329,7 +320,7 @@ fn status(call: &str) -> &'static str {
 /// Returns the checks of a pull request: the test suites of the catalog.
 fn checks(context: &Context<'_>, subjects: &Subjects, request: &PullRequest) -> Result<Vec<Check>, Failure> {
     let calls = context.further()?;
-    let of = |name: String| -> Result<Check, Failure> {
+    let check_of = |name: String| -> Result<Check, Failure> {
         let call = request.checks.get(&name).cloned();
         let state = call.as_ref().map(|call| calls.standing(&call.call)).transpose()?.flatten();
         let status = state.as_ref().map_or("not_run", |state| status(&state.status));
@@ -339,7 +330,7 @@ fn checks(context: &Context<'_>, subjects: &Subjects, request: &PullRequest) -> 
         let status = if is_current || !matches!(status, "passed" | "failed") { status } else { OUTDATED };
         Ok(Check { name, status, call, run: state.and_then(|state| state.run) })
     };
-    context.suites.iter().cloned().map(of).collect()
+    context.suites.iter().cloned().map(check_of).collect()
 }
 
 fn comment_row(thread: &str, comment: &Comment) -> CommentRow {
@@ -370,8 +361,8 @@ fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
     let request = &kept.record;
     let state = State::read(&repository, request)?;
     let checks = checks(context, &Subjects::read(&repository, request)?, request)?;
-    let threads = context.stored()?.ok_or_else(not_found)?.threads(&kept.id)?;
-    let count = |wanted: &str| checks.iter().filter(|check| check.status == wanted).count();
+    let threads = context.stored_or_missing("pull request")?.threads(&kept.id)?;
+    let count = |status: &str| checks.iter().filter(|check| check.status == status).count();
     let open = threads.iter().filter(|thread| !thread.record.is_resolved).count();
     let outdated = match count(OUTDATED) {
         0 => String::new(),
@@ -456,8 +447,8 @@ fn change<T>(
     id: &str,
     change: impl FnOnce(&mut Thread) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
-    let store = context.stored()?.ok_or_else(no_thread)?;
-    store.record::<Thread>(None, id).map_err(|_| no_thread())?;
+    let store = context.stored_or_missing("thread")?;
+    store.record::<Thread>(None, id).map_err(|_| Failure::missing("thread"))?;
     Ok(context.store()?.change_record(id, change)?)
 }
 

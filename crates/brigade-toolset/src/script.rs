@@ -1,6 +1,6 @@
 //! Saved scripts: `script.*`. A saved script does not run until a person makes a tool of it.
 
-use brigade_core::{ErrorCode, Json, Timestamp};
+use brigade_core::{Json, Timestamp};
 use brigade_db::scripts::{Script, ScriptText};
 use serde::{Deserialize, Serialize};
 
@@ -105,10 +105,6 @@ impl From<Script> for ScriptRow {
     }
 }
 
-fn not_found() -> Failure {
-    Failure::new(ErrorCode::NotFound, "there is no such script")
-}
-
 fn save(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let text = arguments::<SaveArgs>(input)?.text();
     let script = context.store()?.save_script(&context.owner(), &text, context.clock.now())?;
@@ -133,7 +129,7 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 
 fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { id } = arguments(input)?;
-    let (script, versions) = context.stored()?.ok_or_else(not_found)?.script(context.agent(), &id)?;
+    let (script, versions) = context.stored_or_missing("script")?.script(context.agent(), &id)?;
     let versions = versions.into_iter().map(|version| VersionRow {
         version: version.version,
         code: version.code,
@@ -150,6 +146,8 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use brigade_core::ErrorCode;
+
     use super::*;
     use crate::stored::testing::{Bench, text};
 

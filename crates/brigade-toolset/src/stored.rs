@@ -32,6 +32,14 @@ impl Context<'_> {
         Ok(self.stores.reading(self.fs)?)
     }
 
+    /// Returns the store for reading a thing, which is missing if there is no store yet.
+    ///
+    /// # Errors
+    /// Returns `not_found` with this name of the thing. Also fails on a disk error.
+    pub fn stored_or_missing(&self, name: &str) -> Result<Arc<Store>, Failure> {
+        self.stored()?.ok_or_else(|| Failure::missing(name))
+    }
+
     /// Returns the owner of rows that the caller creates.
     pub fn owner(&self) -> String {
         self.agent().unwrap_or(PERSON).to_owned()

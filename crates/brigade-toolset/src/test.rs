@@ -26,7 +26,7 @@ fn suite<'a>(input: &Json, context: &Context<'a>) -> Result<(&'a dyn Calls, Stri
     let calls = context.further()?;
     match context.suites.contains(&suite) && calls.shows(&suite) {
         true => Ok((calls, suite)),
-        false => Err(Failure::new(ErrorCode::NotFound, "there is no such test suite")),
+        false => Err(Failure::missing("test suite")),
     }
 }
 

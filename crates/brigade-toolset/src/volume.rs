@@ -62,10 +62,6 @@ struct WriteArgs {
     encoding: String,
 }
 
-fn not_found() -> Failure {
-    Failure::new(ErrorCode::NotFound, "there is no such volume")
-}
-
 /// How the files of a volume are used.
 #[derive(Clone, Copy)]
 enum VolumeAccess {
@@ -75,7 +71,7 @@ enum VolumeAccess {
 
 /// Opens the files of a volume of the caller. A person can open all volumes.
 fn files(context: &Context<'_>, id: &str, wish: VolumeAccess) -> Result<VolumeFiles, Failure> {
-    let volume = context.stored()?.ok_or_else(not_found)?.volume(context.agent(), id)?;
+    let volume = context.stored_or_missing("volume")?.volume(context.agent(), id)?;
     open(context, &volume, wish)
 }
 
@@ -226,12 +222,12 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let message = "the volume holds the files of a repository; `git.delete` deletes both";
         return Err(Failure::new(ErrorCode::InUse, message));
     }
-    let mut gone = Vec::new();
+    let mut hashes_before = Vec::new();
     if let Ok(files) = files(context, &volume_id, VolumeAccess::Read) {
-        hashes(&files, "", &mut gone);
+        hashes(&files, "", &mut hashes_before);
     }
     let volume = context.store()?.delete_volume(context.fs, context.agent(), &volume_id)?;
-    for (path, before) in gone {
+    for (path, before) in hashes_before {
         touch(context, &volume.id, &path, Some(before), None);
     }
     Ok(Output::from_result(&VolumeDeleted { volume_id: volume.id, deleted: true }))
@@ -321,10 +317,10 @@ fn write_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
 fn delete_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let PathArgs { volume_id, path, recursive } = arguments(input)?;
     let files = files(context, &volume_id, VolumeAccess::Change)?;
-    let mut gone = Vec::new();
-    hashes(&files, &path, &mut gone);
+    let mut hashes_before = Vec::new();
+    hashes(&files, &path, &mut hashes_before);
     files.delete(&path, recursive)?;
-    for (path, before) in gone {
+    for (path, before) in hashes_before {
         touch(context, &volume_id, &path, Some(before), None);
     }
     Ok(Output::from_result(&FileDeleted { volume_id, path, deleted: true }))

@@ -59,10 +59,10 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let until = Instant::now() + Duration::from_secs(args.timeout_seconds);
     let (domains, limits) = (context.web_domains.clone(), context.limits()?.clone());
     let (rule, follows) = (context.rule.cloned(), args.follow_redirects);
-    let wanted = FetchRequest { url, domains, limits, rule, follows, until };
+    let request = FetchRequest { url, domains, limits, rule, follows, until };
     let (send, receive) = channel();
     // A name lookup cannot be cancelled. If the call ends first, the thread finishes in the background.
-    thread::spawn(move || drop(send.send(hop::fetch(wanted))));
+    thread::spawn(move || drop(send.send(hop::fetch(request))));
     let page = loop {
         context.check_cancelled()?;
         if until <= Instant::now() {
@@ -138,13 +138,13 @@ fn is_binary(page: &Page) -> bool {
 
 /// Decodes a body. The encoding comes from its first bytes, its header, or the page itself.
 fn text_of(page: &Page, is_html: bool) -> String {
-    let said = charset(&page.content_type);
+    let label = charset(&page.content_type);
     let early = String::from_utf8_lossy(&page.body[..page.body.len().min(PRESCAN)]);
-    let meant = Encoding::for_bom(&page.body)
+    let declared = Encoding::for_bom(&page.body)
         .map(|(encoding, _)| encoding)
-        .or_else(|| Encoding::for_label(said?.as_bytes()))
+        .or_else(|| Encoding::for_label(label?.as_bytes()))
         .or_else(|| Encoding::for_label(charset(&early).filter(|_| is_html)?.as_bytes()));
-    let encoding = meant.unwrap_or_else(|| match std::str::from_utf8(&page.body) {
+    let encoding = declared.unwrap_or_else(|| match std::str::from_utf8(&page.body) {
         Ok(_) => encoding_rs::UTF_8,
         // The body was cut within a character.
         Err(error) if !page.is_whole && error.error_len().is_none() => encoding_rs::UTF_8,

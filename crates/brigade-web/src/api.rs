@@ -29,7 +29,7 @@ use crate::{answer, assets};
 const LAST_EVENT_ID: &str = "last-event-id";
 
 /// The state of handlers.
-type Here = State<Arc<Page>>;
+type PageState = State<Arc<Page>>;
 
 /// Returns the handlers of all paths.
 pub(crate) fn router(page: Arc<Page>) -> Router {
@@ -51,7 +51,7 @@ struct Login {
     token: String,
 }
 
-async fn login(State(page): Here, Extension(reach): Extension<Reach>, body: Bytes) -> Response {
+async fn login(State(page): PageState, Extension(reach): Extension<Reach>, body: Bytes) -> Response {
     let Ok(login) = serde_json::from_slice::<Login>(&body) else {
         return refused(&page, StatusCode::UNPROCESSABLE_ENTITY, "the body has one member: `token`");
     };
@@ -103,7 +103,7 @@ struct SessionReport {
     target: String,
 }
 
-async fn session(State(page): Here, Extension(session): Extension<Session>) -> Response {
+async fn session(State(page): PageState, Extension(session): Extension<Session>) -> Response {
     let reviews = page.reviews;
     let read = move |workspace: &Workspace| {
         let reviewer = workspace.reviewer()?;
@@ -118,7 +118,7 @@ async fn session(State(page): Here, Extension(session): Extension<Session>) -> R
 }
 
 async fn event_stream(
-    State(page): Here,
+    State(page): PageState,
     Extension(session): Extension<Session>,
     headers: HeaderMap,
 ) -> Response {

@@ -56,7 +56,7 @@ struct Watch<'w> {
 impl<'w> Watch<'w> {
     /// Reads everything that is open, first what people wait for. Tells of each part as soon as it is read. What cannot
     /// be read stays as it was.
-    fn update(&self, known: &mut OpenThings, mut tell: impl FnMut(&OpenThings, &OpenThings)) {
+    fn update(&self, known: &mut OpenThings, mut report: impl FnMut(&OpenThings, &OpenThings)) {
         let parts: [Part<'w>; 4] = [
             (&[ChangeKind::Call], Watch::calls),
             (&[ChangeKind::Checkpoint, ChangeKind::Decision], Watch::questions),
@@ -72,7 +72,7 @@ impl<'w> Watch<'w> {
                 }
             };
             let before = known.extract_if(.., |(kind, _), _| kinds.contains(kind)).collect();
-            tell(&before, &now);
+            report(&before, &now);
             known.extend(now);
         }
     }

@@ -70,7 +70,7 @@ pub(crate) struct Events {
 struct EventLog {
     /// The number of the last event.
     last: u64,
-    kept: VecDeque<(u64, Change)>,
+    events: VecDeque<(u64, Change)>,
 }
 
 impl Events {
@@ -88,10 +88,10 @@ impl Events {
         for change in changes {
             log.last += 1;
             let number = log.last;
-            log.kept.push_back((number, change));
+            log.events.push_back((number, change));
         }
-        let surplus = log.kept.len().saturating_sub(KEPT_EVENTS);
-        log.kept.drain(..surplus);
+        let surplus = log.events.len().saturating_sub(KEPT_EVENTS);
+        log.events.drain(..surplus);
         self.last.send_replace(log.last);
     }
 
@@ -100,14 +100,14 @@ impl Events {
         let log = self.log();
         let number = last_event_id
             .and_then(|id| id.strip_prefix(&self.epoch)?.strip_prefix('-')?.parse::<u64>().ok())
-            .filter(|number| *number <= log.last && log.last - number <= log.kept.len() as u64);
+            .filter(|number| *number <= log.last && log.last - number <= log.events.len() as u64);
         (number.unwrap_or(log.last), number.is_some())
     }
 
     /// Writes the events after a number, and returns the number of the last.
     fn after(&self, number: u64, out: &mut String) -> u64 {
         let log = self.log();
-        for (number, change) in log.kept.iter().filter(|(kept, _)| number < *kept) {
+        for (number, change) in log.events.iter().filter(|(events, _)| number < *events) {
             let data = serde_json::to_string(change).expect("plain members are JSON");
             let (epoch, kind) = (&self.epoch, change.kind.as_str());
             let _ = write!(out, "id: {epoch}-{number}\nevent: {kind}\ndata: {data}\n\n");

@@ -35,7 +35,7 @@ pub(crate) async fn check(page: &Page, request: Request<Incoming>) -> Result<Req
     let host = only(headers, HOST).ok_or_else(|| refuse(StatusCode::MISDIRECTED_REQUEST, NOT_OUR_HOST))?;
     // A target may be a whole URL. Its host then replaces that of the header.
     let target = parts.uri.authority().map_or(host, Authority::as_str);
-    if !page.site.is_host(host) || !page.site.is_host(target) {
+    if !page.hosts.is_host(host) || !page.hosts.is_host(target) {
         return Err(refuse(StatusCode::MISDIRECTED_REQUEST, NOT_OUR_HOST));
     }
     let is_change = match parts.method {
@@ -50,7 +50,7 @@ pub(crate) async fn check(page: &Page, request: Request<Incoming>) -> Result<Req
         }
     }
     let is_ours = match headers.contains_key(ORIGIN) {
-        true => only(headers, ORIGIN).is_some_and(|origin| page.site.is_origin(origin)),
+        true => only(headers, ORIGIN).is_some_and(|origin| page.hosts.is_origin(origin)),
         false => !is_change,
     };
     let site = only(headers, FETCH_SITE).unwrap_or("none");
@@ -76,7 +76,7 @@ pub(crate) async fn check(page: &Page, request: Request<Incoming>) -> Result<Req
     if let Some(session) = session {
         parts.extensions.insert(session);
     }
-    parts.extensions.insert(Reach { is_public: page.site.is_public_host(host_of(&parts.headers)) });
+    parts.extensions.insert(Reach { is_public: page.hosts.is_public_host(host_of(&parts.headers)) });
     Ok(Request::from_parts(parts, Body::from(body)))
 }
 

@@ -32,8 +32,8 @@ mod guard;
 mod heads;
 mod logins;
 mod page;
+mod page_hosts;
 mod server;
-mod site;
 
 pub use address::{PublicOrigin, check_address};
 pub use page::{DescribeError, Reviews};

@@ -11,7 +11,7 @@ use tokio::sync::{Mutex, Semaphore};
 use crate::answer;
 use crate::events::Events;
 use crate::logins::Sessions;
-use crate::site::Site;
+use crate::page_hosts::PageHosts;
 
 /// Writes an error as the document that `--json` writes.
 pub type DescribeError = Arc<dyn Fn(&Error) -> String + Send + Sync>;
@@ -54,7 +54,7 @@ impl Limits {
 pub(crate) struct Page {
     pub(crate) workspace: Workspace,
     pub(crate) served: ServedPage,
-    pub(crate) site: Site,
+    pub(crate) hosts: PageHosts,
     pub(crate) reviews: Reviews,
     pub(crate) sessions: Sessions,
     /// Held while the answer to a wrong login waits, so that several do not wait at the same time.

@@ -29,7 +29,7 @@ use crate::answer::{add_headers, refused, refused_as};
 use crate::events::Events;
 use crate::heads::WithHeaders;
 use crate::page::{DescribeError, Limits, Page, Reviews};
-use crate::site::Site;
+use crate::page_hosts::PageHosts;
 use crate::{api, changes, guard};
 
 /// The maximum length of the head of a request.
@@ -89,7 +89,7 @@ impl WebServer {
         let token = workspace.web_logins().begin(&url)?;
         let page = Page {
             served: ServedPage::new(url, token.expose().to_owned()),
-            site: Site { port: address.port(), public_origin: options.public_origin },
+            hosts: PageHosts { port: address.port(), public_origin: options.public_origin },
             reviews: options.reviews,
             sessions: Default::default(),
             login_turn: Default::default(),

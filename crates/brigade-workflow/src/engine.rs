@@ -239,7 +239,7 @@ impl Engine<'_> {
         let writes = self.redactor.redact_json(&Json::Object(outcome.writes()));
         let writes = writes.as_object().cloned().unwrap_or_default();
         let human = from_json::<StateOutput>(&given).unwrap_or_default().response;
-        let standing = ExecutionState {
+        let execution = ExecutionState {
             state: flow.state.clone(),
             visits: flow.visits.clone(),
             transitions: u64::try_from(flow.transitions).unwrap_or_default(),
@@ -249,20 +249,20 @@ impl Engine<'_> {
         after.blackboard.extend(writes.clone());
         after.outputs.insert(flow.state.clone(), given.clone());
         after.human = human.clone().or(after.human);
-        let next = decide(spec, &standing, &outcome, &scope(&after, spec));
+        let next = decide(spec, &execution, &outcome, &scope(&after, spec));
         let now = self.now();
         let write = |next: NextState<'_>, writes: &Object| {
             let transit = Transit { outcome: &given, writes, human: human.as_deref(), next };
             self.store.transit(&flow.id, &flow.gateway, &transit, now)
         };
         let written = match &next {
-            NextAction::Enter { standing, feedback } => {
+            NextAction::Enter { execution, feedback } => {
                 let feedback = feedback.as_ref().map(|text| self.redactor.redact_str(text));
-                let (name, transitions) = (standing.state.as_str(), standing.transitions);
+                let (name, transitions) = (execution.state.as_str(), execution.transitions);
                 write(
                     NextState::State {
                         name,
-                        visits: &standing.visits,
+                        visits: &execution.visits,
                         transitions,
                         feedback: feedback.as_deref(),
                     },
@@ -302,19 +302,19 @@ impl Engine<'_> {
         if state.kind == StateKind::Human {
             return self.person(flow, state, &scope);
         }
-        let wanted = orders(state, &scope, flow.intent.as_deref(), &flow.input, flow.feedback.as_deref());
-        let wanted = match wanted {
-            Ok(wanted) => wanted,
+        let orders = orders(state, &scope, flow.intent.as_deref(), &flow.input, flow.feedback.as_deref());
+        let orders = match orders {
+            Ok(orders) => orders,
             Err(outcome) => return Ok(BranchProgress::Outcome(outcome)),
         };
         let mut all = branches(flow)?;
-        all.resize(wanted.len(), Branch::default());
+        all.resize(orders.len(), Branch::default());
         if let Some(reached) = self.answered(flow, &mut all)? {
             return Ok(reached);
         }
         let mut outcomes = Vec::new();
         let (mut is_unknown, mut has_changed) = (false, false);
-        for (index, order) in wanted.iter().enumerate() {
+        for (index, order) in orders.iter().enumerate() {
             match self.branch(flow, order, &mut all, index)? {
                 BranchProgress::Outcome(outcome) => outcomes.push(*outcome),
                 BranchProgress::Later => {}
@@ -326,8 +326,8 @@ impl Engine<'_> {
         if has_changed {
             return Ok(BranchProgress::Now);
         }
-        if outcomes.len() == wanted.len() {
-            return Ok(BranchProgress::outcome(merge_outcomes(state, &wanted, outcomes)));
+        if outcomes.len() == orders.len() {
+            return Ok(BranchProgress::outcome(merge_outcomes(state, &orders, outcomes)));
         }
         let is_asked = flow.question.is_some();
         Ok(if is_unknown && !is_asked { BranchProgress::Unknown } else { BranchProgress::Later })
@@ -337,11 +337,11 @@ impl Engine<'_> {
     fn person(&self, flow: &Flow, state: &State, scope: &Scope) -> Result<BranchProgress, Failure> {
         let now = self.now();
         let Some(id) = &flow.question else {
-            let asked = match question(flow, state, scope) {
-                Ok(asked) => asked,
+            let form = match question(flow, state, scope) {
+                Ok(form) => form,
                 Err(outcome) => return Ok(BranchProgress::Outcome(outcome)),
             };
-            let held = self.store.ask_in_flow(&flow.id, &flow.gateway, &asked, self.redactor, now);
+            let held = self.store.ask_in_flow(&flow.id, &flow.gateway, &form, self.redactor, now);
             return match held {
                 Err(error @ StoreError::Refused(_)) => {
                     Ok(BranchProgress::outcome(Outcome::failed(error.answered_code(), error.to_string())))
@@ -381,18 +381,18 @@ impl Engine<'_> {
         if question.status == QuestionStatus::Waiting {
             return Ok(Some(BranchProgress::Later));
         }
-        let said = answer_of(&question).unwrap_or_else(|| FAILED.to_owned());
+        let answer = answer_of(&question).unwrap_or_else(|| FAILED.to_owned());
         for branch in all.iter_mut() {
             if !self.is_unknown(branch)? {
                 continue;
             }
-            match said.as_str() {
+            match answer.as_str() {
                 RETRY_ANSWER => *branch = Branch::default(),
                 SUCCEEDED => branch.settle("", ""),
                 _ => branch.settle(ErrorCode::OutcomeUnknown.as_str(), "a person reported that it failed"),
             }
         }
-        let (event, now) = (Event::OutcomeTold { answer: &said }, self.now());
+        let (event, now) = (Event::OutcomeTold { answer: &answer }, self.now());
         let held = self.store.resume_step(&flow.id, &flow.gateway, &to_step(all), &event, now)?;
         Ok(Some(held.into()))
     }
@@ -464,8 +464,8 @@ impl Engine<'_> {
                     return Ok(BranchProgress::Lost);
                 }
                 let timeout = order.timeout.filter(|_| order.then == CallTarget::Result);
-                let (stands, timed_out) = self.watched(flow, &call, timeout)?;
-                match stands {
+                let (state_of_call, timed_out) = self.watched(flow, &call, timeout)?;
+                match state_of_call {
                     _ if self.cancel.is_cancelled() => Ok(BranchProgress::Lost),
                     _ if timed_out => Ok(BranchProgress::outcome(Outcome::failed(
                         ErrorCode::TimedOut,
@@ -499,8 +499,8 @@ impl Engine<'_> {
             }
             ends
         };
-        let stands = watched(POLL_INTERVAL, ends, || self.steps.go_on(call, &token));
-        Ok((stands?, timed_out.load(Ordering::SeqCst)))
+        let state_of_call = watched(POLL_INTERVAL, ends, || self.steps.go_on(call, &token));
+        Ok((state_of_call?, timed_out.load(Ordering::SeqCst)))
     }
 
     /// Takes the result of a call: the output of the state, or the task or execution that it began.
@@ -623,12 +623,13 @@ fn merge_outcomes(state: &State, orders: &[CallOrder], mut outcomes: Vec<Outcome
             .pop()
             .unwrap_or_else(|| Outcome::failed(ErrorCode::NoOutput, "the state has nothing to do"));
     };
-    let of = |(order, outcome): (&CallOrder, &Outcome)| Verdict {
+    let verdict_of = |(order, outcome): (&CallOrder, &Outcome)| Verdict {
         score: outcome.score.unwrap_or(1.0),
         confidence: outcome.confidence.unwrap_or(1.0),
         weight: order.weight,
     };
-    let verdicts = orders.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_success).map(of).collect();
+    let verdicts =
+        orders.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_success).map(verdict_of).collect();
     let agents = AgentsOutput { agents: outcomes.iter().map(Outcome::recorded).collect() };
     consent(consensus, verdicts, to_json(&agents).expect("what agents gave is JSON"))
 }

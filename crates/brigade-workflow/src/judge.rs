@@ -180,11 +180,11 @@ impl Judge {
         let secrets = gather::bound_secrets(context, policy);
         let redactor = Redactor::new(&secrets);
         match self.say(context, policy, question, secrets, cancel, &mut judged) {
-            Ok(said) => {
-                judged.passed = self.threshold <= said.score.as_f64();
+            Ok(answer) => {
+                judged.passed = self.threshold <= answer.score.as_f64();
                 // Masking comes first: cutting first could leave part of a secret.
-                judged.reasoning = Some(short(&redactor.redact_str(&said.reasoning), MAX_REASONING));
-                (judged.score, judged.confidence) = (Some(said.score), Some(said.confidence));
+                judged.reasoning = Some(short(&redactor.redact_str(&answer.reasoning), MAX_REASONING));
+                (judged.score, judged.confidence) = (Some(answer.score), Some(answer.confidence));
             }
             Err(problem) => judged.problem = Some(redactor.redact_str(&problem)),
         }
@@ -245,7 +245,7 @@ impl Judge {
                 Fingerprint::builder("brigade.judge.v1").json("command", &Json::from(words)).finish(),
             ),
             run: &run,
-            cook: &prepared_worker,
+            worker: &prepared_worker,
             role: Role::Task,
             prd: None,
             task: task.as_ref(),
@@ -281,9 +281,9 @@ fn read(answer: &str) -> Option<JudgeAnswer> {
     let fenced = answer.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let json =
         Json::parse(fenced.map_or(answer, |inside| inside.strip_prefix("json").unwrap_or(inside)).trim());
-    let said: JudgeAnswer = from_json(&json.ok()?).ok()?;
+    let answer: JudgeAnswer = from_json(&json.ok()?).ok()?;
     let is_share = |number: &Number| (0.0..=1.0).contains(&number.as_f64());
-    (is_share(&said.score) && is_share(&said.confidence)).then_some(said)
+    (is_share(&answer.score) && is_share(&answer.confidence)).then_some(answer)
 }
 
 #[cfg(test)]
@@ -312,9 +312,9 @@ mod tests {
 
     #[test]
     fn a_verdict_is_one_whole_object() {
-        let said = read(r#"{"score": 0.9, "confidence": 1, "reasoning": "it only reads"}"#).unwrap();
-        assert_eq!((said.score.as_f64(), said.confidence.as_f64()), (0.9, 1.0));
-        assert_eq!(said.reasoning, "it only reads");
+        let answer = read(r#"{"score": 0.9, "confidence": 1, "reasoning": "it only reads"}"#).unwrap();
+        assert_eq!((answer.score.as_f64(), answer.confidence.as_f64()), (0.9, 1.0));
+        assert_eq!(answer.reasoning, "it only reads");
         assert!(read("```json\n{\"score\": 0, \"confidence\": 0.5, \"reasoning\": \"\"}\n```").is_some());
         for broken in [
             "",

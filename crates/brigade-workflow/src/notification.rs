@@ -88,7 +88,7 @@ pub fn notify(context: &Arc<WorkspaceContext>, call: &Call) -> Result<(), String
     };
     let host = host.keeping(Arc::new(TaskReceiptStore { workspace: context.clone(), task }));
     let watch = Watch::until(context.cancel.clone()).map_err(|error| text(&error))?;
-    let told = check(&Check {
+    let outcome = check(&Check {
         host: &host,
         policy,
         // A person wrote the file that names it, which git does not track, and reviewed its bytes.
@@ -109,13 +109,13 @@ pub fn notify(context: &Arc<WorkspaceContext>, call: &Call) -> Result<(), String
         max_log_bytes: MAX_LOG,
         watch: &watch,
     });
-    let told = told.map_err(|error| text(&error))?;
-    match told.result {
+    let outcome = outcome.map_err(|error| text(&error))?;
+    match outcome.result {
         CommandResult::Passed => Ok(()),
         CommandResult::TimedOut => Err(format!("it took more than {} s", notify.timeout)),
-        CommandResult::NotStarted => Err(told.output.trim().to_owned()),
-        CommandResult::Failed if told.interrupted => Ok(()),
-        CommandResult::Failed => Err(match told.exit_code {
+        CommandResult::NotStarted => Err(outcome.output.trim().to_owned()),
+        CommandResult::Failed if outcome.interrupted => Ok(()),
+        CommandResult::Failed => Err(match outcome.exit_code {
             Some(code) => format!("exit code {code}"),
             None => "it was ended by a signal".to_owned(),
         }),

@@ -189,13 +189,13 @@ impl<'a> TaskRunner<'a> {
 /// # Errors
 /// Returns `not_available_here` without such a worker.
 pub(crate) fn worker_for<'w>(workers: &'w [Worker], agent: &Agent) -> Result<&'w Worker, Failure> {
-    let wanted = agent.metadata.labels.as_ref().and_then(|labels| labels.get("worker"));
-    let found = match wanted {
+    let requested = agent.metadata.labels.as_ref().and_then(|labels| labels.get("worker"));
+    let found = match requested {
         Some(id) => workers.iter().find(|worker| worker.id == *id),
         None => workers.first(),
     };
     found.ok_or_else(|| {
-        let message = match wanted {
+        let message = match requested {
             Some(_) => {
                 "no `[[worker]]` of .brigade/tools/gateway.toml has the id that metadata.labels.worker names"
             }
@@ -269,7 +269,7 @@ pub(crate) fn prepare_worker(worker: &Worker, choice: &ModelChoice<'_>) -> Resul
         command,
         env_labels: adapter.env_labels.clone(),
         adapter,
-        wanted: PermissionMode::Narrow,
+        permissions: PermissionMode::Narrow,
         may_skip: false,
         server: None,
         program: None,

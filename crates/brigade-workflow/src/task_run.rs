@@ -154,7 +154,7 @@ impl TaskRun {
                 return Err(TaskFailure::new(ErrorCode::TimedOut, "the task timed out"));
             }
             let timeout = left.map_or(each, |left| left.min(each));
-            match self.one(&host, number, timeout, lacks.as_ref())? {
+            match self.iteration(&host, number, timeout, lacks.as_ref())? {
                 None => return Ok(()),
                 Some(unable) => lacks = Some(unable),
             }
@@ -164,7 +164,7 @@ impl TaskRun {
     }
 
     /// Tries once. Returns why the output was rejected.
-    fn one(
+    fn iteration(
         &self,
         host: &Host,
         number: u64,
@@ -205,7 +205,7 @@ impl TaskRun {
             // The approval of the call that began the task covers this run.
             approved: Some(approved),
             run: &run,
-            cook: &self.prepared_worker,
+            worker: &self.prepared_worker,
             role: Role::Task,
             prd: None,
             task: task.as_ref(),
@@ -263,15 +263,15 @@ impl TaskRun {
             Exit::Code(code) => Some(i64::from(code)),
             _ => None,
         };
-        let said = lacks.as_ref().map(|unable| unable.message.as_str());
+        let message = lacks.as_ref().map(|unable| unable.message.as_str());
         let event = Event::IterationEnded {
             iteration: number,
             run_id: run.as_str(),
             exit_code,
             code: lacks.as_ref().map(|unable| unable.code.as_str()),
-            message: said,
+            message,
         };
-        self.store.end_iteration(self.id(), output.as_deref(), said, &event, self.workspace.now())?;
+        self.store.end_iteration(self.id(), output.as_deref(), message, &event, self.workspace.now())?;
         self.entry.running.notify();
         match lacks {
             Some(unable) if unable.code == ErrorCode::Interrupted => Err(unable),

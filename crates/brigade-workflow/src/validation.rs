@@ -29,8 +29,8 @@ pub(crate) fn check_by_schema(validator: &Validator, output: &str) -> Option<Str
     let schema = validator.schema.as_ref()?;
     let Ok(json) = Json::parse(output.trim()) else { return Some("the output is not JSON".to_owned()) };
     let found = schema.schema().violations(&json.to_serde());
-    let said: Vec<String> = found.iter().map(ToString::to_string).collect();
-    (!said.is_empty()).then(|| said.join("; "))
+    let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+    (!messages.is_empty()).then(|| messages.join("; "))
 }
 
 /// Returns an error if the expression of a validator does not match.
@@ -91,7 +91,7 @@ impl TaskRun {
             allows_freeform: true,
             ..AskedQuestion::default()
         };
-        let asked = QuestionForm {
+        let form = QuestionForm {
             title: Some(format!("The output of the agent {}", self.execution.name)),
             body: Some(short(output, MAX_SHOWN_BYTES)),
             questions: vec![question],
@@ -99,7 +99,7 @@ impl TaskRun {
         let (owner, redactor) = (self.execution.owner.as_str(), host.redactor());
         let is_same = |other: &str| other == self.id();
         let asker = Asker { agent: owner, session: self.id(), is_same: &is_same, a_minute: None };
-        let question = self.store.ask(&asker, &asked, &redactor, self.workspace.now())?;
+        let question = self.store.ask(&asker, &form, &redactor, self.workspace.now())?;
         let seconds = validator.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let until = Instant::now() + seconds.map_or(DEFAULT_ANSWER_TIMEOUT, Duration::from_secs);
         loop {
@@ -110,10 +110,10 @@ impl TaskRun {
                         .answers
                         .get("verdict")
                         .is_some_and(|values| values.iter().any(|value| value == "yes"));
-                let said = answer
+                let comment = answer
                     .text
                     .unwrap_or_else(|| "a person says that it does not meet the criteria".to_owned());
-                return Ok((!is_yes).then_some(said));
+                return Ok((!is_yes).then_some(comment));
             }
             if until <= Instant::now() {
                 self.store.withdraw_question(&question.id)?;

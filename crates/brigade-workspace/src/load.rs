@@ -95,12 +95,6 @@ pub fn enabled(catalog: &Catalog) -> Vec<&Tool> {
     catalog.tools().iter().filter(|tool| tool.enabled).collect()
 }
 
-/// Returns the built-in tools. Lists show them only on request.
-pub fn built_in(config: &Config) -> impl Iterator<Item = &'static Tool> + use<> {
-    let is_built = |tool: &&Tool| builtin::definition(tool.id.as_str()).is_some();
-    config.own_tools().iter().filter(is_built)
-}
-
 /// Finds a tool to show, which may be disabled: a built-in tool by its id, or a catalog tool by its id, an alias or
 /// `<source>:<id>`.
 pub fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failure> {
@@ -171,7 +165,7 @@ mod tests {
     #[test]
     fn aliases_never_replace_names_of_built_in_tools() {
         let rows = builtin::definitions().iter();
-        let own = rows.flat_map(|row| row.aliases.iter().map(|alias| alias.name).chain([row.id]));
+        let own = rows.flat_map(|row| row.aliases().iter().map(|alias| alias.name).chain([row.id]));
         let own: Vec<&str> =
             own.chain(CONTROL_TOOLS.iter().copied()).chain(Reads::ALL.map(Reads::tool_id)).collect();
         assert!(100 < own.len());
@@ -293,7 +287,7 @@ mod tests {
     #[test]
     fn lists_have_only_the_built_in_tools_with_a_row() {
         let bench = Bench::new(&[(CATALOG, "")]);
-        let built: Vec<&str> = built_in(&bench.config()).map(|tool| tool.id.as_str()).collect();
+        let built: Vec<&str> = bench.config().own_tools().iter().map(|tool| tool.id.as_str()).collect();
         assert!(built.contains(&"fs.read") && !built.contains(&"resource.read"));
     }
 

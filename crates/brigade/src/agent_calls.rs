@@ -25,12 +25,12 @@ use brigade_workspace::{AgentOffer, AgentTools, CallRequest, FactReader, Rules, 
 use crate::builtin_call::{self, BUILTIN, DirectCallResult};
 use crate::workspace_inner::WorkspaceInner;
 use crate::{agent_review, memory_rules, provider_answer, workflow};
-use asking::{JudgeFn, PlannedFn, RuleSelection, Terms, no_longer_covered};
+use requests::{JudgeFn, PlannedFn, RuleSelection, Terms, no_longer_covered};
 
 /// Requests, continues, reads and withdraws the calls of one agent.
 #[derive(Clone)]
 pub struct AgentCalls {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 /// What came of an agent's request for a call.
@@ -68,8 +68,8 @@ pub enum RunRequestOutcome {
 }
 
 impl From<RequestOutcome> for RunRequestOutcome {
-    fn from(asked: RequestOutcome) -> RunRequestOutcome {
-        RunRequestOutcome::Asked(asked)
+    fn from(outcome: RequestOutcome) -> RunRequestOutcome {
+        RunRequestOutcome::Asked(outcome)
     }
 }
 
@@ -120,13 +120,13 @@ fn misfit(field: String, message: String) -> Blocker {
 impl AgentCalls {
     /// Returns what masks bound values in the texts of entries; `None` if nothing is bound.
     pub fn mask(&self) -> Option<Arc<Redactor>> {
-        let values = gather::telling_values(&self.room);
+        let values = gather::telling_values(&self.inner);
         (!values.is_empty()).then(|| Arc::new(Redactor::bound_only(&values)))
     }
 
     /// Masks a text of the agent that is shown without a call.
     pub fn masked(&self, text: &str) -> String {
-        Redactor::new(&gather::secrets(&self.room)).redact_str(text)
+        Redactor::new(&gather::secrets(&self.inner)).redact_str(text)
     }
 
     /// Plans and queues a call, unless an equal one of the same agent waits, or runs and no rule approves one more. A
@@ -137,7 +137,8 @@ impl AgentCalls {
     /// # Errors
     /// Returns [`Refusal::Queue`](crate::Refusal::Queue) with every reason if the call is refused, and file errors.
     pub fn ask(&self, shown: &AgentTools, tool: &str, args: Json) -> Result<RequestOutcome, Error> {
-        self.request_call(shown, tool, args, &|request, _, _| request.store())
+        let requested = self.request_call(shown, tool, args, &|request, _, _| request.store());
+        requested.map_err(|error| self.shown(error))
     }
 
     /// Like [`AgentCalls::ask`], for a request that gets to run at once. A call that a rule approves is planned once,
@@ -153,12 +154,13 @@ impl AgentCalls {
         args: Json,
         begun: &dyn Fn(&CallId),
     ) -> Result<RunRequestOutcome, Error> {
-        self.request_call(shown, tool, args, &|request, planned, config| request.run(planned, config, begun))
+        let run: &PlannedFn<'_, _> = &|request, planned, config| request.run(planned, config, begun);
+        self.request_call(shown, tool, args, run).map_err(|error| self.shown(error))
     }
 
     /// Masks bound values in an error, which may repeat names of arguments.
     fn shown(&self, error: Error) -> Error {
-        error.masked(&Redactor::bound_only(&gather::telling_values(&self.room)))
+        error.masked(&Redactor::bound_only(&gather::telling_values(&self.inner)))
     }
 
     fn request_call<T: From<RequestOutcome>>(
@@ -168,18 +170,8 @@ impl AgentCalls {
         args: Json,
         then: &PlannedFn<'_, T>,
     ) -> Result<T, Error> {
-        self.try_request_call(shown, tool, args, then).map_err(|error| self.shown(error))
-    }
-
-    fn try_request_call<T: From<RequestOutcome>>(
-        &self,
-        shown: &AgentTools,
-        tool: &str,
-        args: Json,
-        then: &PlannedFn<'_, T>,
-    ) -> Result<T, Error> {
         check_offer(shown, tool, &args)?;
-        let _reading = self.room.cancels_reading();
+        let _reading = self.inner.cancels_reading();
         if let Some(row) = definition(tool) {
             check_arguments(row, &args)?;
         }
@@ -194,9 +186,9 @@ impl AgentCalls {
         let asked_for = args.clone();
         let rates = |view: &View<'_>| self.over_rate(shown, tool, &asked_for, Some(view));
         let covers = |plan: &Plan, selection: RuleSelection<'_>| self.approve(shown, plan, selection);
-        let asked = |call: &Call| self.judged(shown, call);
+        let ask_judge = |call: &Call| self.judged(shown, call);
         let is_judged = shown.callable(tool, &args).is_some_and(|target| target.need == ApprovalNeed::Judge);
-        let judge = is_judged.then_some(&asked as &JudgeFn<'_>);
+        let judge = is_judged.then_some(&ask_judge as &JudgeFn<'_>);
         let waiting = shown.agent.limits;
         let terms =
             Terms { limits: &limits, waiting, rates: &rates, granted: &granted, covers: &covers, judge };
@@ -204,13 +196,13 @@ impl AgentCalls {
             Err(error) if memory_rules::is_secret(tool, &error) => {
                 Ok(RequestOutcome::Answered(memory_rules::rejection()).into())
             }
-            asked => asked,
+            result => result,
         }
     }
 
     /// Returns the session that the agent asks in, as records have it.
     fn session(&self, shown: &AgentTools) -> Option<CallSession> {
-        let session = self.room.env.session.as_ref()?;
+        let session = self.inner.env.session.as_ref()?;
         let root = session.root().map(str::to_owned);
         Some(CallSession { id: session.id().to_owned(), profiles: names_of(shown), root })
     }
@@ -239,8 +231,8 @@ impl AgentCalls {
         if let Some(over) = self.over_rate(shown, tool, args, None)? {
             return Ok(RequestOutcome::Over(over));
         }
-        let config = gather::config(&self.room)?;
-        Ok(RequestOutcome::Answered(builtin_call::at_once(&self.room, &config, tool, args, names_of(shown))))
+        let config = gather::config(&self.inner)?;
+        Ok(RequestOutcome::Answered(builtin_call::at_once(&self.inner, &config, tool, args, names_of(shown))))
     }
 
     /// Returns what approves a planned call without a person, or whether what did still does.
@@ -251,7 +243,7 @@ impl AgentCalls {
         plan: &Plan,
         selection: RuleSelection<'_>,
     ) -> Result<ApprovedBy, Vec<String>> {
-        let (agent, now) = (self.room.env.caller.agent(), self.room.now());
+        let (agent, now) = (self.inner.env.caller.agent(), self.inner.now());
         let did_pass = |judged: Option<&Judgement>| judged.is_some_and(|judged| judged.passed);
         let (view, is_passed, is_end_unknown) = match selection {
             RuleSelection::All(view) => (view, did_pass(plan.judge()), false),
@@ -260,29 +252,29 @@ impl AgentCalls {
             RuleSelection::Again(call, by) => {
                 let (rules, is_passed) = (Rules::Again(by), did_pass(call.judge.as_ref()));
                 let request = CallRequest { plan, agent, now, rules, is_passed, is_end_unknown: false };
-                return approve(shown, &self.room.host(), request);
+                return approve(shown, &self.inner.host(), request);
             }
         };
         let rules = Rules::All(&|rule| approved_last_hour(view, now, rule));
-        approve(shown, &self.room.host(), CallRequest { plan, agent, now, rules, is_passed, is_end_unknown })
+        approve(shown, &self.inner.host(), CallRequest { plan, agent, now, rules, is_passed, is_end_unknown })
     }
 
     /// Lets a person decide about a call that was approved without one, if it would not be any more.
     fn reopen_if_not_covered(&self, shown: &AgentTools, stored: &StoredCall) -> Result<Option<Call>, Error> {
         let Some(by) = stored.call.approved_without_person() else { return Ok(None) };
         // What cannot be planned is refused when it is to run.
-        let Ok((_, planned)) = brigade_ops::plan_again(&self.room, &stored.call) else { return Ok(None) };
+        let Ok((_, planned)) = brigade_ops::plan_again(&self.inner, &stored.call) else { return Ok(None) };
         if self.approve(shown, &planned.plan, RuleSelection::Again(&stored.call, by)).is_ok() {
             return Ok(None);
         }
         let review = Review::Reopen(no_longer_covered(by));
-        brigade_ops::record_review(&self.room, stored, review).map(|report| Some(report.call))
+        brigade_ops::record_review(&self.inner, stored, review).map(|report| Some(report.call))
     }
 
     /// Asks the judge about a call. `None` without a judge.
     fn judged(&self, shown: &AgentTools, call: &Call) -> Option<Judgement> {
         let tool = shown.callable(&call.tool_id, &call.args)?;
-        workflow::judge_call(&self.room.context, &shown.config, call, tool.entry, tool.risk)
+        workflow::judge_call(&self.inner.context, &shown.config, call, tool.entry, tool.risk)
     }
 
     /// Approves a pending call, because the person in front of the agent agreed to `seen`, the call that was shown.
@@ -290,25 +282,25 @@ impl AgentCalls {
     /// # Errors
     /// Returns [`Refusal::Review`](crate::Refusal::Review) if the call cannot be approved now or is not what was shown,
     /// and file errors.
-    pub fn agree(&self, seen: &Call, by: ApprovedBy) -> Result<Call, Error> {
-        let room = &*self.room;
-        let stored = self.find(&seen.id)?;
+    pub fn agree(&self, shown_call: &Call, by: ApprovedBy) -> Result<Call, Error> {
+        let inner = &*self.inner;
+        let stored = self.find(&shown_call.id)?;
         if stored.call.status == CallStatus::Held {
-            let message = format!("call {} is held by a person", seen.id);
+            let message = format!("call {} is held by a person", shown_call.id);
             return Err(Error::new(ErrorKind::Refused, message).coded(ErrorCode::ApprovalHeld));
         }
-        let (config, planned) = brigade_ops::plan_again(room, &stored.call)?;
+        let (config, planned) = brigade_ops::plan_again(inner, &stored.call)?;
         let mut reasons = planned.plan.blockers_to_review(&stored.call);
-        if planned.plan.changes_pin() || stored.call.planned_binding != seen.planned_binding {
+        if planned.plan.changes_pin() || stored.call.planned_binding != shown_call.planned_binding {
             reasons.push(Blocker::new(ErrorCode::Changed, "the call changed since it was shown"));
         }
         let binding = if reasons.is_empty() { planned.plan.approvable(&stored.call) } else { Err(reasons) };
         let binding = binding.map_err(|blockers| {
-            Error::new(ErrorKind::Refused, format!("call {} cannot be approved", seen.id))
+            Error::new(ErrorKind::Refused, format!("call {} cannot be approved", shown_call.id))
                 .coded(ErrorCode::CallBlocked)
                 .because(blockers)
         })?;
-        brigade_ops::record_approval(room, &config, &stored, &planned.plan, binding, by)
+        brigade_ops::record_approval(inner, &config, &stored, &planned.plan, binding, by)
             .map(|report| report.call)
     }
 
@@ -329,15 +321,15 @@ impl AgentCalls {
                         return self.show(id);
                     }
                 }
-                brigade_ops::run_stored(&self.room, &*self.room, stored, &[])?
+                brigade_ops::run_stored(&self.inner, &*self.inner, stored, &[])?
             }
             (CallStatus::ResumePending, Some(checkpoint)) => {
-                self.room.checkpoints().resume(checkpoint)?;
+                self.inner.checkpoints().resume(checkpoint)?;
                 return self.show(id);
             }
             _ => return self.show(id),
         };
-        agent_review::note(&self.room, &run.call);
+        agent_review::note(&self.inner, &run.call);
         Ok(AgentCall { call: run.call, receipt: Some(run.receipt.for_agent()), answer })
     }
 
@@ -349,7 +341,7 @@ impl AgentCalls {
         let call = self.find(id)?.call;
         let run = call.claim.as_ref().filter(|_| call.receipt.is_some()).map(|claim| claim.run_id.clone());
         let receipt = run.map(|run| self.receipt(&run)).transpose()?.flatten();
-        Ok(AgentCall { call: call.shown(&*self.room), receipt, answer: None })
+        Ok(AgentCall { call: call.shown(&*self.inner), receipt, answer: None })
     }
 
     /// Returns calls of the agent, newest first.
@@ -359,10 +351,10 @@ impl AgentCalls {
     pub fn list(&self, offset: usize, limit: usize) -> Result<Vec<Call>, Error> {
         let mut found = Vec::new();
         let mut left = offset;
-        self.room.queue().read()?.for_each_newest(&Which::All, &mut |stored| {
+        self.inner.queue().read()?.for_each_newest(&Which::All, &mut |stored| {
             if self.is_own(&stored.call) {
                 match left {
-                    0 => found.push(stored.call.shown(&*self.room)),
+                    0 => found.push(stored.call.shown(&*self.inner)),
                     _ => left -= 1,
                 }
             }
@@ -377,7 +369,7 @@ impl AgentCalls {
     /// # Errors
     /// Returns [`Refusal::Review`](crate::Refusal::Review) if the call runs or has ended, and file errors.
     pub fn give_up(&self, id: &CallId, why: &str) -> Result<Option<Call>, Error> {
-        brigade_ops::give_up(&self.room, self.find(id)?, why)
+        brigade_ops::give_up(&self.inner, self.find(id)?, why)
     }
 
     /// Withdraws a call that does not run. It may be asked for again.
@@ -386,8 +378,8 @@ impl AgentCalls {
     /// Returns [`Refusal::Review`](crate::Refusal::Review) if the call runs or has ended, and file errors.
     pub fn withdraw(&self, id: &CallId) -> Result<Call, Error> {
         let stored = self.find(id)?;
-        let reason = format!("withdrawn by {}", self.room.env.caller);
-        brigade_ops::record_review(&self.room, &stored, Review::Withdraw(reason)).map(|report| report.call)
+        let reason = format!("withdrawn by {}", self.inner.env.caller);
+        brigade_ops::record_review(&self.inner, &stored, Review::Withdraw(reason)).map(|report| report.call)
     }
 
     /// Returns the receipt of a run of the agent, or `None` if the agent has no such run.
@@ -395,14 +387,14 @@ impl AgentCalls {
     /// # Errors
     /// Returns file errors.
     pub fn receipt(&self, run: &RunId) -> Result<Option<Receipt>, Error> {
-        Ok(self.own_receipt(run)?.map(|receipt| receipt.shown(&*self.room).for_agent()))
+        Ok(self.own_receipt(run)?.map(|receipt| receipt.shown(&*self.inner).for_agent()))
     }
 
     /// Returns the same as it is stored.
     fn own_receipt(&self, run: &RunId) -> Result<Option<Receipt>, Error> {
-        let stored = self.room.queue().read()?.receipt(run.as_str())?.and_then(FoundReceipt::good);
+        let stored = self.inner.queue().read()?.receipt(run.as_str())?.and_then(FoundReceipt::good);
         let own = |receipt: &Receipt| {
-            receipt.caller.as_ref() == Some(&self.room.env.caller)
+            receipt.caller.as_ref() == Some(&self.inner.env.caller)
                 && self.is_same_session(receipt.session.as_ref())
         };
         Ok(stored.map(|stored| stored.receipt).filter(own))
@@ -420,9 +412,9 @@ impl AgentCalls {
         limit: usize,
     ) -> Result<Option<Output>, Error> {
         let Some(receipt) = self.own_receipt(run)? else { return Ok(None) };
-        let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
-        let OpenLog { file, .. } = brigade_ops::open_log(&self.room, &meant, stream)?;
-        let mut text = log_text(&*file, &Redactor::new(&gather::secrets(&self.room)))?;
+        let meant = self.inner.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
+        let OpenLog { file, .. } = brigade_ops::open_log(&self.inner, &meant, stream)?;
+        let mut text = log_text(&*file, &Redactor::new(&gather::secrets(&self.inner)))?;
         if receipt.mcp_server_id.is_some() && stream == LogStream::Stdout {
             text = answer_lines(&text, receipt.mcp_request_id.as_ref());
         }
@@ -447,19 +439,19 @@ impl AgentCalls {
         let Some(receipt) = self.own_receipt(run)? else { return Ok(None) };
         let is_own = receipt.executor.as_deref() == Some(BUILTIN);
         if may_start_a_program(&receipt.tool_id) && receipt.process.is_some() {
-            let config = gather::config(&self.room)?;
-            let redactor = Redactor::new(&gather::secrets(&self.room));
-            let result = provider_answer::result_of(&self.room, &config, &receipt, &redactor);
+            let config = gather::config(&self.inner)?;
+            let redactor = Redactor::new(&gather::secrets(&self.inner));
+            let result = provider_answer::result_of(&self.inner, &config, &receipt, &redactor);
             return Ok(result.map(|result| result.to_json()));
         }
         let request = receipt.mcp_request_id;
         if request.is_none() && !is_own {
             return Ok(None);
         }
-        let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
-        let OpenLog { file, .. } = brigade_ops::open_log(&self.room, &meant, LogStream::Stdout)?;
+        let meant = self.inner.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
+        let OpenLog { file, .. } = brigade_ops::open_log(&self.inner, &meant, LogStream::Stdout)?;
         let log = file.read_range(0, usize::try_from(file.len()?).unwrap_or(usize::MAX))?;
-        let redactor = Redactor::new(&gather::secrets(&self.room));
+        let redactor = Redactor::new(&gather::secrets(&self.inner));
         Ok(match request {
             Some(request) => answer_in_log(&log, &request, &redactor),
             None => Json::parse_bytes(&log, Dialect::Strict)
@@ -473,13 +465,13 @@ impl AgentCalls {
     /// # Errors
     /// Returns file errors.
     pub fn spent(&self, window: Duration) -> Result<AgentUsage, Error> {
-        self.spent_in(&self.room.queue().read()?, window, LimitUnit::Output)
+        self.spent_in(&self.inner.queue().read()?, window, LimitUnit::Output)
     }
 
     /// Sums up what the agent asked for. Receipts are read only where their numbers are wanted, each of them once.
     fn spent_in(&self, view: &View<'_>, window: Duration, of: LimitUnit) -> Result<AgentUsage, Error> {
-        let now = self.room.now();
-        let usage = view.caller_usage(&self.room.env.caller, now, window, of == LimitUnit::Output)?;
+        let now = self.inner.now();
+        let usage = view.caller_usage(&self.inner.env.caller, now, window, of == LimitUnit::Output)?;
         let mut spent = AgentUsage::default();
         (spent.calls, spent.output, spent.oldest_at) = (usage.calls, usage.output, usage.oldest);
         spent.seconds = Duration::from_micros(usage.micros).as_secs_f64();
@@ -492,17 +484,17 @@ impl AgentCalls {
     /// # Errors
     /// Fails if the tool does not exist, and on file errors.
     pub fn source_text(&self, tool: &str) -> Result<Option<String>, Error> {
-        let config = gather::config(&self.room)?;
+        let config = gather::config(&self.inner)?;
         let tool = load::tool(&config.catalog, tool)?;
-        let guards = config.guards(&self.room.host());
-        let source = FactReader::new(self.room.host(), &config).reader(tool).source_for_agents(&guards);
+        let guards = config.guards(&self.inner.host());
+        let source = FactReader::new(self.inner.host(), &config).reader(tool).source_for_agents(&guards);
         Ok(source.bytes().map(|bytes| self.masked(&String::from_utf8_lossy(bytes))))
     }
 
     /// Returns the profiles that narrow this session and did not narrow the session of the call. With any, the call
     /// must not run here.
     pub fn laid_over(&self, shown: &AgentTools, call: &Call) -> Vec<String> {
-        let own = self.room.env.session.as_ref().map(|session| session.id());
+        let own = self.inner.env.session.as_ref().map(|session| session.id());
         let asked_in = call.session.as_ref().filter(|asked_in| Some(&*asked_in.id) != own);
         let is_new = |name: &String| asked_in.is_some_and(|asked_in| !asked_in.profiles.contains(name));
         names_of(shown).into_iter().filter(is_new).collect()
@@ -510,27 +502,27 @@ impl AgentCalls {
 
     /// Returns whether a call is one of the agent that this session may see.
     fn is_own(&self, call: &Call) -> bool {
-        call.caller == self.room.env.caller && self.is_same_session(call.session.as_ref())
+        call.caller == self.inner.env.caller && self.is_same_session(call.session.as_ref())
     }
 
     /// Returns whether what was asked in a session may be seen in this one: in that of an execution its own alone.
     fn is_same_session(&self, asked_in: Option<&CallSession>) -> bool {
         // What a person began has no session in records.
-        let own = self.room.env.session.as_ref().filter(|_| self.room.env.caller.agent().is_some());
+        let own = self.inner.env.session.as_ref().filter(|_| self.inner.env.caller.agent().is_some());
         let own = own.map(|session| session.id()).filter(|own| is_of_execution(own));
         own.is_none_or(|own| asked_in.is_some_and(|asked_in| asked_in.id == own))
     }
 
     /// Finds a call of the agent. If its runner is gone, the end of its run is recorded first.
     fn find(&self, id: &CallId) -> Result<StoredCall, Error> {
-        let room = &*self.room;
+        let inner = &*self.inner;
         let find = || -> Result<Option<StoredCall>, Error> {
-            let found = room.queue().read()?.call(id)?;
+            let found = inner.queue().read()?.call(id)?;
             Ok(found.filter(|stored| self.is_own(&stored.call)))
         };
         let found = match find()? {
             Some(stored) if stored.call.is_unrecorded() => {
-                brigade_ops::record_interrupted(room)?;
+                brigade_ops::record_interrupted(inner)?;
                 find()?
             }
             found => found,
@@ -569,7 +561,7 @@ fn check_offer(shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error>
     Err(Error::new(ErrorKind::Refused, format!("`{tool}` has nothing to read")).because(faults))
 }
 
-mod asking;
+mod requests;
 
 #[cfg(test)]
 mod tests;

@@ -39,7 +39,7 @@ impl AgentCalls {
                 Some(view) => self.requests_in_last_minute(tool, view, most)?,
                 None => self.direct_call_times(tool)?,
             };
-            if let Some(over) = LimitExceeded::of_minute(profile, most, &calls, self.room.now()) {
+            if let Some(over) = LimitExceeded::of_minute(profile, most, &calls, self.inner.now()) {
                 return Ok(Some(over));
             }
         }
@@ -59,7 +59,7 @@ impl AgentCalls {
         let Some(callable) = shown.callable(tool, args) else { return Ok(()) };
         let traits = ToolTraits::from_tool(callable.entry);
         let whole = definition(tool).map_or_else(|| args.clone(), |row| row.with_defaults(args));
-        let host = self.room.host();
+        let host = self.inner.host();
         let lane = asked_in.and_then(|session| session.root_of(tool));
         let files = host.files(lane)?;
         let root = files.fs().root().display().to_string();
@@ -75,7 +75,7 @@ impl AgentCalls {
             let reason = Blocker::new(LimitViolation::CODE, outside.to_string()).at(outside.place.clone());
             return Err(refusal_error(reason.field(field)));
         }
-        let made = shown.config.command(&host, tool, args, &self.room.env.caller, None, lane);
+        let made = shown.config.command(&host, tool, args, &self.inner.env.caller, None, lane);
         if let Some(reason) = made.as_ref().and_then(|made| command_outside(&host, &shown.rights, made, args))
         {
             return Err(refusal_error(reason));
@@ -95,7 +95,7 @@ impl AgentCalls {
         view: &View<'_>,
         most: u64,
     ) -> Result<Vec<Timestamp>, Error> {
-        let room = &*self.room;
+        let inner = &*self.inner;
         let may_be_rejected = memory_rules::may_be_rejected(tool);
         let limit = if may_be_rejected { usize::MAX } else { usize::try_from(most).unwrap_or(usize::MAX) };
         let did = |run: &Option<RunId>| {
@@ -104,7 +104,7 @@ impl AgentCalls {
             let receipt = receipt.and_then(FoundReceipt::good);
             !receipt.is_some_and(|stored| memory_rules::is_rejected(&stored.receipt))
         };
-        let requests = view.requests_of_tool(&room.env.caller, tool, (room.now(), MINUTE), limit)?;
+        let requests = view.requests_of_tool(&inner.env.caller, tool, (inner.now(), MINUTE), limit)?;
         Ok(requests.into_iter().filter(|(_, run)| did(run)).map(|(at, _)| at).collect())
     }
 
@@ -112,9 +112,9 @@ impl AgentCalls {
     #[cfg(feature = "builtin")]
     fn direct_call_times(&self, tool: &str) -> Result<Vec<Timestamp>, Error> {
         const ASK: &str = "ask.user";
-        let since = self.room.now().unix_micros().saturating_sub(60_000_000);
-        let agent = self.room.env.caller.agent().filter(|_| tool == ASK);
-        match agent.zip(self.room.stores.reading(&*self.room.fs)?) {
+        let since = self.inner.now().unix_micros().saturating_sub(60_000_000);
+        let agent = self.inner.env.caller.agent().filter(|_| tool == ASK);
+        match agent.zip(self.inner.stores.reading(&*self.inner.fs)?) {
             Some((agent, store)) => Ok(store.questions_since(agent, Timestamp::from_unix_micros(since))?),
             None => Ok(Vec::new()),
         }

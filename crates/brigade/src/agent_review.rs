@@ -17,7 +17,7 @@ const SOURCE: &str = "brigade-gateway";
 
 /// Puts a row into the inbox for a call that ran without a person under the permission, unless it only reads. A row
 /// that cannot be written changes nothing but is logged.
-pub(crate) fn note(room: &WorkspaceInner, call: &Call) {
+pub(crate) fn note(inner: &WorkspaceInner, call: &Call) {
     let is_full_auto = call
         .session
         .as_ref()
@@ -27,7 +27,7 @@ pub(crate) fn note(room: &WorkspaceInner, call: &Call) {
     if !is_full_auto || !without_person || only_reads {
         return;
     }
-    let now = room.now().to_string();
+    let now = inner.now().to_string();
     let row = InboxItem {
         id: Some(format!("review-{}", call.id)),
         kind: Some("task".to_owned()),
@@ -46,7 +46,7 @@ pub(crate) fn note(room: &WorkspaceInner, call: &Call) {
         }),
         ..InboxItem::default()
     };
-    if let Err(error) = InboxStore::new(room).change(|inbox| inbox.append(&row)) {
+    if let Err(error) = InboxStore::new(inner).change(|inbox| inbox.append(&row)) {
         tracing::warn!(%error, call = %call.id, "the inbox has no row for the call");
     }
 }

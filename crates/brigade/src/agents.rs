@@ -29,7 +29,7 @@ use crate::workspace_inner::{POLICY, WorkspaceInner};
 /// The agents of the gateway, and what each is shown.
 #[derive(Clone)]
 pub struct Agents {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 impl Agents {
@@ -39,7 +39,7 @@ impl Agents {
     /// Fails with [`brigade_core::ErrorCode::GatewayConfigInvalid`] and the place of each error of gateway.toml or
     /// profiles.toml.
     pub fn config(&self) -> Result<GatewayConfig, Error> {
-        Ok(agent_config(&self.room)?.gateway)
+        Ok(agent_config(&self.inner)?.gateway)
     }
 
     /// Reads what an agent is shown: catalog, policy, profiles and gateway.toml once, and the schemas of its tools.
@@ -51,7 +51,7 @@ impl Agents {
     /// Fails if the agent or profile does not exist, a file has an error, or a file cannot be read.
     pub fn tools(&self, agent: &str, overlays: &[String], names: NameStyle) -> Result<AgentTools, Error> {
         let session = SessionProfiles::default();
-        self.tools_with(Arc::new(agent_config(&self.room)?), agent, &session, overlays, names)
+        self.tools_with(Arc::new(agent_config(&self.inner)?), agent, &session, overlays, names)
     }
 
     /// Tells the program of `[notify]` in gateway.toml that a call waits for a person, and waits for its end. Without
@@ -60,7 +60,7 @@ impl Agents {
     /// # Errors
     /// Returns why it was not started or failed.
     pub fn notify_waiting(&self, call: &Call) -> Result<(), Error> {
-        workflow::notify(&self.room.context, call).map_err(|why| {
+        workflow::notify(&self.inner.context, call).map_err(|why| {
             Error::new(ErrorKind::Refused, format!("the command of `[notify]` did not succeed: {why}"))
         })
     }
@@ -70,7 +70,7 @@ impl Agents {
     /// # Errors
     /// As [`Agents::config`].
     pub fn read(&self) -> Result<AgentConfig, Error> {
-        Ok(agent_config(&self.room)?)
+        Ok(agent_config(&self.inner)?)
     }
 
     /// Reads what an agent is shown in a session, with profiles and agents that were read before.
@@ -87,8 +87,8 @@ impl Agents {
     ) -> Result<AgentTools, Error> {
         let agent = find_agent(&agents.gateway, agent)?.clone();
         let rights = Rights::of_session(&agents.profiles, &agent, session, overlays)?;
-        let config = gather::config(&self.room)?;
-        let host = self.room.host();
+        let config = gather::config(&self.inner)?;
+        let host = self.inner.host();
         Ok(agent_tools(host, config, agents, agent, rights, names)?)
     }
 
@@ -106,7 +106,7 @@ impl Agents {
         let rows = tools.rows();
         Ok(AgentToolsReport {
             schema: AgentToolsReport::SCHEMA,
-            target: self.room.target(),
+            target: self.inner.target(),
             agent: tools.agent.name.clone(),
             tool_count: rows.len(),
             tools: rows,
@@ -123,7 +123,7 @@ impl Agents {
         tools.config.catalog.readable()?;
         Ok(CostReport {
             schema: CostReport::SCHEMA,
-            target: self.room.target(),
+            target: self.inner.target(),
             agent: tools.agent.name.clone(),
             list: tools.agents.gateway.list,
             costs: tools.costs(),
@@ -135,13 +135,13 @@ impl Agents {
     /// # Errors
     /// As [`Agents::config`].
     pub fn list(&self) -> Result<AgentListReport, Error> {
-        let AgentConfig { profiles, gateway } = agent_config(&self.room)?;
+        let AgentConfig { profiles, gateway } = agent_config(&self.inner)?;
         let rows = gateway.agents.iter().map(|agent| AgentRow::new(agent, &profiles));
         let agents = rows.collect::<Result<Vec<_>, _>>()?;
         Ok(AgentListReport {
             schema: AgentListReport::SCHEMA,
-            target: self.room.target(),
-            gateway_path: self.room.absolute(GATEWAY),
+            target: self.inner.target(),
+            gateway_path: self.inner.absolute(GATEWAY),
             exists: gateway.exists,
             agent_count: agents.len(),
             agents,
@@ -163,8 +163,8 @@ impl Agents {
     /// # Errors
     /// As [`Agents::add`].
     pub fn add_local(&self, name: &AgentName) -> Result<AgentReport, Error> {
-        self.room.require_outside_run()?;
-        Setup::new(&self.room).change_agents(|text| add_agent(text, &NewAgent::new(name.clone())))?;
+        self.inner.require_outside_run()?;
+        Setup::new(&self.inner).change_agents(|text| add_agent(text, &NewAgent::new(name.clone())))?;
         Ok(self.changed(name, AgentChange::Added, None))
     }
 
@@ -183,8 +183,8 @@ impl Agents {
     /// # Errors
     /// Fails if the agent does not exist, or gateway.toml has an error.
     pub fn remove(&self, name: &AgentName) -> Result<AgentReport, Error> {
-        self.room.require_outside_run()?;
-        Setup::new(&self.room).change_agents(|text| remove_agent(text.unwrap_or_default(), name))?;
+        self.inner.require_outside_run()?;
+        Setup::new(&self.inner).change_agents(|text| remove_agent(text.unwrap_or_default(), name))?;
         Ok(self.changed(name, AgentChange::Removed, None))
     }
 
@@ -194,20 +194,20 @@ impl Agents {
         action: AgentChange,
         edit: impl FnOnce(Option<&str>, Fingerprint) -> Result<String, EditError>,
     ) -> Result<AgentReport, Error> {
-        self.room.require_outside_run()?;
+        self.inner.require_outside_run()?;
         let random = brigade_process::random_bytes::<TOKEN_BYTES>().map_err(|error| {
             Error::new(ErrorKind::Environment, format!("no random numbers: {}", error.kind()))
         })?;
         let token = Token::of_random(random);
-        Setup::new(&self.room).change_agents(|text| edit(text, token.sha256()))?;
+        Setup::new(&self.inner).change_agents(|text| edit(text, token.sha256()))?;
         Ok(self.changed(name, action, Some(token)))
     }
 
     fn changed(&self, name: &AgentName, action: AgentChange, token: Option<Token>) -> AgentReport {
         AgentReport {
             schema: AgentReport::SCHEMA,
-            target: self.room.target(),
-            gateway_path: self.room.absolute(GATEWAY),
+            target: self.inner.target(),
+            gateway_path: self.inner.absolute(GATEWAY),
             agent: name.clone(),
             action,
             token: token.map(|token| token.expose().to_owned()),
@@ -219,12 +219,12 @@ impl Agents {
     /// # Errors
     /// Fails if profiles.toml has an error.
     pub fn profiles(&self) -> Result<ProfileListReport, Error> {
-        let profiles = agent_profiles(&self.room)?;
+        let profiles = agent_profiles(&self.inner)?;
         let rows: Vec<ProfileRow> = profiles.all().map(|profile| ProfileRow::new(profile)).collect();
         Ok(ProfileListReport {
             schema: ProfileListReport::SCHEMA,
-            target: self.room.target(),
-            profiles_path: self.room.absolute(PROFILES),
+            target: self.inner.target(),
+            profiles_path: self.inner.absolute(PROFILES),
             profile_count: rows.len(),
             profiles: rows,
         })
@@ -235,8 +235,8 @@ impl Agents {
     /// # Errors
     /// Fails if the profile does not exist, or profiles.toml has an error.
     pub fn profile(&self, name: &str) -> Result<ProfileReport, Error> {
-        let profile = ProfileRow::new(&*agent_profiles(&self.room)?.find(name)?);
-        Ok(ProfileReport { schema: ProfileReport::SCHEMA, target: self.room.target(), profile })
+        let profile = ProfileRow::new(&*agent_profiles(&self.inner)?.find(name)?);
+        Ok(ProfileReport { schema: ProfileReport::SCHEMA, target: self.inner.target(), profile })
     }
 
     /// Explains whether an agent sees a tool, and what each of its profiles says.
@@ -244,29 +244,29 @@ impl Agents {
     /// # Errors
     /// Fails if the tool or agent does not exist, or a file has an error.
     pub fn explain(&self, tool: &str, agent: &str) -> Result<ProfileExplainReport, Error> {
-        let config = gather::config(&self.room)?;
-        let agents = agent_config(&self.room)?;
+        let config = gather::config(&self.inner)?;
+        let agents = agent_config(&self.inner)?;
         let agent = find_agent(&agents.gateway, agent)?;
         let rights = Rights::new(&agents.profiles, agent, &[])?;
-        let (tool_id, sight) = match control_tool(tool.trim()) {
+        let (tool_id, visibility) = match control_tool(tool.trim()) {
             Some(own) => (own.id.clone(), ToolVisibility::of_control(&config, &rights, own)),
             None => {
-                let tool = load::explained(&self.room, &config, tool, load::any_tool)?;
-                (tool.id.to_string(), AgentLook::new(self.room.host(), &config, agent, &rights).look(&tool))
+                let tool = load::explained(&self.inner, &config, tool, load::any_tool)?;
+                (tool.id.to_string(), AgentLook::new(self.inner.host(), &config, agent, &rights).look(&tool))
             }
         };
-        let masks = masks(&self.room.env.environment, &config.policy);
-        let (visible, gate) = (sight.visible.is_ok(), sight.action());
-        let reasons = sight.visible.err().into_iter().flatten();
+        let masks = masks(&self.inner.env.environment, &config.policy);
+        let (visible, gate) = (visibility.visible.is_ok(), visibility.action());
+        let reasons = visibility.visible.err().into_iter().flatten();
         Ok(ProfileExplainReport {
             schema: ProfileExplainReport::SCHEMA,
-            target: self.room.target(),
+            target: self.inner.target(),
             tool_id,
             agent: agent.name.clone(),
             visible,
             gate,
-            risk: sight.risk,
-            opinions: sight.opinions.iter().map(OpinionRow::from).collect(),
+            risk: visibility.risk,
+            opinions: visibility.opinions.iter().map(OpinionRow::from).collect(),
             reasons: reasons.map(|reason| masks.shown(&reason.to_string())).collect(),
         })
     }
@@ -274,56 +274,56 @@ impl Agents {
 
 /// Returns that calls of a tool of the gateway need no approval.
 pub(crate) fn approval_of_control(
-    room: &WorkspaceInner,
+    inner: &WorkspaceInner,
     config: &Config,
     own: &ControlTool,
     agent: &str,
 ) -> Result<AgentApproval, Error> {
-    let agents = agent_config(room)?;
+    let agents = agent_config(inner)?;
     let agent = find_agent(&agents.gateway, agent)?;
-    let sight = ToolVisibility::of_control(config, &Rights::new(&agents.profiles, agent, &[])?, own);
+    let visibility = ToolVisibility::of_control(config, &Rights::new(&agents.profiles, agent, &[])?, own);
     Ok(AgentApproval {
         agent: agent.name.clone(),
-        visible: sight.visible.is_ok(),
-        gate: sight.action(),
-        risk: sight.risk,
-        rule: Some(ToolApproval::None.to_string()).filter(|_| sight.need == ApprovalNeed::None),
+        visible: visibility.visible.is_ok(),
+        gate: visibility.action(),
+        risk: visibility.risk,
+        rule: Some(ToolApproval::None.to_string()).filter(|_| visibility.need == ApprovalNeed::None),
         rules: Vec::new(),
     })
 }
 
 /// Returns what approves calls of a tool by an agent, whatever their arguments.
 pub(crate) fn approval(
-    room: &WorkspaceInner,
+    inner: &WorkspaceInner,
     config: &Config,
     tool: &Tool,
     agent: &str,
 ) -> Result<AgentApproval, Error> {
-    let agents = agent_config(room)?;
+    let agents = agent_config(inner)?;
     let agent = find_agent(&agents.gateway, agent)?;
     let rights = Rights::new(&agents.profiles, agent, &[])?;
-    let host = room.host();
-    let sight = AgentLook::new(host, config, agent, &rights).look(tool);
-    let queue = room.queue();
+    let host = inner.host();
+    let visibility = AgentLook::new(host, config, agent, &rights).look(tool);
+    let queue = inner.queue();
     let view = queue.read()?;
     let request = ToolRequest {
         tool,
-        check: sight.check,
-        reviewed: &sight.reviewed,
+        check: visibility.check,
+        reviewed: &visibility.reviewed,
         agent: agent.name.as_str(),
         agents: &agents.gateway.agent_names(),
-        now: room.now(),
+        now: inner.now(),
         pin_changed: FactReader::new(host, config).pin_changed(tool)?,
-        approved_last_hour: &|rule| approved_last_hour(&view, room.now(), rule),
+        approved_last_hour: &|rule| approved_last_hour(&view, inner.now(), rule),
     };
     let (rule, mut rules) = explain_approval(config, &rights, &request);
-    let masks = masks(&room.env.environment, &config.policy);
+    let masks = masks(&inner.env.environment, &config.policy);
     rules.iter_mut().flat_map(|rule| &mut rule.missing).for_each(|missing| masks.hide(missing));
     Ok(AgentApproval {
         agent: agent.name.clone(),
-        visible: sight.visible.is_ok(),
-        gate: sight.action(),
-        risk: sight.risk,
+        visible: visibility.visible.is_ok(),
+        gate: visibility.action(),
+        risk: visibility.risk,
         rule,
         rules,
     })

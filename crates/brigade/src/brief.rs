@@ -12,9 +12,9 @@ impl Doctor {
     /// # Errors
     /// Returns file errors.
     pub fn brief(&self) -> Result<BriefReport, Error> {
-        let workspace = Workspace { room: self.room.clone() };
+        let workspace = Workspace { inner: self.inner.clone() };
         let is_there = workspace.kitchen().is_there()?;
         let (decisions, questions) = workspace.work().others()?;
-        Ok(brigade_ops::brief(&self.room, decisions, is_there, questions)?)
+        Ok(brigade_ops::brief(&self.inner, decisions, is_there, questions)?)
     }
 }

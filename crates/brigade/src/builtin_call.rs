@@ -29,7 +29,7 @@ const CUT: &str = "[cut: the policy keeps no more of an output (`max_output_byte
 
 /// What a call of a built-in tool needs, and what came of it.
 pub(crate) struct BuiltinCall<'a> {
-    room: &'a WorkspaceInner,
+    inner: &'a WorkspaceInner,
     config: &'a Config,
     call: &'a VerifiedCall,
     done: Option<BuiltinResult>,
@@ -61,9 +61,9 @@ impl BuiltinResult {
     }
 
     fn failed(failure: &brigade_toolset::Failure, touched: Vec<TouchedFile>) -> BuiltinResult {
-        let said = failed(failure.code.as_str(), &failure.message);
+        let message = failed(failure.code.as_str(), &failure.message);
         BuiltinResult {
-            result: ToolResult::failed(&said, failure.code.as_str(), failure.data.clone()),
+            result: ToolResult::failed(&message, failure.code.as_str(), failure.data.clone()),
             failure: Some((failure.code.as_str(), failure.message.clone())),
             touched,
         }
@@ -73,17 +73,17 @@ impl BuiltinResult {
 impl<'a> BuiltinCall<'a> {
     /// Returns what acts for a call, if its tool is part of Brigade.
     pub(crate) fn for_call(
-        room: &'a WorkspaceInner,
+        inner: &'a WorkspaceInner,
         config: &'a Config,
         call: &'a VerifiedCall,
     ) -> Option<BuiltinCall<'a>> {
-        call.plan().acts_inside().then_some(BuiltinCall { room, config, call, done: None })
+        call.plan().acts_inside().then_some(BuiltinCall { inner, config, call, done: None })
     }
 
     /// Returns the session that the call was asked in, if that is the one of the environment.
     fn session(&self) -> Option<&'a Arc<LiveSession>> {
         let asked_in = self.call.call().session.as_ref()?;
-        self.room.env.session.as_ref().filter(|session| session.id() == asked_in.id)
+        self.inner.env.session.as_ref().filter(|session| session.id() == asked_in.id)
     }
 
     /// Returns the result, raw.
@@ -94,7 +94,7 @@ impl<'a> BuiltinCall<'a> {
 
 /// One use of a built-in tool.
 struct BuiltinInvocation<'a> {
-    room: &'a WorkspaceInner,
+    inner: &'a WorkspaceInner,
     config: &'a Config,
     id: &'a str,
     args: &'a Json,
@@ -138,12 +138,12 @@ impl BuiltinInvocation<'_> {
         use crate::workflow::run_tool;
 
         let redactor = self.redactor;
-        let host = self.room.host();
+        let host = self.inner.host();
         let agents = self.config.agents(&host);
         let gateway = agents.map(|agents| &agents.gateway);
         let caller = self.caller.as_record();
         let asked_in = self.verified.and_then(|call| call.call().session.as_ref());
-        let inner = Arc::new(self.room.with_env(|env| Env { caller: self.caller.clone(), ..env }));
+        let inner = Arc::new(self.inner.with_env(|env| Env { caller: self.caller.clone(), ..env }));
         let calls = DelegatedCalls {
             inner: inner.clone(),
             session: self.session.cloned(),
@@ -162,7 +162,7 @@ impl BuiltinInvocation<'_> {
         };
         let mut context = Context {
             limits: self.config.call_limits(&host, self.id, self.caller.agent(), &session, &self.profiles),
-            fs: &*self.room.fs,
+            fs: &*self.inner.fs,
             files: files.fs(),
             root,
             caller: &caller,
@@ -170,9 +170,9 @@ impl BuiltinInvocation<'_> {
             call: self.call,
             agent_profiles: agents
                 .and_then(|agents| Some((&agents.profiles, agents.gateway.agent(self.caller.agent()?)?))),
-            clock: &*self.room.env.clock,
+            clock: &*self.inner.env.clock,
             redactor,
-            stores: &self.room.stores,
+            stores: &self.inner.stores,
             volumes: gateway.map(|gateway| gateway.volumes).map_or_else(Limits::default, |volumes| Limits {
                 max_count: volumes.max_count,
                 max_bytes: volumes.max_bytes,
@@ -184,11 +184,11 @@ impl BuiltinInvocation<'_> {
             max_bytes: gateway
                 .map_or(32 << 10, |gateway| gateway.max_result_bytes)
                 .min(self.verified.map_or(u64::MAX, |call| call.decision().max_output_bytes / 3)),
-            path: self.room.env.environment.get("PATH"),
+            path: self.inner.env.environment.get("PATH"),
             workers: self.config.workers(&host),
             suites: self.suites(),
             calls: Some(&calls),
-            environment: Some(&self.room.env.environment),
+            environment: Some(&self.inner.env.environment),
             git_urls: self.config.git_urls(),
             git_credentials: policy.map(|policy| policy.git_credentials.clone()).unwrap_or_default(),
             env_bindings: policy.map(|policy| policy.variables()).unwrap_or_default(),
@@ -216,7 +216,7 @@ impl BuiltinInvocation<'_> {
     /// Returns what asks the client of the caller to fill in a form, if the client can.
     #[cfg(feature = "builtin")]
     fn form_asker(&self) -> Option<Box<brigade_toolset::FormAsker<'_>>> {
-        let client = self.room.env.requester.as_ref();
+        let client = self.inner.env.requester.as_ref();
         let client = client.filter(|client| client.is_proven());
         let client = client.filter(|client| client.capabilities().get("elicitation").is_some())?;
         Some(Box::new(move |params: Json| {
@@ -259,7 +259,7 @@ impl BuiltinInvocation<'_> {
     #[cfg(not(feature = "builtin"))]
     fn run(&self) -> BuiltinResult {
         let _ = (
-            self.room,
+            self.inner,
             self.config,
             self.id,
             self.args,
@@ -308,22 +308,22 @@ pub(crate) fn direct_result(structured: Json) -> DirectCallResult {
 ///
 /// `profiles` are the names of the caller's profiles.
 pub(crate) fn at_once(
-    room: &WorkspaceInner,
+    inner: &WorkspaceInner,
     config: &Config,
     id: &str,
     args: &Json,
     profiles: Vec<String>,
 ) -> DirectCallResult {
-    let redactor = Redactor::new(&gather::bound_secrets(room, &config.policy));
+    let redactor = Redactor::new(&gather::bound_secrets(inner, &config.policy));
     let done = BuiltinInvocation {
-        room,
+        inner,
         config,
         id,
         args,
-        caller: &room.env.caller,
+        caller: &inner.env.caller,
         call: None,
-        session: room.env.session.as_ref(),
-        cancel: room.env.cancel.as_ref(),
+        session: inner.env.session.as_ref(),
+        cancel: inner.env.cancel.as_ref(),
         redactor: &redactor,
         verified: None,
         profiles,
@@ -342,10 +342,10 @@ fn failed(code: &str, message: &str) -> String {
 
 impl BuiltinRun for BuiltinCall<'_> {
     fn act(&mut self, limits: &BuiltinLimits, redactor: &Redactor) -> BuiltinOutcome {
-        let started = self.room.now();
+        let started = self.inner.now();
         let call = self.call.call();
         let mut done = BuiltinInvocation {
-            room: self.room,
+            inner: self.inner,
             config: self.config,
             id: &call.tool_id,
             args: self.call.plan().args(),
@@ -358,7 +358,7 @@ impl BuiltinRun for BuiltinCall<'_> {
             profiles: call.session.as_ref().map(|session| session.profiles.clone()).unwrap_or_default(),
         }
         .run();
-        let duration = self.room.now().since(started);
+        let duration = self.inner.now().since(started);
         let text_of = |result: &ToolResult| compact_text(result).expect("a result is JSON");
         let mut output = text_of(&done.result);
         let whole = output.len();
@@ -372,8 +372,8 @@ impl BuiltinRun for BuiltinCall<'_> {
         let dropped = whole.saturating_sub(output.len()) as u64;
         let mut output = output.into_bytes();
         output.push(b'\n');
-        let said = |(code, message): &(&str, String)| redactor.redact_str(&failed(code, message));
-        let problem = done.failure.as_ref().map(said);
+        let message = |(code, message): &(&str, String)| redactor.redact_str(&failed(code, message));
+        let problem = done.failure.as_ref().map(message);
         self.done = Some(done);
         BuiltinOutcome { output, dropped, problem, duration }
     }

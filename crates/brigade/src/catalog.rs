@@ -23,7 +23,7 @@ pub use brigade_ops::{
 /// Operations on the catalog.
 #[derive(Clone)]
 pub struct Tools {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 impl Tools {
@@ -32,7 +32,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn lines(&self) -> Result<ToolLinesReport, Error> {
-        Ok(brigade_ops::lines(&self.room)?)
+        Ok(brigade_ops::lines(&self.inner)?)
     }
 
     /// Lists the enabled tools that fit. Reads other files only to see whether tools are there.
@@ -40,7 +40,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn lines_of(&self, filter: &ListFilter) -> Result<ToolLinesReport, Error> {
-        Ok(brigade_ops::lines_of(&self.room, filter)?)
+        Ok(brigade_ops::lines_of(&self.inner, filter)?)
     }
 
     /// Describes the contract of a tool. The tool may be disabled, because review comes before enabling.
@@ -48,8 +48,8 @@ impl Tools {
     /// # Errors
     /// Returns [`Refusal::Contract`] if no tool has this id, and file errors.
     pub fn describe(&self, id: &str) -> Result<DescribeReport, Error> {
-        let described = brigade_ops::describe(&self.room, id);
-        described.map_err(|error| Error::not_done(&self.room, error, |errors| Refusal::Contract { errors }))
+        let described = brigade_ops::describe(&self.inner, id);
+        described.map_err(|error| Error::not_done(&self.inner, error, |errors| Refusal::Contract { errors }))
     }
 
     /// Lists the contracts of the enabled tools, and the issues that prevent planning or running calls. Other issues,
@@ -58,7 +58,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn contracts(&self) -> Result<ContractsReport, Error> {
-        Ok(brigade_ops::contracts(&self.room)?)
+        Ok(brigade_ops::contracts(&self.inner)?)
     }
 
     /// Shows one tool, its projections, and whether it is there. The tool may be disabled.
@@ -66,8 +66,8 @@ impl Tools {
     /// # Errors
     /// Returns [`Refusal::Tool`] if no tool has this id, and file errors.
     pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
-        let shown = brigade_ops::show(&self.room, id);
-        shown.map_err(|error| Error::from(error).missing(&self.room, Refusal::Tool))
+        let shown = brigade_ops::show(&self.inner, id);
+        shown.map_err(|error| Error::from(error).missing(&self.inner, Refusal::Tool))
     }
 
     /// Finds enabled tools by a text: in id, name, family, description, aliases, categories and capabilities. Words may
@@ -76,7 +76,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn search(&self, query: &str, families: &[Family]) -> Result<SearchReport, Error> {
-        Ok(brigade_ops::search(&self.room, query, families)?)
+        Ok(brigade_ops::search(&self.inner, query, families)?)
     }
 
     /// Finds enabled tools by what they are good for, and says which of them can be called, and why not. Starts
@@ -86,7 +86,7 @@ impl Tools {
     /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if the query asks for no capability, category or source,
     /// and file errors.
     pub fn find(&self, query: &FindQuery) -> Result<FindReport, Error> {
-        Ok(brigade_ops::find(&self.room, query)?)
+        Ok(brigade_ops::find(&self.inner, query)?)
     }
 
     /// Counts the runs of each tool, or of one, from the receipts.
@@ -95,7 +95,7 @@ impl Tools {
     /// Returns [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if no tool has this id and no receipt names it, and
     /// file errors.
     pub fn stats(&self, id: Option<&str>) -> Result<StatsReport, Error> {
-        Ok(brigade_ops::stats(&self.room, id)?)
+        Ok(brigade_ops::stats(&self.inner, id)?)
     }
 
     /// Looks whether tools are there.
@@ -103,7 +103,7 @@ impl Tools {
     /// # Errors
     /// Returns [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if no tool has one of the ids, and file errors.
     pub fn check(&self, what: &CheckSelection, checks: RunChecks) -> Result<CheckReport, Error> {
-        Ok(brigade_ops::check(&self.room, what, checks)?)
+        Ok(brigade_ops::check(&self.inner, what, checks)?)
     }
 
     /// Registers tools of files and of agent programs. Starts nothing.
@@ -113,13 +113,13 @@ impl Tools {
     /// fails if an id is given for several tools, inside a run, and on file errors.
     pub fn register(&self, request: &RegisterRequest) -> Result<RegisterReport, Error> {
         if !request.dry_run {
-            self.room.require_outside_run()?;
+            self.inner.require_outside_run()?;
             if request.level == Level::User {
-                self.room.require_outside_run_at(&self.room.config_folder()?)?;
+                self.inner.require_outside_run_at(&self.inner.config_folder()?)?;
             }
         }
-        let registered = brigade_ops::register(&self.room, request);
-        registered.map_err(|error| Error::not_done(&self.room, error, Refusal::Register))
+        let registered = brigade_ops::register(&self.inner, request);
+        registered.map_err(|error| Error::not_done(&self.inner, error, Refusal::Register))
     }
 
     /// Lists the registries of tools that this workspace knows.
@@ -127,7 +127,7 @@ impl Tools {
     /// # Errors
     /// As [`brigade_ops::registries`].
     pub fn registries(&self) -> Result<RegistriesReport, Error> {
-        brigade_ops::registries(&self.room)
+        brigade_ops::registries(&self.inner)
     }
 
     /// Adds a registry of tools: a URL whose origin the policy names, or a file.
@@ -135,7 +135,7 @@ impl Tools {
     /// # Errors
     /// As [`brigade_ops::add_registry`].
     pub fn add_registry(&self, source: &str, name: Option<&str>) -> Result<RegistriesReport, Error> {
-        brigade_ops::add_registry(&self.room, source, name)
+        brigade_ops::add_registry(&self.inner, source, name)
     }
 
     /// Forgets a registry of tools.
@@ -143,7 +143,7 @@ impl Tools {
     /// # Errors
     /// As [`brigade_ops::remove_registry`].
     pub fn remove_registry(&self, name: &str) -> Result<RegistriesReport, Error> {
-        brigade_ops::remove_registry(&self.room, name)
+        brigade_ops::remove_registry(&self.inner, name)
     }
 
     /// Searches the registries of tools.
@@ -151,7 +151,7 @@ impl Tools {
     /// # Errors
     /// As [`brigade_ops::search_registries`].
     pub fn search_registries(&self, words: &str) -> Result<RegistrySearchReport, Error> {
-        brigade_ops::search_registries(&self.room, words)
+        brigade_ops::search_registries(&self.inner, words)
     }
 
     /// Shows a server of a registry of tools, pins it and caches it. `accept` pins changed content.
@@ -159,7 +159,7 @@ impl Tools {
     /// # Errors
     /// As [`brigade_ops::registry_info`].
     pub fn registry_info(&self, name: &str, accept: bool) -> Result<RegistryInfoReport, Error> {
-        brigade_ops::registry_info(&self.room, name, accept)
+        brigade_ops::registry_info(&self.inner, name, accept)
     }
 
     /// Sums up what the last runs of a tool used, and says what its entry should declare. Starts nothing.
@@ -168,7 +168,7 @@ impl Tools {
     /// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig)
     /// if its entry cannot be edited, and file errors.
     pub fn observe(&self, id: &str, runs: usize, declare: Declare) -> Result<ObserveReport, Error> {
-        brigade_ops::observe(&self.room, id, runs, declare)
+        brigade_ops::observe(&self.inner, id, runs, declare)
     }
 
     /// Lists the tools of a runtime's server and adds them to the catalog, disabled, with their input schemas.
@@ -181,7 +181,7 @@ impl Tools {
         request: &ImportMcpRequest,
         confirm: &mut Confirm<'_>,
     ) -> Result<ImportMcpReport, Error> {
-        brigade_ops::import_mcp(&self.room, request, confirm)
+        brigade_ops::import_mcp(&self.inner, request, confirm)
     }
 
     /// Enables or disables the tools of the project's catalog that match, if `confirm` says yes.
@@ -190,7 +190,7 @@ impl Tools {
     /// Fails if a pattern matches nothing, an effect is misspelt, or the catalog changed meanwhile. Also returns file
     /// errors.
     pub fn enable(&self, request: &EnableRequest, confirm: &mut Confirm<'_>) -> Result<EnableReport, Error> {
-        brigade_ops::enable_tools(&self.room, request, confirm)
+        brigade_ops::enable_tools(&self.inner, request, confirm)
     }
 
     /// Lists the tools of servers again, and renews pins and entries together if `confirm` says yes.
@@ -202,15 +202,19 @@ impl Tools {
         request: &UpdateRequest,
         confirm: &mut ConfirmUpdate<'_>,
     ) -> Result<UpdateReport, Error> {
-        brigade_ops::update_tools(&self.room, request, confirm)
+        brigade_ops::update_tools(&self.inner, request, confirm)
     }
 
     /// Logs in to a remote MCP server; `tell` gets the URL that the person opens.
     ///
     /// # Errors
     /// As [`brigade_ops::login`].
-    pub fn login(&self, request: &LoginRequest, tell: &mut dyn FnMut(&str)) -> Result<LoginReport, Error> {
-        brigade_ops::login(&self.room, request, tell)
+    pub fn login(
+        &self,
+        request: &LoginRequest,
+        show_url: &mut dyn FnMut(&str),
+    ) -> Result<LoginReport, Error> {
+        brigade_ops::login(&self.inner, request, show_url)
     }
 
     /// Removes the tokens for a remote MCP server.
@@ -218,7 +222,7 @@ impl Tools {
     /// # Errors
     /// As [`brigade_ops::logout`].
     pub fn logout(&self, server: &str) -> Result<LogoutReport, Error> {
-        brigade_ops::logout(&self.room, server)
+        brigade_ops::logout(&self.inner, server)
     }
 
     /// Describes the contract of a tool, and compares it with the current list of its server.
@@ -227,7 +231,7 @@ impl Tools {
     /// Fails if the tool is not an MCP tool, or on a file error.
     pub fn describe_live(&self, id: &str) -> Result<DescribeReport, Error> {
         let mut report = self.describe(id)?;
-        report.live = Some(brigade_ops::tool_live(&self.room, id)?);
+        report.live = Some(brigade_ops::tool_live(&self.inner, id)?);
         Ok(report)
     }
 
@@ -238,7 +242,7 @@ impl Tools {
     /// Returns file errors.
     pub fn contracts_live(&self) -> Result<ContractsReport, Error> {
         let mut report = self.contracts()?;
-        report.live = Some(brigade_ops::contracts_live(&self.room)?);
+        report.live = Some(brigade_ops::contracts_live(&self.inner)?);
         Ok(report)
     }
 
@@ -253,7 +257,7 @@ impl Tools {
         existing: OnExisting,
         ignore: Ignore,
     ) -> Result<InitReport, Error> {
-        self.room.replaces(existing)?;
-        Ok(brigade_ops::init_tools(&self.room, tools, existing, ignore)?)
+        self.inner.replaces(existing)?;
+        Ok(brigade_ops::init_tools(&self.inner, tools, existing, ignore)?)
     }
 }

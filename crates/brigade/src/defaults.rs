@@ -19,10 +19,10 @@ impl Tools {
     /// inside a run.
     pub fn defaults(&self, request: DefaultsRequest) -> Result<DefaultsReport, Error> {
         if !request.dry_run {
-            self.room.require_outside_run()?;
+            self.inner.require_outside_run()?;
         }
-        let added = brigade_ops::add_default_tools(&self.room, request);
-        added.map_err(|error| Error::not_done(&self.room, error, Refusal::Defaults))
+        let added = brigade_ops::add_default_tools(&self.inner, request);
+        added.map_err(|error| Error::not_done(&self.inner, error, Refusal::Defaults))
     }
 }
 

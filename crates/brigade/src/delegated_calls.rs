@@ -62,7 +62,7 @@ fn row(call: &Call) -> FurtherCall {
 impl DelegatedCalls {
     /// Returns what the caller is shown now.
     pub(crate) fn shown(&self, agent: &str) -> Result<AgentTools, Error> {
-        let agents = Agents { room: self.inner.clone() };
+        let agents = Agents { inner: self.inner.clone() };
         let read = Arc::new(agents.read()?);
         let session = self.session.as_ref().map(|session| session.profiles()).unwrap_or_default();
         agents.tools_with(read, agent, &session, &self.profiles, NameStyle::Dotted)
@@ -74,7 +74,7 @@ impl DelegatedCalls {
     }
 
     pub(crate) fn calls(&self) -> AgentCalls {
-        AgentCalls { room: self.inner.clone() }
+        AgentCalls { inner: self.inner.clone() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_core::{Exit, NextStep};
 use brigade_doctor::Area;
 use brigade_ops::{
-    Error, ErrorKind, Fix, ListFilter, Parts, Site, Survey, UpkeepError, fix, shown_issues, top_issue_of,
+    Error, ErrorKind, Fix, ListFilter, Parts, Survey, UpkeepError, fix, shown_issues, top_issue_of,
 };
 use brigade_policy::Policy;
 use brigade_workspace::{gather, load};
@@ -24,7 +24,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn list(&self) -> Result<CatalogReport, Error> {
-        Ok(brigade_ops::list(&self.room)?)
+        Ok(brigade_ops::list(&self.inner)?)
     }
 
     /// Lists the tools that fit, and otherwise what [`Tools::list`] does.
@@ -32,14 +32,14 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn list_of(&self, filter: &ListFilter) -> Result<CatalogReport, Error> {
-        Ok(brigade_ops::list_of(&self.room, filter)?)
+        Ok(brigade_ops::list_of(&self.inner, filter)?)
     }
 }
 
 /// Diagnoses the workspace, and fixes what needs no decision.
 #[derive(Clone)]
 pub struct Doctor {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 impl Doctor {
@@ -50,7 +50,7 @@ impl Doctor {
     /// # Errors
     /// Returns [`ErrorKind::Usage`] for an unknown area, type, tool or runtime, and file errors.
     pub fn check(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
-        Ok(brigade_ops::diagnose_catalog(&self.room, request)?)
+        Ok(brigade_ops::diagnose_catalog(&self.inner, request)?)
     }
 
     /// Checks what [`Doctor::check`] does, but runs no health command, and of more calls or runs than `limit` looks
@@ -59,7 +59,7 @@ impl Doctor {
     /// # Errors
     /// As [`Doctor::check`].
     pub fn check_recent(&self, request: &DoctorRequest, limit: usize) -> Result<CatalogReport, Error> {
-        Ok(brigade_ops::diagnose_recent(&self.room, request, limit)?)
+        Ok(brigade_ops::diagnose_recent(&self.inner, request, limit)?)
     }
 
     /// Fixes what needs no decision. Narrows file modes that are too open, removes pid files of ended processes and
@@ -70,8 +70,8 @@ impl Doctor {
     /// # Errors
     /// Returns file errors while looking for things to fix.
     pub fn fix(&self, dry_run: bool) -> Result<FixReport, Error> {
-        let config = gather::config(&self.room)?;
-        let fixes = fix(&Site::new(&self.room, &config), dry_run)?;
+        let config = gather::config(&self.inner)?;
+        let fixes = fix(&self.inner, &config, dry_run)?;
         let mut worst = Vec::new();
         let failed: Vec<Fix> = fixes
             .failed
@@ -90,11 +90,11 @@ impl Doctor {
         let next = if dry_run && !fixed.is_empty() { NextStep::Fix } else { NextStep::Diagnose };
         Ok(FixReport {
             schema: FixReport::SCHEMA,
-            target: self.room.target(),
+            target: self.inner.target(),
             dry_run,
             fixed_count: fixed.len(),
             failed_count: failed.len(),
-            next_command: self.room.spelled(next),
+            next_command: self.inner.spelled(next),
             fixed,
             failed,
             worst: worst_of(worst),
@@ -108,25 +108,24 @@ impl Policies {
     /// # Errors
     /// Returns file errors.
     pub fn doctor(&self) -> Result<PolicyHealthReport, Error> {
-        let config = gather::config(&self.room)?;
-        let site = Site::new(&self.room, &config);
+        let config = gather::config(&self.inner)?;
         let parts = Parts { sandbox: true, ..Parts::none() };
-        let mut found = Survey::read(&site, &parts)?.diagnose(&site);
+        let mut found = Survey::read(&self.inner, &config, &parts)?.diagnose(&self.inner);
         found.retain(|issue| issue.area() == Area::Policy);
-        let issues = shown_issues(&self.room, &found);
+        let issues = shown_issues(&self.inner, &found);
         let state = &config.policy;
         Ok(PolicyHealthReport {
             schema: PolicyHealthReport::SCHEMA,
-            target: self.room.target(),
-            policy_path: self.room.absolute(POLICY),
+            target: self.inner.target(),
+            policy_path: self.inner.absolute(POLICY),
             enabled: state.is_enabled(),
             valid: state.policy().is_some(),
             errors: errors(state),
             policy: state.policy().map(Policy::rules),
-            diagnosis: policies::diagnosis(&self.room, state),
+            diagnosis: policies::diagnosis(&self.inner, state),
             issue_count: issues.len(),
             issues,
-            top_issue: top_issue_of(&self.room, &found),
+            top_issue: top_issue_of(&self.inner, &found),
             tool_errors: load::errors_of(&config.catalog),
         })
     }

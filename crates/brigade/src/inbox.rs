@@ -16,7 +16,7 @@ pub use brigade_ops::work::{InboxFilter, InboxStep};
 /// Operations on the work inbox.
 #[derive(Clone)]
 pub struct Inbox {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 impl Inbox {
@@ -27,7 +27,7 @@ impl Inbox {
     /// # Errors
     /// Returns file errors.
     pub fn import(&self) -> Result<ImportReport, Error> {
-        Ok(work::import(&self.room)?)
+        Ok(work::import(&self.inner)?)
     }
 
     /// Lists inbox rows.
@@ -35,7 +35,7 @@ impl Inbox {
     /// # Errors
     /// Returns file errors.
     pub fn list(&self, filter: &InboxFilter) -> Result<InboxReport, Error> {
-        Ok(work::list(&self.room, filter)?)
+        Ok(work::list(&self.inner, filter)?)
     }
 
     /// Shows one row.
@@ -43,7 +43,7 @@ impl Inbox {
     /// # Errors
     /// Returns [`Refusal::InboxItem`] if no row matches, and file errors.
     pub fn show(&self, prefix: &IdPrefix) -> Result<InboxItemReport, Error> {
-        work::show(&self.room, prefix).map_err(|why| row_refusal(&self.room, why))
+        work::show(&self.inner, prefix).map_err(|why| row_refusal(&self.inner, why))
     }
 
     /// Records a decision on a row. Starts nothing.
@@ -56,13 +56,13 @@ impl Inbox {
         step: InboxStep,
         reason: Option<&str>,
     ) -> Result<InboxItemReport, Error> {
-        work::decide(&self.room, prefix, step, reason).map_err(|why| row_refusal(&self.room, why))
+        work::decide(&self.inner, prefix, step, reason).map_err(|why| row_refusal(&self.inner, why))
     }
 }
 
-fn row_refusal(room: &WorkspaceInner, why: RowError) -> Error {
+fn row_refusal(inner: &WorkspaceInner, why: RowError) -> Error {
     match why {
-        RowError::Refused(failure, item) => Error::from(failure).refusing(room, Refusal::InboxItem { item }),
+        RowError::Refused(failure, item) => Error::from(failure).refusing(inner, Refusal::InboxItem { item }),
         RowError::Failed(failure) => failure.into(),
     }
 }

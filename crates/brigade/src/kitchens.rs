@@ -43,24 +43,24 @@ pub struct PlanOptions<'a> {
 /// workspace; without a path, the PRD in progress is taken.
 #[derive(Clone)]
 pub struct Kitchen {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 impl Kitchen {
-    fn hands(&self) -> brigade_kitchen_run::Kitchen<'_> {
-        brigade_kitchen_run::Kitchen::new(&self.room)
+    fn kitchen(&self) -> brigade_kitchen_run::Kitchen<'_> {
+        brigade_kitchen_run::Kitchen::new(&self.inner)
     }
 
     fn search(&self, prd: Option<&Path>) -> Result<PrdSearch, Error> {
-        let prd = prd.map(|path| self.room.environment.expand(path));
+        let prd = prd.map(|path| self.inner.environment.expand(path));
         let directory = brigade_process::current_dir().ok();
-        Ok(self.hands().search(prd.as_deref(), directory.as_deref())?)
+        Ok(self.kitchen().search(prd.as_deref(), directory.as_deref())?)
     }
 
     fn search_task<'t>(&self, prd: Option<&Path>, task: &'t str) -> Result<(PrdSearch, &'t str), Error> {
-        let prd = prd.map(|path| self.room.environment.expand(path));
+        let prd = prd.map(|path| self.inner.environment.expand(path));
         let directory = brigade_process::current_dir().ok();
-        Ok(self.hands().search_task(prd.as_deref(), task, directory.as_deref())?)
+        Ok(self.kitchen().search_task(prd.as_deref(), task, directory.as_deref())?)
     }
 
     /// Writes `kitchen.toml`, the directory of PRDs and the ignore lines.
@@ -68,9 +68,9 @@ impl Kitchen {
     /// # Errors
     /// Fails if there is a `kitchen.toml` that may not be replaced, inside a run, or on a disk error.
     pub fn init(&self, request: InitRequest) -> Result<KitchenInitReport, Error> {
-        self.room.require_outside_run()?;
-        let report = self.hands().init(request)?;
-        Ok(KitchenInitReport::spelled(report, &self.room.speller()))
+        self.inner.require_outside_run()?;
+        let report = self.kitchen().init(request)?;
+        Ok(KitchenInitReport::spelled(report, &self.inner.speller()))
     }
 
     /// Makes a git repository of a new workspace, with one commit of its files.
@@ -78,7 +78,7 @@ impl Kitchen {
     /// # Errors
     /// Fails if the workspace is in a repository, or git fails.
     pub fn new_repository(&self, message: &str) -> Result<(), Error> {
-        Ok(self.hands().new_repository(message)?)
+        Ok(self.kitchen().new_repository(message)?)
     }
 
     /// Lets the executive plan a feature. Its PRD is validated and written; its questions wait. Does not inside of a
@@ -88,20 +88,20 @@ impl Kitchen {
     /// Fails if the wish is the id of a tool, the tiers are not approved, the file exists, no such plan waits, or the
     /// executive gives no valid PRD.
     pub fn plan(&self, wish: PlanWish, options: &PlanOptions<'_>) -> Result<KitchenPlanReport, Error> {
-        self.room.require_outside_run()?;
+        self.inner.require_outside_run()?;
         if let PlanWish::New(text) = &wish
             && let Ok(id) = text.trim().parse::<ToolId>()
-            && brigade_workspace::read_catalog(&*self.room.fs)
+            && brigade_workspace::read_catalog(&*self.inner.fs)
                 .is_ok_and(|catalog| catalog.tool(id.as_str()).is_some())
         {
             let message = format!("`{id}` is a tool, and a plan is made of what a feature should do");
             return Err(Error::new(ErrorKind::Usage, message).hint(NextStep::PlanProjections(id.to_string())));
         }
         let out = options.out.map(|out| self.file(out)).transpose()?;
-        let cancel = self.room.env.cancel.clone();
+        let cancel = self.inner.env.cancel.clone();
         let request = PlanRequest { wish, out, without_map: options.without_map, cancel };
-        let report = self.hands().plan(&request)?;
-        Ok(report.spelled(&self.room.speller()))
+        let report = self.kitchen().plan(&request)?;
+        Ok(report.spelled(&self.inner.speller()))
     }
 
     /// Writes the map of the code base. The executive adds a part only outside of runs.
@@ -110,11 +110,11 @@ impl Kitchen {
     /// Fails if the file is not one of our maps, or the tiers are not approved whose executive should add a part.
     pub fn map(&self, file: Option<&Path>, request: MapRequest) -> Result<KitchenMapReport, Error> {
         if request.worker {
-            self.room.require_outside_run()?;
+            self.inner.require_outside_run()?;
         }
         let file = file.map(|file| self.file(file)).transpose()?.or(request.file);
-        let cancel = request.cancel.or_else(|| self.room.env.cancel.clone());
-        Ok(self.hands().map(&MapRequest { file, cancel, ..request })?)
+        let cancel = request.cancel.or_else(|| self.inner.env.cancel.clone());
+        Ok(self.kitchen().map(&MapRequest { file, cancel, ..request })?)
     }
 
     /// Checks a PRD. Its errors are in the report.
@@ -122,7 +122,7 @@ impl Kitchen {
     /// # Errors
     /// Fails if the PRD does not exist, or on a disk error.
     pub fn validate(&self, prd: Option<&Path>, fail_on: FailOn) -> Result<ValidationReport, Error> {
-        Ok(self.hands().validate(&self.search(prd)?, fail_on)?)
+        Ok(self.kitchen().validate(&self.search(prd)?, fail_on)?)
     }
 
     /// Shows the tiers and their workers.
@@ -130,7 +130,7 @@ impl Kitchen {
     /// # Errors
     /// Fails on a disk error.
     pub fn workers(&self) -> Result<WorkersReport, Error> {
-        Ok(self.hands().workers()?)
+        Ok(self.kitchen().workers()?)
     }
 
     /// Shows what would be executed for a PRD, and approves it or takes the approval back. Does not inside of a run.
@@ -150,8 +150,8 @@ impl Kitchen {
     }
 
     fn approve_what(&self, what: &ApproveWhat, step: &ApproveStep) -> Result<ApprovalReport, Error> {
-        self.room.require_outside_run()?;
-        Ok(self.hands().approve(what, step)?)
+        self.inner.require_outside_run()?;
+        Ok(self.kitchen().approve(what, step)?)
     }
 
     /// Returns the state of a PRD.
@@ -159,7 +159,7 @@ impl Kitchen {
     /// # Errors
     /// Fails if the PRD does not exist, or it has errors.
     pub fn status(&self, prd: Option<&Path>) -> Result<StatusReport, Error> {
-        Ok(self.hands().status(&self.search(prd)?)?)
+        Ok(self.kitchen().status(&self.search(prd)?)?)
     }
 
     /// Returns the same in the shortest form.
@@ -167,7 +167,7 @@ impl Kitchen {
     /// # Errors
     /// As [`Kitchen::status`].
     pub fn brief(&self, prd: Option<&Path>) -> Result<Brief, Error> {
-        Ok(self.hands().brief(&self.search(prd)?)?)
+        Ok(self.kitchen().brief(&self.search(prd)?)?)
     }
 
     /// Calls `show` with the state of a PRD, at once and at each change, until no service runs or `show` says so.
@@ -180,7 +180,7 @@ impl Kitchen {
         follow: FollowTarget,
         show: &mut dyn FnMut(&WatchView) -> std::ops::ControlFlow<()>,
     ) -> Result<(), Error> {
-        Ok(self.hands().watch(&self.search(prd)?, follow, self.room.env.cancel.as_ref(), show)?)
+        Ok(self.kitchen().watch(&self.search(prd)?, follow, self.inner.env.cancel.as_ref(), show)?)
     }
 
     /// Returns whether the workspace has a kitchen.
@@ -188,7 +188,7 @@ impl Kitchen {
     /// # Errors
     /// Fails on a disk error.
     pub fn is_there(&self) -> Result<bool, Error> {
-        Ok(self.hands().is_there()?)
+        Ok(self.kitchen().exists()?)
     }
 
     /// Returns the names of the PRDs and of their tasks.
@@ -196,7 +196,7 @@ impl Kitchen {
     /// # Errors
     /// Fails on a disk error.
     pub fn names(&self) -> Result<Vec<PrdNames>, Error> {
-        Ok(self.hands().names()?)
+        Ok(self.kitchen().names()?)
     }
 
     /// Lists the decisions of a PRD, or of all.
@@ -205,7 +205,7 @@ impl Kitchen {
     /// Fails if the PRD does not exist, or on a disk error.
     pub fn decisions(&self, prd: Option<&Path>, which: DecisionFilter) -> Result<DecisionsReport, Error> {
         let search = prd.map(|prd| self.search(Some(prd))).transpose()?;
-        Ok(self.hands().decisions(search.as_ref(), which)?)
+        Ok(self.kitchen().decisions(search.as_ref(), which)?)
     }
 
     /// Answers a decision, as a person. Does not inside of a run.
@@ -213,9 +213,9 @@ impl Kitchen {
     /// # Errors
     /// Fails if no such decision waits, or the answer does not fit.
     pub fn answer(&self, request: &AnswerRequest) -> Result<AnswerReport, Error> {
-        self.room.require_outside_run()?;
-        let report = self.hands().answer(request)?;
-        Ok(report.spelled(&self.room.speller()))
+        self.inner.require_outside_run()?;
+        let report = self.kitchen().answer(request)?;
+        Ok(report.spelled(&self.inner.speller()))
     }
 
     /// Answers failures of a PRD that wait, as a person: the oldest, or all. Does not inside of a run.
@@ -228,8 +228,8 @@ impl Kitchen {
         choice: FailureChoice,
         all: bool,
     ) -> Result<usize, Error> {
-        self.room.require_outside_run()?;
-        Ok(self.hands().answer_failures(&self.search(prd)?, choice, all)?)
+        self.inner.require_outside_run()?;
+        Ok(self.kitchen().answer_failures(&self.search(prd)?, choice, all)?)
     }
 
     /// Writes the report of a PRD in Markdown, to a file if one is named.
@@ -243,7 +243,7 @@ impl Kitchen {
         may_replace: bool,
     ) -> Result<SummaryReport, Error> {
         let file = file.map(|file| self.file(file)).transpose()?;
-        Ok(self.hands().summary(&self.search(prd)?, file.as_ref(), may_replace)?)
+        Ok(self.kitchen().summary(&self.search(prd)?, file.as_ref(), may_replace)?)
     }
 
     /// Returns what the workers of a PRD cost.
@@ -251,7 +251,7 @@ impl Kitchen {
     /// # Errors
     /// As [`Kitchen::status`].
     pub fn cost(&self, prd: Option<&Path>) -> Result<KitchenCostReport, Error> {
-        Ok(self.hands().cost(&self.search(prd)?)?)
+        Ok(self.kitchen().cost(&self.search(prd)?)?)
     }
 
     /// Returns the state of the PRD of a task, with only this task.
@@ -260,7 +260,7 @@ impl Kitchen {
     /// As [`Kitchen::status`], and if there is no such task.
     pub fn task(&self, prd: Option<&Path>, task: &str) -> Result<StatusReport, Error> {
         let (search, task) = self.search_task(prd, task)?;
-        Ok(self.hands().task_status(&search, task)?)
+        Ok(self.kitchen().task_status(&search, task)?)
     }
 
     /// Returns the log of an attempt.
@@ -269,7 +269,7 @@ impl Kitchen {
     /// Fails if the PRD does not exist, task or attempt.
     pub fn log(&self, prd: Option<&Path>, request: LogRequest<'_>) -> Result<KitchenLogReport, Error> {
         let (search, task) = self.search_task(prd, request.task)?;
-        Ok(self.hands().log(&search, LogRequest { task, ..request })?)
+        Ok(self.kitchen().log(&search, LogRequest { task, ..request })?)
     }
 
     /// Passes the log of an attempt in pieces. Following ends with the attempt, or when the cancel token is set. An
@@ -284,7 +284,7 @@ impl Kitchen {
         reach: KitchenLogReach,
         sink: LogSink<'_>,
     ) -> Result<std::ops::ControlFlow<std::io::Error>, Error> {
-        let end = match (reach, &self.room.env.cancel) {
+        let end = match (reach, &self.inner.env.cancel) {
             (KitchenLogReach::Now, _) => LogEnd::Now,
             (KitchenLogReach::EndOfAttempt, Some(cancel)) => LogEnd::OfAttempt(cancel),
             (KitchenLogReach::EndOfAttempt, None) => {
@@ -292,7 +292,7 @@ impl Kitchen {
             }
         };
         let (search, task) = self.search_task(prd, request.task)?;
-        Ok(self.hands().pass_log(&search, LogRequest { task, ..request }, end, sink)?)
+        Ok(self.kitchen().pass_log(&search, LogRequest { task, ..request }, end, sink)?)
     }
 
     /// Lists the newest receipts, at most this many.
@@ -300,7 +300,7 @@ impl Kitchen {
     /// # Errors
     /// Fails on a disk error.
     pub fn receipts(&self, limit: usize) -> Result<KitchenReceiptsReport, Error> {
-        Ok(self.hands().receipts(limit)?)
+        Ok(self.kitchen().receipts(limit)?)
     }
 
     /// Shows one receipt, by its id or a unique prefix of it.
@@ -308,7 +308,7 @@ impl Kitchen {
     /// # Errors
     /// Fails if the receipt does not exist, or several fit.
     pub fn receipt(&self, run: &str) -> Result<KitchenReceiptsReport, Error> {
-        Ok(self.hands().receipt(run)?)
+        Ok(self.kitchen().receipt(run)?)
     }
 
     /// Checks every receipt. What is wrong is in the report.
@@ -316,7 +316,7 @@ impl Kitchen {
     /// # Errors
     /// Fails on a disk error.
     pub fn verify_receipts(&self) -> Result<KitchenVerifyReport, Error> {
-        Ok(self.hands().verify_receipts()?)
+        Ok(self.kitchen().verify_receipts()?)
     }
 
     /// Removes the worktrees of a PRD whose work is in the branch, or keeps the work of one task under a ref and
@@ -325,8 +325,8 @@ impl Kitchen {
     /// # Errors
     /// Fails if the PRD does not exist, it has errors, the task has no worktree, or a service has it.
     pub fn clean(&self, prd: Option<&Path>, abandon: Option<&str>) -> Result<KitchenCleanReport, Error> {
-        self.room.require_outside_run()?;
-        Ok(self.hands().clean(&self.search(prd)?, abandon)?.spelled(&self.room.speller()))
+        self.inner.require_outside_run()?;
+        Ok(self.kitchen().clean(&self.search(prd)?, abandon)?.spelled(&self.inner.speller()))
     }
 
     /// Tells what a service would do. Needs no approval, and starts nothing.
@@ -334,7 +334,7 @@ impl Kitchen {
     /// # Errors
     /// Fails if the PRD or task does not exist, or a PRD has errors.
     pub fn rehearse(&self, prds: &[&Path], options: &ServiceOptions) -> Result<ServiceReport, Error> {
-        Ok(self.hands().rehearse(&self.searches(prds)?, options)?.spelled(&self.room.speller()))
+        Ok(self.kitchen().rehearse(&self.searches(prds)?, options)?.spelled(&self.inner.speller()))
     }
 
     /// Works through PRDs, one after the other, until one is not complete. Does not inside of a run.
@@ -347,10 +347,10 @@ impl Kitchen {
         options: &ServiceOptions,
         follower: &dyn Follower,
     ) -> Result<ServiceReport, Error> {
-        self.room.require_outside_run()?;
+        self.inner.require_outside_run()?;
         let options = self.options(options);
-        let report = self.hands().serve_all(&self.searches(prds)?, &options, follower)?;
-        Ok(report.spelled(&self.room.speller()))
+        let report = self.kitchen().serve_all(&self.searches(prds)?, &options, follower)?;
+        Ok(report.spelled(&self.inner.speller()))
     }
 
     /// Works on one task of a PRD until it ends, or nothing can continue. Does not inside of a run.
@@ -365,11 +365,11 @@ impl Kitchen {
         options: &ServiceOptions,
         follower: &dyn Follower,
     ) -> Result<ServiceReport, Error> {
-        self.room.require_outside_run()?;
+        self.inner.require_outside_run()?;
         let options = self.options(options);
         let (search, task) = self.search_task(prd, task)?;
-        let report = self.hands().ticket(&search, task, &options, follower)?;
-        Ok(report.spelled(&self.room.speller()))
+        let report = self.kitchen().ticket(&search, task, &options, follower)?;
+        Ok(report.spelled(&self.inner.speller()))
     }
 
     /// Tells what [`Kitchen::ticket`] would do. Needs no approval, and starts nothing.
@@ -383,17 +383,17 @@ impl Kitchen {
         options: &ServiceOptions,
     ) -> Result<ServiceReport, Error> {
         let (search, task) = self.search_task(prd, task)?;
-        Ok(self.hands().rehearse_ticket(&search, task, options)?)
+        Ok(self.kitchen().rehearse_ticket(&search, task, options)?)
     }
 
     /// Adds what the environment of the workspace has: who cancels, and the work inbox.
     fn options(&self, options: &ServiceOptions) -> ServiceOptions {
         let mut options = options.clone();
-        options.cancel = options.cancel.or_else(|| self.room.env.cancel.clone());
-        let room = self.room.clone();
+        options.cancel = options.cancel.or_else(|| self.inner.env.cancel.clone());
+        let inner = self.inner.clone();
         options.backlog.get_or_insert_with(|| {
             BacklogSink(Arc::new(move |task, found| {
-                if let Err(error) = brigade_ops::work::add_backlog(&room, task, found) {
+                if let Err(error) = brigade_ops::work::add_backlog(&inner, task, found) {
                     tracing::warn!(%error, "what a worker found is in its backlog file, but not in the inbox");
                 }
             }))
@@ -408,6 +408,6 @@ impl Kitchen {
     /// Returns where a typed path of a file to be written leads.
     fn file(&self, typed: &Path) -> Result<RelPath, Error> {
         let directory = brigade_process::current_dir().ok();
-        Ok(self.hands().file(&self.room.environment.expand(typed), directory.as_deref())?)
+        Ok(self.kitchen().file(&self.inner.environment.expand(typed), directory.as_deref())?)
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{AgentName, ErrorCode, NextStep, Report, SchemaId};
+use brigade_core::{AgentName, ErrorCode, NextStep, Report as _};
 use brigade_db::StoreError;
 use brigade_db::memory::{AgentCore, Memory, Owners, Scope, StoredCore};
+use brigade_macros::document;
 use brigade_ops::{Error, ErrorKind, agent_config, find_agent};
 use brigade_redact::Redactor;
 use brigade_workspace::gather;
-use serde::{Deserialize, Serialize};
 
 use crate::agent_calls::AgentCalls;
 use crate::work::Work;
@@ -18,17 +18,13 @@ use crate::workspace_inner::WorkspaceInner;
 /// Operations on the memories of all agents.
 #[derive(Clone)]
 pub struct Memories {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 /// `work memory list` and `export`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.memory-list.v1")]
+#[derive(PartialEq)]
 pub struct MemoryListReport {
-    /// The schema id.
-    #[serde(deserialize_with = "MemoryListReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// How many there are.
@@ -40,28 +36,16 @@ pub struct MemoryListReport {
     pub core_memories: Vec<AgentCore>,
 }
 
-impl Report for MemoryListReport {
-    const SCHEMA: &'static str = "brigade.memory-list.v1";
-}
-
 /// `work memory show`, `pin` and `remove`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.memory.v1")]
+#[derive(PartialEq)]
 pub struct MemoryReport {
-    /// The schema id.
-    #[serde(deserialize_with = "MemoryReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// Whether it is removed now.
     pub removed: bool,
     /// The memory.
     pub memory: Memory,
-}
-
-impl Report for MemoryReport {
-    const SCHEMA: &'static str = "brigade.memory.v1";
 }
 
 /// Which memories are listed.
@@ -75,7 +59,7 @@ pub struct MemoryFilter {
 
 impl Memories {
     fn report(&self, memory: Memory, removed: bool) -> MemoryReport {
-        MemoryReport { schema: MemoryReport::SCHEMA, target: self.room.target(), removed, memory }
+        MemoryReport { schema: MemoryReport::SCHEMA, target: self.inner.target(), removed, memory }
     }
 
     /// Lists memories.
@@ -84,14 +68,14 @@ impl Memories {
     /// Returns file errors.
     pub fn list(&self, filter: &MemoryFilter) -> Result<MemoryListReport, Error> {
         let owners = filter.agent.as_deref().map_or(Owners::Everybody, Owners::Seen);
-        let (memories, core_memories) = match self.room.stores.reading(&*self.room.fs)? {
+        let (memories, core_memories) = match self.inner.stores.reading(&*self.inner.fs)? {
             Some(store) if filter.scope.is_some() => (store.memories(filter.scope, &owners)?, Vec::new()),
             Some(store) => (store.memories(None, &owners)?, store.core_memories(filter.agent.as_deref())?),
             None => (Vec::new(), Vec::new()),
         };
         Ok(MemoryListReport {
             schema: MemoryListReport::SCHEMA,
-            target: self.room.target(),
+            target: self.inner.target(),
             count: memories.len(),
             memories,
             core_memories,
@@ -103,7 +87,7 @@ impl Memories {
     /// # Errors
     /// Fails if it does not exist, or on a file error.
     pub fn show(&self, id: &str) -> Result<MemoryReport, Error> {
-        let memory = match self.room.stores.reading(&*self.room.fs)? {
+        let memory = match self.inner.stores.reading(&*self.inner.fs)? {
             Some(store) => store.memory(id, &Owners::Everybody).map_err(explain_error)?,
             None => return Err(missing()),
         };
@@ -115,11 +99,11 @@ impl Memories {
     /// # Errors
     /// As [`Memories::show`].
     pub fn pin(&self, id: &str, pinned: bool) -> Result<MemoryReport, Error> {
-        self.room.require_outside_run()?;
+        self.inner.require_outside_run()?;
         let id = self.show(id)?.memory.id;
-        let store = self.room.stores.writing(&*self.room.fs)?;
+        let store = self.inner.stores.writing(&*self.inner.fs)?;
         let memory =
-            store.pin_memory(&id, pinned, &Owners::Everybody, self.room.now()).map_err(explain_error)?;
+            store.pin_memory(&id, pinned, &Owners::Everybody, self.inner.now()).map_err(explain_error)?;
         Ok(self.report(memory, false))
     }
 
@@ -128,9 +112,9 @@ impl Memories {
     /// # Errors
     /// As [`Memories::show`].
     pub fn remove(&self, id: &str) -> Result<MemoryReport, Error> {
-        self.room.require_outside_run()?;
+        self.inner.require_outside_run()?;
         let id = self.show(id)?.memory.id;
-        let store = self.room.stores.writing(&*self.room.fs)?;
+        let store = self.inner.stores.writing(&*self.inner.fs)?;
         Ok(self.report(store.remove_memory(&id, &Owners::Everybody).map_err(explain_error)?, true))
     }
 }
@@ -141,10 +125,10 @@ impl AgentCalls {
     /// # Errors
     /// Returns file errors.
     pub fn core_memory(&self) -> Result<Option<StoredCore>, Error> {
-        let Some(agent) = self.room.env.caller.agent() else { return Ok(None) };
-        let Some(store) = self.room.stores.reading(&*self.room.fs)? else { return Ok(None) };
+        let Some(agent) = self.inner.env.caller.agent() else { return Ok(None) };
+        let Some(store) = self.inner.stores.reading(&*self.inner.fs)? else { return Ok(None) };
         let Some(core) = store.core(agent)? else { return Ok(None) };
-        let redactor = Redactor::new(&gather::secrets(&self.room));
+        let redactor = Redactor::new(&gather::secrets(&self.inner));
         Ok(to_json(&core).and_then(|core| from_json(&redactor.redact_fields(&core))).ok())
     }
 }
@@ -165,13 +149,9 @@ fn explain_error(error: StoreError) -> Error {
 }
 
 /// `work turn`: a turn of an agent began.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.work-turn.v1")]
+#[derive(PartialEq)]
 pub struct WorkTurnReport {
-    /// The schema id.
-    #[serde(deserialize_with = "WorkTurnReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The agent.
@@ -182,10 +162,6 @@ pub struct WorkTurnReport {
     pub memory: String,
 }
 
-impl Report for WorkTurnReport {
-    const SCHEMA: &'static str = "brigade.work-turn.v1";
-}
-
 impl Work {
     /// Begins a turn of an agent. Its text decides whether the memory is to be searched first. Does not inside of a
     /// run.
@@ -193,14 +169,14 @@ impl Work {
     /// # Errors
     /// Fails if gateway.toml has no such agent, or on a file error.
     pub fn begin_turn(&self, agent: &AgentName, text: &str) -> Result<WorkTurnReport, Error> {
-        self.room.require_outside_run()?;
-        let agents = agent_config(&self.room)?;
+        self.inner.require_outside_run()?;
+        let agents = agent_config(&self.inner)?;
         find_agent(&agents.gateway, agent.as_str())?;
-        let store = self.room.stores.writing(&*self.room.fs)?;
-        let turn = store.begin_turn(agent.as_str(), text, self.room.now())?;
+        let store = self.inner.stores.writing(&*self.inner.fs)?;
+        let turn = store.begin_turn(agent.as_str(), text, self.inner.now())?;
         Ok(WorkTurnReport {
             schema: WorkTurnReport::SCHEMA,
-            target: self.room.target(),
+            target: self.inner.target(),
             agent: agent.to_string(),
             turn: turn.number,
             memory: turn.class.as_str().to_owned(),

@@ -21,8 +21,8 @@ impl AgentCalls {
         if !has_guard || !effects.iter().any(|effect| CHANGES.contains(&effect.as_str())) {
             return Ok(());
         }
-        let Some(agent) = self.room.env.caller.agent() else { return Ok(()) };
-        let Some(store) = self.room.stores.reading(&*self.room.fs)? else { return Ok(()) };
+        let Some(agent) = self.inner.env.caller.agent() else { return Ok(()) };
+        let Some(store) = self.inner.stores.reading(&*self.inner.fs)? else { return Ok(()) };
         let Some(turn) = store.turn(agent)?.filter(|turn| turn.needs_search()) else { return Ok(()) };
         let why = format!(
             "turn {} asks for a change, so `memory.search` comes first; then the same call again",

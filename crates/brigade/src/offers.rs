@@ -19,18 +19,18 @@ pub struct ServerOffers {
     /// What gateway.toml offers of it.
     pub offered: OfferSet,
     /// The server that was asked; `None` for the last list.
-    asked: Option<(LiveOffers, Weak<KeptServer>)>,
+    live: Option<(LiveOffers, Weak<KeptServer>)>,
 }
 
 impl ServerOffers {
     /// Returns whether the server said since that something changed.
     pub fn has_changed(&self) -> bool {
-        self.asked.as_ref().is_some_and(|(now, _)| now.has_changed())
+        self.live.as_ref().is_some_and(|(now, _)| now.has_changed())
     }
 
     /// Returns whether the server still runs, so that it would say if something changed.
     pub fn is_followed(&self) -> bool {
-        self.asked.as_ref().and_then(|(_, kept)| kept.upgrade()).is_some_and(|kept| kept.is_alive())
+        self.live.as_ref().and_then(|(_, kept)| kept.upgrade()).is_some_and(|kept| kept.is_alive())
     }
 }
 
@@ -43,18 +43,18 @@ impl AgentCalls {
     /// # Errors
     /// Fails if the running server does not answer.
     pub fn offered(&self, offer: &Offer) -> Result<ServerOffers, Error> {
-        let room = &*self.room;
-        let upstreams = room.env.upstreams.clone().unwrap_or_default();
-        let Some((kept, _held)) = upstreams.running(room, &offer.entry) else {
-            let mut offered = OfferedNames::read(&*room.fs, &offer.server).offered(offer.reads);
+        let inner = &*self.inner;
+        let upstreams = inner.env.upstreams.clone().unwrap_or_default();
+        let Some((kept, _held)) = upstreams.running(inner, &offer.entry) else {
+            let mut offered = OfferedNames::read(&*inner.fs, &offer.server).offered(offer.reads);
             if offered.is_empty() {
                 offered = OfferSet::named(offer.reads, offer.exact_names());
             }
-            return Ok(ServerOffers { offered: only_offered(offer, offered), asked: None });
+            return Ok(ServerOffers { offered: only_offered(offer, offered), live: None });
         };
         let terms = RequestTerms {
-            timeout: Some(patience(&offer.entry)),
-            cancel: room.env.cancel.clone(),
+            timeout: Some(list_timeout(&offer.entry)),
+            cancel: inner.env.cancel.clone(),
             ..RequestTerms::default()
         };
         let listed = kept.server.offered(offer.reads, &terms, &kept.redactor);
@@ -63,8 +63,8 @@ impl AgentCalls {
             Error::new(ErrorKind::Refused, message).coded(ErrorCode::RunFailed)
         })?;
         let offered = only_offered(offer, std::mem::take(&mut now.offered));
-        OfferedNames::keep(&*room.fs, &offer.server, offer.reads, &offered);
-        Ok(ServerOffers { offered, asked: Some((now, Arc::downgrade(&kept))) })
+        OfferedNames::keep(&*inner.fs, &offer.server, offer.reads, &offered);
+        Ok(ServerOffers { offered, live: Some((now, Arc::downgrade(&kept))) })
     }
 }
 
@@ -77,6 +77,6 @@ fn only_offered(offer: &Offer, listed: OfferSet) -> OfferSet {
     OfferSet { resources, templates, prompts }
 }
 
-fn patience(tool: &Tool) -> Duration {
+fn list_timeout(tool: &Tool) -> Duration {
     tool.timeout.map_or(LIST_TIMEOUT, |timeout| timeout.duration().min(LIST_TIMEOUT))
 }

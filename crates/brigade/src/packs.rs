@@ -12,7 +12,7 @@ use crate::workspace_inner::WorkspaceInner;
 /// Builds, lists, archives and imports tool packs.
 #[derive(Clone)]
 pub struct Packs {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 impl Packs {
@@ -22,7 +22,7 @@ impl Packs {
     /// # Errors
     /// When the disk fails, or the catalog is not text.
     pub fn build(&self) -> Result<PackBuildReport, Error> {
-        Ok(packs::build(&self.room)?)
+        Ok(packs::build(&self.inner)?)
     }
 
     /// Lists the newest packs.
@@ -30,7 +30,7 @@ impl Packs {
     /// # Errors
     /// When the disk fails.
     pub fn list(&self, limit: usize) -> Result<PackListReport, Error> {
-        Ok(packs::list(&self.room, limit)?)
+        Ok(packs::list(&self.inner, limit)?)
     }
 
     /// Shows a pack, or the newest one with `latest`.
@@ -38,7 +38,7 @@ impl Packs {
     /// # Errors
     /// When no pack or several packs have this prefix, or the disk fails.
     pub fn show(&self, id: &IdPrefix) -> Result<PackShowReport, Error> {
-        Ok(packs::show(&self.room, id)?)
+        Ok(packs::show(&self.inner, id)?)
     }
 
     /// Moves a pack to the archive.
@@ -47,7 +47,7 @@ impl Packs {
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the archive already has it; when no pack or several packs
     /// have this prefix, or the disk fails.
     pub fn archive(&self, id: &IdPrefix) -> Result<PackArchiveReport, Error> {
-        Ok(packs::archive(&self.room, id)?)
+        Ok(packs::archive(&self.inner, id)?)
     }
 
     /// Adds the entries of a pack to the catalog, and their sources to the workspace. Nothing is run. If there are
@@ -57,8 +57,8 @@ impl Packs {
     /// [`Refusal::PackImport`] with all conflicts; [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the directory is
     /// not a pack; when the catalog cannot be edited, or the disk fails. Also fails inside a run.
     pub fn import(&self, folder: &Path, existing: OnExisting) -> Result<PackImportReport, Error> {
-        self.room.require_outside_run()?;
-        let imported = packs::import(&self.room, folder, existing);
-        imported.map_err(|error| Error::not_done(&self.room, error, Refusal::PackImport))
+        self.inner.require_outside_run()?;
+        let imported = packs::import(&self.inner, folder, existing);
+        imported.map_err(|error| Error::not_done(&self.inner, error, Refusal::PackImport))
     }
 }

@@ -11,7 +11,7 @@ use crate::workspace_inner::WorkspaceInner;
 /// Operations on projection parity between harnesses.
 #[derive(Clone)]
 pub struct Parity {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 impl Parity {
@@ -20,7 +20,7 @@ impl Parity {
     /// # Errors
     /// Returns file errors.
     pub fn status(&self) -> Result<ParityReport, Error> {
-        Ok(parity::status(&self.room)?)
+        Ok(parity::status(&self.inner)?)
     }
 
     /// Accepts the current projection issues, so only new and changed ones count.
@@ -28,7 +28,7 @@ impl Parity {
     /// # Errors
     /// Returns file errors.
     pub fn closeout(&self, reason: Option<&str>, verdict: Verdict) -> Result<CloseoutReport, Error> {
-        Ok(parity::closeout(&self.room, reason, verdict)?)
+        Ok(parity::closeout(&self.inner, reason, verdict)?)
     }
 }
 

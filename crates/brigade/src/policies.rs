@@ -17,7 +17,7 @@ use crate::workspace_inner::{CATALOG, POLICY, WorkspaceInner};
 /// Operations on the policy.
 #[derive(Clone)]
 pub struct Policies {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 impl Policies {
@@ -27,9 +27,9 @@ impl Policies {
     /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if a policy exists and may not be replaced. Fails inside a
     /// run.
     pub fn init(&self, existing: OnExisting) -> Result<InitReport, Error> {
-        self.room.require_outside_run()?;
+        self.inner.require_outside_run()?;
         let starter = (POLICY, starter::POLICY_TOML);
-        Ok(write_starter(&self.room, starter, existing, NextStep::CheckPolicy)?)
+        Ok(write_starter(&self.inner, starter, existing, NextStep::CheckPolicy)?)
     }
 
     /// Shows the policy.
@@ -37,16 +37,16 @@ impl Policies {
     /// # Errors
     /// Returns file errors.
     pub fn show(&self) -> Result<PolicyReport, Error> {
-        let state = load::policy(&self.room);
+        let state = load::policy(&self.inner);
         Ok(PolicyReport {
             schema: PolicyReport::SCHEMA,
-            target: self.room.target(),
-            policy_path: self.room.absolute(POLICY),
+            target: self.inner.target(),
+            policy_path: self.inner.absolute(POLICY),
             valid: state.policy().is_some(),
             errors: errors(&state),
             warnings: warnings(&state),
             policy: state.policy().map(Policy::rules),
-            diagnosis: diagnosis(&self.room, &state),
+            diagnosis: diagnosis(&self.inner, &state),
         })
     }
 
@@ -55,7 +55,7 @@ impl Policies {
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn test(&self, file: Option<&Path>) -> Result<PolicyTestReport, Error> {
-        brigade_ops::test_policy(&self.room, file)
+        brigade_ops::test_policy(&self.inner, file)
     }
 
     /// Explains what the policy allows for a tool, and which line decides; for an agent also which rule approves its
@@ -64,14 +64,14 @@ impl Policies {
     /// # Errors
     /// Fails if the tool or the agent does not exist.
     pub fn explain(&self, id: &str, agent: Option<&str>) -> Result<ExplainReport, Error> {
-        let config = gather::config(&self.room)?;
+        let config = gather::config(&self.inner)?;
         if let Some(own) = control_tool(id.trim()) {
             return self.explain_control(&config, own, agent);
         }
-        let found = load::explained(&self.room, &config, id, load::named_tool);
+        let found = load::explained(&self.inner, &config, id, load::named_tool);
         // What an invalid policy says of a tool that does not exist is not known, either.
         let tool = &*found.map_err(|error| invalid_policy(&config).unwrap_or_else(|| error.into()))?;
-        let agent = agent.map(|agent| agents::approval(&self.room, &config, tool, agent)).transpose()?;
+        let agent = agent.map(|agent| agents::approval(&self.inner, &config, tool, agent)).transpose()?;
         if tool.is_broken {
             let is_of_tool = |issue: &&ConfigIssue| {
                 issue.severity == Severity::Error && issue.entry.as_deref() == Some(tool.id.as_str())
@@ -81,12 +81,12 @@ impl Policies {
             return Err(Failure::invalid_config(ErrorCode::ConfigInvalid, CATALOG, &issues).into());
         }
         let state = &config.policy;
-        let (explanation, rulings) = tool_rulings(&self.room, &config, tool)?;
-        let masks = masks(&self.room.env.environment, state);
+        let (explanation, rulings) = tool_rulings(&self.inner, &config, tool)?;
+        let masks = masks(&self.inner.env.environment, state);
         Ok(ExplainReport {
             schema: ExplainReport::SCHEMA,
-            target: self.room.target(),
-            policy_path: self.room.absolute(POLICY),
+            target: self.inner.target(),
+            policy_path: self.inner.absolute(POLICY),
             tool_id: tool.id.as_str().to_owned(),
             errors: if state.is_enabled() { errors(state) } else { Vec::new() },
             warnings: warnings(state),
@@ -97,7 +97,7 @@ impl Policies {
                 .to_document(state, &tool.env_labels)
                 .masked(&|text| masks.hide(text)),
             agent,
-            diagnosis: if state.is_enabled() { diagnosis(&self.room, state) } else { None },
+            diagnosis: if state.is_enabled() { diagnosis(&self.inner, state) } else { None },
         })
     }
 
@@ -110,7 +110,7 @@ impl Policies {
     ) -> Result<ExplainReport, Error> {
         let state = &config.policy;
         let agent =
-            agent.map(|agent| agents::approval_of_control(&self.room, config, own, agent)).transpose()?;
+            agent.map(|agent| agents::approval_of_control(&self.inner, config, own, agent)).transpose()?;
         let message = "the gateway has it for every agent while there is a valid policy";
         let ruling = RulingReport::allowing("tool", &own.id, message);
         let mut policy = PolicyDecision::default();
@@ -118,8 +118,8 @@ impl Policies {
         policy.policy_path = state.file().to_owned();
         Ok(ExplainReport {
             schema: ExplainReport::SCHEMA,
-            target: self.room.target(),
-            policy_path: self.room.absolute(POLICY),
+            target: self.inner.target(),
+            policy_path: self.inner.absolute(POLICY),
             tool_id: own.id.clone(),
             errors: if state.is_enabled() { errors(state) } else { Vec::new() },
             warnings: warnings(state),
@@ -127,7 +127,7 @@ impl Policies {
             rulings: state.policy().map(|_| ruling).into_iter().collect(),
             policy,
             agent,
-            diagnosis: if state.is_enabled() { diagnosis(&self.room, state) } else { None },
+            diagnosis: if state.is_enabled() { diagnosis(&self.inner, state) } else { None },
         })
     }
 }
@@ -139,12 +139,12 @@ fn warnings(state: &PolicyState) -> Vec<ErrorLine> {
 }
 
 /// Returns where an invalid policy is wrong and what to do, or what to do about a missing one.
-pub(crate) fn diagnosis(room: &WorkspaceInner, state: &PolicyState) -> Option<Diagnosis> {
+pub(crate) fn diagnosis(inner: &WorkspaceInner, state: &PolicyState) -> Option<Diagnosis> {
     let errors = errors(state);
     let place = errors.first()?.fault().place.as_ref();
     let step = place.map_or(NextStep::InitPolicy, step_to_correct);
-    let diagnosis = load::diagnosis(room, &errors)?;
-    Some(Diagnosis { help: diagnosis.help.or_else(|| Some(room.words(&step))), ..diagnosis })
+    let diagnosis = load::diagnosis(inner, &errors)?;
+    Some(Diagnosis { help: diagnosis.help.or_else(|| Some(inner.words(&step))), ..diagnosis })
 }
 
 /// Returns the errors of the policy, including a missing file.

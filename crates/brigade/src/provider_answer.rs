@@ -28,26 +28,26 @@ const RESERVED_BYTES: usize = 256;
 /// Returns the result of a run, with its text masked: what the command printed and how it ended, or what the program
 /// answered. `None` for a run of another tool, for one that did not start, and for a program that failed by itself.
 pub(crate) fn result_of(
-    room: &WorkspaceInner,
+    inner: &WorkspaceInner,
     config: &Config,
     receipt: &Receipt,
     redactor: &Redactor,
 ) -> Option<ToolResult> {
     receipt.process.as_ref()?;
     if receipt.tool_id != COMMAND {
-        return provided(room, receipt, redactor);
+        return provided(inner, receipt, redactor);
     }
     let read = |path: &Option<String>| {
-        let file = room.fs.open(&path.as_deref()?.parse().ok()?).ok()?;
+        let file = inner.fs.open(&path.as_deref()?.parse().ok()?).ok()?;
         log_text(&*file, redactor).ok()
     };
     let stdout = read(&receipt.stdout_log_path)?;
     let stderr = read(&receipt.stderr_log_path)?;
-    let asked = definition(COMMAND).map(|row| CommandArgs::read(&row.with_defaults(&receipt.args)));
-    let asked = asked.and_then(|asked| asked.max_output_bytes).unwrap_or(u64::MAX);
-    let most = config.gateway(&room.host()).map_or(32 << 10, |gateway| gateway.max_result_bytes);
+    let arguments = definition(COMMAND).map(|row| CommandArgs::read(&row.with_defaults(&receipt.args)));
+    let max_bytes = arguments.and_then(|arguments| arguments.max_output_bytes).unwrap_or(u64::MAX);
+    let most = config.gateway(&inner.host()).map_or(32 << 10, |gateway| gateway.max_result_bytes);
     let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(RESERVED_BYTES);
-    let (out, err) = parts(&stdout, &stderr, usize::try_from(asked).unwrap_or(usize::MAX), most);
+    let (out, err) = parts(&stdout, &stderr, usize::try_from(max_bytes).unwrap_or(usize::MAX), most);
     let dropped = receipt.output.as_ref().map_or(0, |output| output.stdout.dropped + output.stderr.dropped);
     let is_cut = out.len() < stdout.len() || err.len() < stderr.len() || 0 < dropped;
     let ended = match (receipt.timed_out, receipt.exit_code) {
@@ -68,7 +68,7 @@ pub(crate) fn result_of(
         (Some(0), _, _) | (_, None, _) | (_, _, None) => None,
         (_, Some(observed), Some(sandbox)) => refused_writes(observed, sandbox, COMMAND).into_iter().next(),
     };
-    let refused = refused.map(|said| format!("[{}]", redactor.redact_str(&said))).unwrap_or_default();
+    let refused = refused.map(|message| format!("[{}]", redactor.redact_str(&message))).unwrap_or_default();
     let text: Vec<&str> =
         [out, err, &cut, &ended, &refused].into_iter().filter(|part| !part.is_empty()).collect();
     let structured = CommandOutput {
@@ -83,10 +83,10 @@ pub(crate) fn result_of(
 
 /// Returns what a program answered that the configuration names for a tool.
 #[cfg(feature = "builtin")]
-fn provided(room: &WorkspaceInner, receipt: &Receipt, redactor: &Redactor) -> Option<ToolResult> {
+fn provided(inner: &WorkspaceInner, receipt: &Receipt, redactor: &Redactor) -> Option<ToolResult> {
     if let Some(code) = receipt.error_code.as_deref() {
-        let said = receipt.failure.as_deref().unwrap_or_default();
-        return Some(ToolResult::failed(said, code, None));
+        let message = receipt.failure.as_deref().unwrap_or_default();
+        return Some(ToolResult::failed(message, code, None));
     }
     if receipt.exit_code != Some(0) || receipt.timed_out {
         return None;
@@ -97,7 +97,7 @@ fn provided(room: &WorkspaceInner, receipt: &Receipt, redactor: &Redactor) -> Op
             brigade_toolset::kept_image(&copy.path, copy.after?)
         }
         tool if may_start_a_program(tool) => {
-            let printed = room.fs.open(&RelPath::composed(receipt.stdout_log_path.as_deref()?)).ok()?;
+            let printed = inner.fs.open(&RelPath::composed(receipt.stdout_log_path.as_deref()?)).ok()?;
             let printed = log_text(&*printed, redactor).ok()?;
             brigade_toolset::provider_answer(tool, &receipt.args, &printed).ok()?
         }
@@ -119,14 +119,14 @@ pub(crate) fn request_of(call: &VerifiedCall) -> Input {
 
 /// Checks after the run of a program that answers for a built-in tool whether its answer can be used.
 pub(crate) struct ProviderAnswerCheck<'a> {
-    room: &'a WorkspaceInner,
+    inner: &'a WorkspaceInner,
 }
 
 impl<'a> ProviderAnswerCheck<'a> {
     /// Returns the check of a call of such a tool. `None` for other calls.
-    pub(crate) fn for_call(room: &'a WorkspaceInner, call: &Call) -> Option<ProviderAnswerCheck<'a>> {
+    pub(crate) fn for_call(inner: &'a WorkspaceInner, call: &Call) -> Option<ProviderAnswerCheck<'a>> {
         let tool = call.tool_id.as_str();
-        (tool != COMMAND && may_start_a_program(tool)).then_some(ProviderAnswerCheck { room })
+        (tool != COMMAND && may_start_a_program(tool)).then_some(ProviderAnswerCheck { inner })
     }
 }
 
@@ -153,7 +153,7 @@ impl Postcondition for ProviderAnswerCheck<'_> {
     #[cfg(not(feature = "builtin"))]
     fn check(&self, _: &EndedRun<'_>) -> PostconditionResult {
         // No program answers for a tool in such a build.
-        let _ = self.room;
+        let _ = self.inner;
         PostconditionResult::default()
     }
 }
@@ -163,8 +163,8 @@ impl ProviderAnswerCheck<'_> {
     /// Reads the answer, and returns the files that were written from it.
     fn use_answer(&self, run: &EndedRun<'_>) -> Result<Vec<TouchedFile>, Failure> {
         let disk = |error: brigade_fs::FsError| Failure::new(ErrorCode::FileError, error.to_string());
-        let (room, call, redactor) = (self.room, run.call.call(), run.redactor);
-        let log = room.fs.open(&RelPath::composed(&run.paths.stdout_log)).map_err(disk)?;
+        let (inner, call, redactor) = (self.inner, run.call.call(), run.redactor);
+        let log = inner.fs.open(&RelPath::composed(&run.paths.stdout_log)).map_err(disk)?;
         if call.tool_id != SCREENSHOT {
             let (args, printed) = (run.call.plan().args(), log_text(&*log, redactor).map_err(disk)?);
             return brigade_toolset::provider_answer(&call.tool_id, args, &printed).map(|_| Vec::new());
@@ -176,7 +176,7 @@ impl ProviderAnswerCheck<'_> {
         let length = usize::try_from(log.len().map_err(disk)?).unwrap_or(usize::MAX);
         let printed = log.read_range(0, length).map_err(disk)?;
         let caller = call.caller.as_record();
-        let mut context = Context::new(&*room.fs, &caller, &*room.env.clock, redactor, &room.stores);
+        let mut context = Context::new(&*inner.fs, &caller, &*inner.env.clock, redactor, &inner.stores);
         brigade_toolset::keep_image(&printed, &mut context)?;
         let touched = context.touched.iter().map(|touched| TouchedFile {
             path: touched.path.clone(),

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use brigade_core::{ErrorCode, ErrorKind, NextStep, Report, SchemaId, Timestamp};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, Report as _, Timestamp};
 use brigade_db::records::StoredRecord;
 use brigade_db::reviews::{Comment, MAX_TEXT_BYTES, PullRequest, Thread};
 use brigade_db::{Store, StoreError};
+use brigade_macros::{document, part};
 use brigade_ops::Error;
 use brigade_redact::Redactor;
 use brigade_workspace::gather;
-use serde::{Deserialize, Serialize};
 
 use crate::workspace_inner::WorkspaceInner;
 
@@ -19,13 +19,11 @@ const PERSON: &str = "a person";
 /// Operations on the pull requests of a workspace.
 #[derive(Clone)]
 pub struct PullRequests {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 /// A pull request, without its checks, which are calls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct PullRequestRow {
     /// Its id.
     pub id: String,
@@ -50,9 +48,7 @@ pub struct PullRequestRow {
 }
 
 /// A thread of a review.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct ThreadRow {
     /// Its id.
     pub id: String,
@@ -67,13 +63,9 @@ pub struct ThreadRow {
 }
 
 /// `work pr list`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.pull-request-list.v1")]
+#[derive(PartialEq)]
 pub struct PullRequestListReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PullRequestListReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// How many there are.
@@ -82,18 +74,10 @@ pub struct PullRequestListReport {
     pub pull_requests: Vec<PullRequestRow>,
 }
 
-impl Report for PullRequestListReport {
-    const SCHEMA: &'static str = "brigade.pull-request-list.v1";
-}
-
 /// `work pr show`, `comment`, `reply`, `resolve` and `close`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.pull-request.v1")]
+#[derive(PartialEq)]
 pub struct PullRequestReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PullRequestReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The pull request.
@@ -102,10 +86,6 @@ pub struct PullRequestReport {
     pub body: String,
     /// The threads of its review, the oldest first.
     pub threads: Vec<ThreadRow>,
-}
-
-impl Report for PullRequestReport {
-    const SCHEMA: &'static str = "brigade.pull-request.v1";
 }
 
 /// A comment that begins a thread.
@@ -144,13 +124,13 @@ fn missing(what: &str) -> Error {
 
 impl PullRequests {
     fn reading(&self) -> Result<Option<Arc<Store>>, Error> {
-        Ok(self.room.stores.reading(&*self.room.fs)?)
+        Ok(self.inner.stores.reading(&*self.inner.fs)?)
     }
 
     /// Opens the store for a person. Does not inside of a run.
     fn writing(&self) -> Result<Arc<Store>, Error> {
-        self.room.require_outside_run()?;
-        Ok(self.room.stores.writing(&*self.room.fs)?)
+        self.inner.require_outside_run()?;
+        Ok(self.inner.stores.writing(&*self.inner.fs)?)
     }
 
     fn find(&self, id: &str) -> Result<StoredRecord<PullRequest>, Error> {
@@ -178,7 +158,7 @@ impl PullRequests {
         };
         Ok(PullRequestReport {
             schema: PullRequestReport::SCHEMA,
-            target: self.room.target(),
+            target: self.inner.target(),
             pull_request: row(&kept, &threads),
             body: kept.record.body,
             threads: threads.iter().map(thread).collect(),
@@ -191,7 +171,7 @@ impl PullRequests {
             let message = format!("a comment has 1 to {MAX_TEXT_BYTES} bytes");
             return Err(Error::new(ErrorKind::Usage, message));
         }
-        Ok(Redactor::new(&gather::secrets(&self.room)).redact_str(text))
+        Ok(Redactor::new(&gather::secrets(&self.inner)).redact_str(text))
     }
 
     /// Changes a thread, and shows its pull request.
@@ -223,7 +203,7 @@ impl PullRequests {
         };
         Ok(PullRequestListReport {
             schema: PullRequestListReport::SCHEMA,
-            target: self.room.target(),
+            target: self.inner.target(),
             count: pull_requests.len(),
             pull_requests,
         })
@@ -243,7 +223,7 @@ impl PullRequests {
     /// Fails if the pull does not exist request, the text is empty or too long, or on a file error.
     pub fn comment(&self, id: &str, new: &NewThread) -> Result<PullRequestReport, Error> {
         let text = self.kept(&new.text)?;
-        let (kept, store, now) = (self.find(id)?, self.writing()?, self.room.now());
+        let (kept, store, now) = (self.find(id)?, self.writing()?, self.inner.now());
         let thread = Thread {
             pull_request: kept.id.clone(),
             path: new.path.clone(),
@@ -261,7 +241,7 @@ impl PullRequests {
     /// # Errors
     /// As [`PullRequests::comment`].
     pub fn reply(&self, thread: &str, text: &str) -> Result<PullRequestReport, Error> {
-        let (text, now) = (self.kept(text)?, self.room.now());
+        let (text, now) = (self.kept(text)?, self.inner.now());
         self.change(thread, |record| record.comment(thread, PERSON, text, now).map(drop))
     }
 

@@ -18,7 +18,7 @@ pub use brigade_ops::harness_labels;
 /// Operations on the tools of other agent programs. None of them starts a program or opens a connection.
 #[derive(Clone)]
 pub struct Registry {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 impl Registry {
@@ -30,7 +30,7 @@ impl Registry {
     /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) for an unknown harness. A file that cannot be read is an
     /// issue of the report.
     pub fn discover(&self, request: &DiscoverRequest) -> Result<DiscoveryReport, Error> {
-        Ok(brigade_ops::discover(&self.room, request)?)
+        Ok(brigade_ops::discover(&self.inner, request)?)
     }
 
     /// Compares what the files of agent programs say with the cache, and writes the cache if something changed.
@@ -40,6 +40,6 @@ impl Registry {
     /// # Errors
     /// Returns [`ErrorKind::Refused`](crate::ErrorKind::Refused) if a newer version wrote the cache, and file errors.
     pub fn sync(&self, dry_run: bool) -> Result<RegistrySyncReport, Error> {
-        Ok(brigade_ops::sync(&self.room, dry_run)?)
+        Ok(brigade_ops::sync(&self.inner, dry_run)?)
     }
 }

@@ -90,14 +90,14 @@ impl Runner for WorkspaceInner {
 
 /// Claims the call, runs it, and records how it ended.
 pub(crate) fn run(
-    room: &WorkspaceInner,
+    inner: &WorkspaceInner,
     call: VerifiedCall,
     source: ClaimSource<'_>,
     planned: PlannedCall,
     config: &Arc<Config>,
 ) -> Result<ClaimOutcome, Error> {
     let claimed: Result<ClaimedRun<'_>, NotStarted> =
-        PreparedRun::new(room, call, planned, config).and_then(|prepared| prepared.claim(source));
+        PreparedRun::new(inner, call, planned, config).and_then(|prepared| prepared.claim(source));
     match claimed {
         Ok(claimed) => {
             let executed: ExecutedRun<'_> = claimed.execute();

@@ -55,7 +55,7 @@ mod tests {
     fn only_an_empty_folder_becomes_a_sample() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = make(&folder.path().join("new/sample")).unwrap();
-        assert_eq!(workspace.room.fs.read(&RelPath::from_static("a/b.txt"), 100).unwrap(), b"text");
+        assert_eq!(workspace.inner.fs.read(&RelPath::from_static("a/b.txt"), 100).unwrap(), b"text");
         let again = make(&folder.path().join("new/sample"));
         assert_eq!(again.err().map(|error| error.kind()), Some(ErrorKind::Usage));
         let beneath_a_file = make(&folder.path().join("new/sample/a/b.txt/c"));

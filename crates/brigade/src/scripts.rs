@@ -33,11 +33,11 @@ impl Tools {
     /// place, and on file errors. Returns [`Refusal::Register`](crate::Refusal::Register) with the reasons of the
     /// catalog, and then nothing is written.
     pub fn promote_script(&self, id: &str, tool: Option<&str>) -> Result<RegisterReport, Error> {
-        let room = &*self.room;
-        room.require_outside_run()?;
+        let inner = &*self.inner;
+        inner.require_outside_run()?;
         let none =
             || Error::new(ErrorKind::NotFound, "there is no such script").coded(ErrorCode::ScriptMissing);
-        let store = room.stores.reading(&*room.fs)?.ok_or_else(none)?;
+        let store = inner.stores.reading(&*inner.fs)?.ok_or_else(none)?;
         let (script, versions) = match store.script(None, id) {
             Ok(found) => found,
             Err(StoreError::Refused(_)) => return Err(none()),
@@ -78,7 +78,7 @@ impl Tools {
         self.register(&request(true))?;
         for (path, text) in [(&code, newest.code.as_str()), (&schema, NO_ARGUMENTS)] {
             let path: RelPath = path.parse().map_err(|_| none())?;
-            match room.fs.read(&path, u64::from(u32::MAX)) {
+            match inner.fs.read(&path, u64::from(u32::MAX)) {
                 Ok(there) if there == text.as_bytes() => continue,
                 Err(error) if error.is_not_found() => {}
                 Ok(_) => {
@@ -87,8 +87,8 @@ impl Tools {
                 }
                 Err(error) => return Err(error.into()),
             }
-            room.fs.create_dir_all(&path.parent())?;
-            room.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o644))?;
+            inner.fs.create_dir_all(&path.parent())?;
+            inner.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o644))?;
         }
         self.register(&request(false))
     }

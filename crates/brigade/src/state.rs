@@ -14,7 +14,7 @@ pub use brigade_ops::state::{AdoptStep, ExportLine};
 /// Operations on the stored state.
 #[derive(Clone)]
 pub struct State {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 impl State {
@@ -23,7 +23,7 @@ impl State {
     /// # Errors
     /// Returns file errors.
     pub fn check(&self) -> Result<StateReport, Error> {
-        Ok(state::check(&self.room)?)
+        Ok(state::check(&self.inner)?)
     }
 
     /// Passes every call in order of creation, then every receipt, newest first.
@@ -31,7 +31,7 @@ impl State {
     /// # Errors
     /// Returns file errors.
     pub fn export(&self, found: &mut dyn FnMut(ExportLine) -> ControlFlow<()>) -> Result<(), Error> {
-        Ok(state::export(&self.room, found)?)
+        Ok(state::export(&self.inner, found)?)
     }
 
     /// Lists or accepts approvals that another host gave.
@@ -39,8 +39,8 @@ impl State {
     /// # Errors
     /// Fails inside a run, or on a file error.
     pub fn adopt(&self, step: AdoptStep) -> Result<AdoptReport, Error> {
-        let mut report = state::adopt(&self.room, step)?;
-        report.records.extend(workflow::adopt(&self.room, step)?);
+        let mut report = state::adopt(&self.inner, step)?;
+        report.records.extend(workflow::adopt(&self.inner, step)?);
         Ok(report)
     }
 
@@ -49,6 +49,6 @@ impl State {
     /// # Errors
     /// Returns file errors.
     pub fn compact(&self) -> Result<CompactReport, Error> {
-        Ok(state::compact(&self.room)?)
+        Ok(state::compact(&self.inner)?)
     }
 }

@@ -21,7 +21,7 @@ const DECLINED: &str = "declined";
 /// Operations on what waits for a person.
 #[derive(Clone)]
 pub struct Work {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 impl WaitingSource for Work {
@@ -47,7 +47,7 @@ pub struct WorkAnswer {
 
 impl Work {
     fn kitchen(&self) -> Kitchen {
-        Kitchen { room: self.room.clone() }
+        Kitchen { inner: self.inner.clone() }
     }
 
     /// Lists what waits, the oldest first: approvals, checkpoints, decisions of the kitchen, questions of agents.
@@ -56,7 +56,7 @@ impl Work {
     /// Returns file errors.
     pub fn waiting(&self) -> Result<Vec<WaitingRow>, Error> {
         let (decisions, questions) = self.others()?;
-        Ok(brigade_ops::waiting(&self.room, &decisions, questions)?)
+        Ok(brigade_ops::waiting(&self.inner, &decisions, questions)?)
     }
 
     /// Answers what an id or its only prefix means. Does not inside of a run.
@@ -64,7 +64,7 @@ impl Work {
     /// # Errors
     /// Fails if nothing with this id waits, if the answer does not fit, and as the command of the owner does.
     pub fn answer(&self, id: &IdPrefix, answer: &WorkAnswer) -> Result<WorkAnswerReport, Error> {
-        self.room.require_outside_run()?;
+        self.inner.require_outside_run()?;
         let row = self.find(id)?;
         let (outcome, next) = match row.kind {
             WaitingKind::Approval | WaitingKind::Plan => self.review(&row, answer)?,
@@ -72,8 +72,8 @@ impl Work {
             WaitingKind::Decision => self.decision(&row, answer)?,
             WaitingKind::Question => self.question(&row, answer)?,
         };
-        let next = self.room.spelled(next);
-        Ok(WorkAnswerReport::new(self.room.target(), &row, outcome, next))
+        let next = self.inner.spelled(next);
+        Ok(WorkAnswerReport::new(self.inner.target(), &row, outcome, next))
     }
 
     /// Answers what a review showed. The answer counts only for this fingerprint of the review.
@@ -86,7 +86,7 @@ impl Work {
         fingerprint: &str,
         answer: &WorkAnswer,
     ) -> Result<WorkAnswerReport, Error> {
-        let daily = Daily::new(self.room.context.clone(), self.room.calls(), Arc::new(self.clone()));
+        let daily = Daily::new(self.inner.context.clone(), self.inner.calls(), Arc::new(self.clone()));
         daily.review_question(id)?.check(fingerprint)?;
         self.answer(&IdPrefix::new(id), answer)
     }
@@ -114,7 +114,7 @@ impl Work {
     }
 
     fn review(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(AnswerOutcome, Hint), Error> {
-        let calls = self.room.calls();
+        let calls = self.inner.calls();
         let named = IdPrefix::new(&row.id);
         if matches!(read_decision(answer, row)?.as_str(), "approve") {
             let id = calls.find(&named, Step::Approve)?;
@@ -127,7 +127,7 @@ impl Work {
     }
 
     fn checkpoint(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(AnswerOutcome, Hint), Error> {
-        let checkpoints = self.room.checkpoints();
+        let checkpoints = self.inner.checkpoints();
         let id = checkpoints.find(&IdPrefix::new(&row.id), CheckpointStep::Answer)?;
         if answer.is_declined {
             checkpoints.reject(&id, answer.text.as_deref().unwrap_or(DECLINED))?;
@@ -218,21 +218,21 @@ mod questions {
 
     impl Work {
         pub(crate) fn questions(&self) -> Result<Vec<WaitingRow>, Error> {
-            match self.room.stores.reading(&*self.room.fs)? {
+            match self.inner.stores.reading(&*self.inner.fs)? {
                 Some(store) => Ok(store.waiting_questions()?.iter().map(row).collect()),
                 None => Ok(Vec::new()),
             }
         }
 
         pub(super) fn whole_question(&self, id: &str) -> Result<Option<String>, Error> {
-            let Some(store) = self.room.stores.reading(&*self.room.fs)? else { return Ok(None) };
+            let Some(store) = self.inner.stores.reading(&*self.inner.fs)? else { return Ok(None) };
             let waiting = store.waiting_questions()?;
             Ok(waiting.iter().find(|question| question.id == id).map(|question| text_and_choices(question).0))
         }
 
         /// Says why a question no longer waits.
         pub(super) fn gone(&self, id: &str) -> Result<(), Error> {
-            let Some(store) = self.room.stores.reading(&*self.room.fs)? else { return Ok(()) };
+            let Some(store) = self.inner.stores.reading(&*self.inner.fs)? else { return Ok(()) };
             let message = match store.question(id).map(|question| question.status) {
                 Ok(QuestionStatus::Gone) => format!("the agent that asked `{id}` no longer waits"),
                 Ok(QuestionStatus::Answered | QuestionStatus::Delivered) => {
@@ -250,7 +250,7 @@ mod questions {
             row: &WaitingRow,
             answer: &WorkAnswer,
         ) -> Result<(AnswerOutcome, Hint), Error> {
-            let store = self.room.stores.writing(&*self.room.fs)?;
+            let store = self.inner.stores.writing(&*self.inner.fs)?;
             let given = AnswerInput { choices: answer.choices.clone(), text: answer.text.clone() };
             let question = store.question(&row.id)?;
             let (outcome, given) = match answer.is_declined {
@@ -261,8 +261,8 @@ mod questions {
                 false => (AnswerOutcome::Answered, question.asked.answer(&given)),
             };
             let given = given.map_err(|error| Error::new(ErrorKind::Usage, error.to_string()))?;
-            let redactor = Redactor::new(&gather::secrets(&self.room));
-            store.answer_question(&row.id, &given, "person", &redactor, self.room.now())?;
+            let redactor = Redactor::new(&gather::secrets(&self.inner));
+            store.answer_question(&row.id, &given, "person", &redactor, self.inner.now())?;
             Ok((outcome, NextStep::ShowBrief.into()))
         }
     }
@@ -270,8 +270,8 @@ mod questions {
     /// Writes a question as a row.
     fn row(question: &Question) -> WaitingRow {
         let (text, choices) = text_and_choices(question);
-        let asker = (question.agent.as_str(), question.session.as_str());
-        WaitingRow::question(question.id.clone(), asker, &text, choices, question.created_at)
+        let agent_and_session = (question.agent.as_str(), question.session.as_str());
+        WaitingRow::question(question.id.clone(), agent_and_session, &text, choices, question.created_at)
     }
 
     /// Returns the text and the choices. Several questions are shown by their ids.

@@ -72,7 +72,7 @@ const USER_GATEWAY: &str = "brigade/gateway";
 /// ```
 #[derive(Clone)]
 pub struct Workspace {
-    pub(crate) room: Arc<WorkspaceInner>,
+    pub(crate) inner: Arc<WorkspaceInner>,
 }
 
 impl Workspace {
@@ -106,7 +106,7 @@ impl Workspace {
             return Ok(workspace);
         }
         for folder in start.ancestors() {
-            if folder == start && workspace.room.fs.exists(&RelPath::from_static(MARKER))? {
+            if folder == start && workspace.inner.fs.exists(&RelPath::from_static(MARKER))? {
                 break;
             }
             if let Some(fs) = marked_workspace(folder) {
@@ -136,7 +136,7 @@ impl Workspace {
 
     /// Returns whether this is the workspace of [`Workspace::for_user`].
     pub fn is_for_user(&self) -> bool {
-        let folder = self.room.environment.config_folder().map(|folder| folder.join(USER_GATEWAY));
+        let folder = self.inner.environment.config_folder().map(|folder| folder.join(USER_GATEWAY));
         folder.and_then(|folder| DiskFs::open(&folder).ok()).is_some_and(|fs| fs.root() == self.root())
     }
 
@@ -144,12 +144,12 @@ impl Workspace {
     /// blocked, and a rule approves only what one of its rules covers, too. A project without a policy narrows nothing.
     #[must_use]
     pub fn narrowed_by(&self, project: &Workspace) -> Workspace {
-        self.with_env(|env| Env { project: Some(project.room.context.clone()), ..env })
+        self.with_env(|env| Env { project: Some(project.inner.context.clone()), ..env })
     }
 
     /// Returns the root of the project that narrows this workspace.
     pub fn project_root(&self) -> Option<&Path> {
-        self.room.context.project.as_ref().map(|project| project.fs.root())
+        self.inner.context.project.as_ref().map(|project| project.fs.root())
     }
 
     /// Removes the directory of a workspace, and those above it, as long as they are empty.
@@ -182,12 +182,12 @@ impl Workspace {
 
     /// Finds a program for Brigade's own use on `PATH`, never in a directory that agents can write.
     pub fn own_program(&self, name: &str) -> Option<PathBuf> {
-        own_programs(&*self.room.fs, &self.room.environment).find(name).found()
+        own_programs(&*self.inner.fs, &self.inner.environment).find(name).found()
     }
 
     /// Ends the tasks of agents that run in this process, and waits for their workers. Nothing begins after that.
-    pub fn end_tasks(&self, patience: std::time::Duration) {
-        self.room.running.end(patience);
+    pub fn end_tasks(&self, timeout: std::time::Duration) {
+        self.inner.running.end(timeout);
     }
 
     /// Continues workflows whose processes are gone. They run in this process, as those who began them.
@@ -195,7 +195,7 @@ impl Workspace {
     /// # Errors
     /// Returns file errors.
     pub fn take_over(&self) -> Result<(), Error> {
-        Ok(workflow::take_over(&self.room)?)
+        Ok(workflow::take_over(&self.inner)?)
     }
 
     /// Creates a workspace with these files in an empty or new directory.
@@ -207,7 +207,7 @@ impl Workspace {
             make_folder(&env.environment.expand(folder))?;
         }
         let workspace = Workspace::open(folder, env)?;
-        if !workspace.room.fs.list_dir(&RelPath::root())?.is_empty() {
+        if !workspace.inner.fs.list_dir(&RelPath::root())?.is_empty() {
             let error =
                 Error::new(ErrorKind::Usage, "the directory is not empty").coded(ErrorCode::FileExists);
             return Err(error.hint("name another one, or remove what is in it"));
@@ -221,7 +221,7 @@ impl Workspace {
     /// # Errors
     /// Returns file errors.
     pub fn write_files(&self, files: &[NewFile]) -> Result<(), Error> {
-        write_files(&*self.room.fs, files)
+        write_files(&*self.inner.fs, files)
     }
 
     /// Removes the directory of a workspace that [`Workspace::with_files`] made, with everything in it.
@@ -229,7 +229,7 @@ impl Workspace {
     /// # Errors
     /// Returns file errors.
     pub fn remove_directory(&self) -> Result<(), Error> {
-        let root = self.room.fs.root();
+        let root = self.inner.fs.root();
         let name = root.file_name().and_then(|name| name.to_str()?.parse::<RelPath>().ok());
         let (Some(parent), Some(name)) = (root.parent(), name) else {
             return Err(Error::new(ErrorKind::Usage, "this directory cannot be removed"));
@@ -238,13 +238,13 @@ impl Workspace {
     }
 
     fn over(fs: Arc<dyn Fs>, env: Env) -> Workspace {
-        Workspace { room: Arc::new(WorkspaceInner::new(fs, env)) }
+        Workspace { inner: Arc::new(WorkspaceInner::new(fs, env)) }
     }
 
     /// Returns the same workspace with another environment, such as another caller. Files and caches are shared.
     #[must_use]
     pub fn with_env(&self, change: impl FnOnce(Env) -> Env) -> Workspace {
-        Workspace { room: Arc::new(self.room.with_env(change)) }
+        Workspace { inner: Arc::new(self.inner.with_env(change)) }
     }
 
     /// Syncs records that were [written late](Env::syncs_late).
@@ -252,7 +252,7 @@ impl Workspace {
     /// # Errors
     /// Fails on a disk error.
     pub fn sync(&self) -> Result<(), Error> {
-        Ok(self.room.late.now()?)
+        Ok(self.inner.late.now()?)
     }
 
     /// Checks that no program of a run asks for what decides or widens, such as serving.
@@ -260,12 +260,12 @@ impl Workspace {
     /// # Errors
     /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace is in the run's own directory.
     pub fn require_outside_run(&self) -> Result<(), Error> {
-        Ok(self.room.require_outside_run()?)
+        Ok(self.inner.require_outside_run()?)
     }
 
     /// Returns what an agent may do with its own calls. The environment's caller says which agent it is.
     pub fn agent_calls(&self) -> AgentCalls {
-        AgentCalls { room: self.room.clone() }
+        AgentCalls { inner: self.inner.clone() }
     }
 
     /// Returns whether the directory has `.brigade`.
@@ -273,12 +273,12 @@ impl Workspace {
     /// # Errors
     /// Returns file errors.
     pub fn exists(&self) -> Result<bool, Error> {
-        Ok(self.room.fs.exists(&RelPath::from_static(MARKER))?)
+        Ok(self.inner.fs.exists(&RelPath::from_static(MARKER))?)
     }
 
     /// Returns the absolute path of the workspace.
     pub fn root(&self) -> &Path {
-        self.room.fs.root()
+        self.inner.fs.root()
     }
 
     /// Returns the directory of a lane in the workspace, for sessions that work in it.
@@ -289,7 +289,7 @@ impl Workspace {
         let root = format!("{LANES}/{lane}");
         let found = match self.knows_lane(lane)? {
             true => {
-                self.room.host().files(Some(&root)).map(drop).map_err(|none| (none.to_string(), none.code()))
+                self.inner.host().files(Some(&root)).map(drop).map_err(|none| (none.to_string(), none.code()))
             }
             false => Err(("there is no such lane".to_owned(), ErrorCode::NotFound)),
         };
@@ -303,7 +303,7 @@ impl Workspace {
     /// Returns whether there is or was a lane with this id.
     #[cfg(feature = "builtin")]
     fn knows_lane(&self, lane: &str) -> Result<bool, Error> {
-        let Some(store) = self.room.stores.reading(&*self.room.fs)? else { return Ok(false) };
+        let Some(store) = self.inner.stores.reading(&*self.inner.fs)? else { return Ok(false) };
         match store.record::<Lane>(None, lane) {
             Ok(_) => Ok(true),
             Err(error) if error.answered_code() == ErrorCode::NotFound => Ok(false),
@@ -319,18 +319,18 @@ impl Workspace {
 
     /// Returns the operations on calls.
     pub fn calls(&self) -> Calls {
-        self.room.calls()
+        self.inner.calls()
     }
 
     /// Returns where calls are stored, and in what: the file of the queue, or the address of the team's database.
     pub fn calls_path(&self) -> (String, StoreKind) {
-        (self.room.calls_path(), self.room.store_kind())
+        (self.inner.calls_path(), self.inner.store_kind())
     }
 
     /// Returns the operations on the team of the workspace.
     #[cfg(feature = "team")]
     pub fn team(&self) -> brigade_ops::team::Team {
-        brigade_ops::team::Team::new(self.room.context.clone())
+        brigade_ops::team::Team::new(self.inner.context.clone())
     }
 
     /// Returns who decides here. Asks the database of a joined team.
@@ -364,125 +364,125 @@ impl Workspace {
     ) -> Result<TeamRunnerReport, Error> {
         let make = |hooks: brigade_ops::team::RunnerHooks| {
             let env = |env: Env| env.store(hooks.store).cancel(hooks.cancel).progress(hooks.progress);
-            Arc::new(self.room.with_env(env)).calls()
+            Arc::new(self.inner.with_env(env)).calls()
         };
         self.team().run_calls(request, signals, &make, found)
     }
 
     /// Returns the operations on runs.
     pub fn runs(&self) -> Runs {
-        Runs::new(self.room.context.clone())
+        Runs::new(self.inner.context.clone())
     }
 
     /// Returns what agents are shown, and the agents of the gateway.
     pub fn agents(&self) -> Agents {
-        Agents { room: self.room.clone() }
+        Agents { inner: self.inner.clone() }
     }
 
     /// Returns the operations on checkpoints.
     pub fn checkpoints(&self) -> Checkpoints {
-        self.room.checkpoints()
+        self.inner.checkpoints()
     }
 
     /// Returns the operations on agent programs that use the workspace.
     pub fn clients(&self) -> Clients {
-        Clients::new(self.room.context.clone())
+        Clients::new(self.inner.context.clone())
     }
 
     /// Returns the operations that put programs and servers behind the gateway of this workspace.
     pub fn onboarding(&self, level: SetupLevel) -> Onboarding {
-        Onboarding::new(self.room.context.clone(), level)
+        Onboarding::new(self.inner.context.clone(), level)
     }
 
     /// Returns the operations on the tools of other agent programs.
     pub fn registry(&self) -> Registry {
-        Registry { room: self.room.clone() }
+        Registry { inner: self.inner.clone() }
     }
 
     /// Returns the operations on runtimes.
     pub fn runtimes(&self) -> Runtimes {
-        Runtimes::new(self.room.context.clone())
+        Runtimes::new(self.inner.context.clone())
     }
 
     /// Returns the operations on projections.
     pub fn projections(&self) -> Projections {
-        Projections { room: self.room.clone() }
+        Projections { inner: self.inner.clone() }
     }
 
     /// Returns the operations on the policy.
     pub fn policy(&self) -> Policies {
-        Policies { room: self.room.clone() }
+        Policies { inner: self.inner.clone() }
     }
 
     /// Returns the operations on the catalog.
     pub fn catalog(&self) -> Tools {
-        Tools { room: self.room.clone() }
+        Tools { inner: self.inner.clone() }
     }
 
     /// Returns the operations on tool packs.
     pub fn packs(&self) -> Packs {
-        Packs { room: self.room.clone() }
+        Packs { inner: self.inner.clone() }
     }
 
     /// Returns the operations on pins.
     pub fn pins(&self) -> Pins {
-        Pins::new(self.room.context.clone())
+        Pins::new(self.inner.context.clone())
     }
 
     /// Returns the operations on what waits for a person.
     pub fn work(&self) -> Work {
-        Work { room: self.room.clone() }
+        Work { inner: self.inner.clone() }
     }
 
     /// Returns the operations of every day, on what waits and what ran.
     pub fn daily(&self) -> Daily {
-        Daily::new(self.room.context.clone(), self.room.calls(), Arc::new(self.work()))
+        Daily::new(self.inner.context.clone(), self.inner.calls(), Arc::new(self.work()))
     }
 
     /// Returns the operations on the memories of agents.
     #[cfg(feature = "builtin")]
     pub fn memories(&self) -> Memories {
-        Memories { room: self.room.clone() }
+        Memories { inner: self.inner.clone() }
     }
 
     /// Returns the operations on the pull requests of lanes.
     #[cfg(feature = "builtin")]
     pub fn pull_requests(&self) -> PullRequests {
-        PullRequests { room: self.room.clone() }
+        PullRequests { inner: self.inner.clone() }
     }
 
     /// Returns the operations on the inbox.
     pub fn inbox(&self) -> Inbox {
-        Inbox { room: self.room.clone() }
+        Inbox { inner: self.inner.clone() }
     }
 
     /// Returns the one-time tokens of the page.
     pub fn web_logins(&self) -> WebLogins {
-        WebLogins::new(self.room.context.clone())
+        WebLogins::new(self.inner.context.clone())
     }
 
     /// Returns the operations on the kitchen.
     pub fn kitchen(&self) -> Kitchen {
-        Kitchen { room: self.room.clone() }
+        Kitchen { inner: self.inner.clone() }
     }
 
     /// Returns the operations on parity.
     pub fn parity(&self) -> Parity {
-        Parity { room: self.room.clone() }
+        Parity { inner: self.inner.clone() }
     }
 
     /// Returns the operations on the state.
     pub fn state(&self) -> State {
-        State { room: self.room.clone() }
+        State { inner: self.inner.clone() }
     }
 
     /// Returns the reader of source lines for messages.
     pub fn sources(&self) -> SourceFiles {
-        self.room.sources()
+        self.inner.sources()
     }
 
     /// Returns the diagnosis of the workspace.
     pub fn doctor(&self) -> Doctor {
-        Doctor { room: self.room.clone() }
+        Doctor { inner: self.inner.clone() }
     }
 }

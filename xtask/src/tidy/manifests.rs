@@ -22,7 +22,8 @@ const UNSAFE: [&str; 2] = ["brigade-process", "brigade-sandbox"];
 const UNSAFE_LINT: &str = "undocumented_unsafe_blocks";
 
 /// Dependencies that no source file of their crate names, with the reason.
-const UNNAMED: &[(&str, &str, &str)] = &[];
+const UNNAMED: &[(&str, &str, &str)] =
+    &[("brigade", "schemars", "the attributes of brigade-macros derive its schemas")];
 
 /// The feature that derives JSON Schemas.
 const SCHEMAS: &str = "schemas";

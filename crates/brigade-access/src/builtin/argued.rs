@@ -63,8 +63,12 @@ pub fn refused_arguments(
             let leads_out =
                 |path: &str| relative(&format!("./{}", path.trim_start_matches('/')), "/").is_none();
             if text("path").is_some_and(leads_out) {
-                let of = if row.id == "execution.file" { "execution" } else { "volume" };
-                refusals.add(PathProblem::Outside.code(), "path", format!("the path leads out of the {of}"));
+                let owner = if row.id == "execution.file" { "execution" } else { "volume" };
+                refusals.add(
+                    PathProblem::Outside.code(),
+                    "path",
+                    format!("the path leads out of the {owner}"),
+                );
             }
             let changes = matches!(row.id, "file.delete" | "file.mkdir" | "file.write");
             let closed = text("path").and_then(|path| closed_place(path, guards.agent_files));

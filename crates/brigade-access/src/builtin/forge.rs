@@ -75,9 +75,9 @@ pub fn forge_entry(
     let (thread, body) = (raw("threadId", "thread"), raw("body", "body"));
     let (words, arguments): (Vec<String>, Vec<(&str, String)>) = match id {
         "pr.comments" | "pr.inventory" => {
-            let of = ["--field=owner={owner}", "--field=name={repo}"].map(str::to_owned);
+            let repository_fields = ["--field=owner={owner}", "--field=name={repo}"].map(str::to_owned);
             let numbers = ["prId", "prNumber"].into_iter().filter_map(number);
-            (graphql(INVENTORY).into_iter().chain(of).collect(), numbers.collect())
+            (graphql(INVENTORY).into_iter().chain(repository_fields).collect(), numbers.collect())
         }
         "pr.create" => {
             let mut words = vec!["repos/{owner}/{repo}/pulls".to_owned()];

@@ -7,8 +7,8 @@ use brigade_core::{Json, Object};
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::{Definition, definition, definitions};
-use crate::control::control_tools;
+use super::{Definition, definition};
+use crate::names::CONTROL_TOOLS;
 use crate::traits::Tier;
 
 /// Another name of a built-in tool. Aliases are not listed.
@@ -88,13 +88,33 @@ pub enum AliasProblem {
     GivenTwice(&'static str),
 }
 
-fn aliases() -> &'static BTreeMap<&'static str, (&'static Definition, &'static Alias)> {
-    static BY_NAME: OnceLock<BTreeMap<&'static str, (&'static Definition, &'static Alias)>> = OnceLock::new();
+/// Returns the aliases of each built-in tool, by id. Comparing names needs no other columns of the rows.
+fn aliases_by_id() -> &'static BTreeMap<&'static str, Vec<Alias>> {
+    static BY_ID: OnceLock<BTreeMap<&'static str, Vec<Alias>>> = OnceLock::new();
+    BY_ID.get_or_init(|| serde_json::from_str(include_str!("rows/names.json")).expect("the names are JSON"))
+}
+
+/// Lists the ids of built-in tools, in order.
+pub(crate) fn ids() -> impl Iterator<Item = &'static str> {
+    aliases_by_id().keys().copied()
+}
+
+/// Returns whether a built-in tool has this id.
+pub(super) fn is_id(id: &str) -> bool {
+    aliases_by_id().contains_key(id)
+}
+
+/// Returns the aliases of a built-in tool.
+pub(super) fn aliases_of(id: &str) -> &'static [Alias] {
+    aliases_by_id().get(id).map_or(&[], Vec::as_slice)
+}
+
+/// Returns each alias by its name, with the id of its tool.
+fn aliases() -> &'static BTreeMap<&'static str, (&'static str, &'static Alias)> {
+    static BY_NAME: OnceLock<BTreeMap<&'static str, (&'static str, &'static Alias)>> = OnceLock::new();
     BY_NAME.get_or_init(|| {
-        let of = |definition: &'static Definition| {
-            definition.aliases.iter().map(move |alias| (alias.name, (definition, alias)))
-        };
-        definitions().iter().flat_map(of).collect()
+        let tools = aliases_by_id().iter();
+        tools.flat_map(|(id, aliases)| aliases.iter().map(|alias| (alias.name, (*id, alias)))).collect()
     })
 }
 
@@ -118,12 +138,12 @@ pub(crate) fn alias_names() -> impl Iterator<Item = &'static str> {
 
 /// Removes the prefixes of harnesses from a name, each once: `mcp__SERVER__`, `ade.SERVER__`, `aegis.`.
 fn without_prefixes(name: &str) -> &str {
-    let behind_server = |name, start| -> Option<&str> {
+    let after_server = |name, start| -> Option<&str> {
         let (server, rest) = str::strip_prefix(name, start)?.split_once("__")?;
         (!server.is_empty()).then_some(rest)
     };
-    let name = behind_server(name, "mcp__").unwrap_or(name);
-    let name = behind_server(name, "ade.").unwrap_or(name);
+    let name = after_server(name, "mcp__").unwrap_or(name);
+    let name = after_server(name, "ade.").unwrap_or(name);
     name.strip_prefix(AEGIS).unwrap_or(name)
 }
 
@@ -132,14 +152,14 @@ pub fn own_name(name: &str) -> Option<BuiltinName> {
     let name = without_prefixes(name);
     let other = CONTROL_NAMES.iter().find(|(other, _)| *other == name);
     let control = other.map_or(name, |(_, id)| id);
-    if let Some(control) = control_tools().iter().find(|known| known.id == control) {
-        return Some(BuiltinName::Control(&control.id));
+    if let Ok(place) = CONTROL_TOOLS.binary_search(&control) {
+        return Some(BuiltinName::Control(CONTROL_TOOLS[place]));
     }
     if let Some(definition) = definition(name) {
         return Some(BuiltinName::Tool(definition, None));
     }
-    if let Some((definition, alias)) = aliases().get(name) {
-        return Some(BuiltinName::Tool(definition, Some(alias)));
+    if let Some((id, alias)) = aliases().get(name) {
+        return Some(BuiltinName::Tool(definition(id)?, Some(alias)));
     }
     let is_meant = |never: &&UncallableName| match never.name.strip_suffix('*') {
         Some(start) => name.starts_with(start),

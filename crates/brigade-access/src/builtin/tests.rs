@@ -1,7 +1,7 @@
 use brigade_schema::Schema;
 
 use super::*;
-use crate::names::builtin_ids;
+use crate::names::{CONTROL_TOOLS, builtin_ids};
 
 #[test]
 fn every_row_is_complete_and_its_schemas_are_sound() {
@@ -30,11 +30,18 @@ fn every_row_is_complete_and_its_schemas_are_sound() {
 }
 
 #[test]
+fn the_table_of_names_has_every_row() {
+    assert!(ids().eq(definitions().iter().map(|row| row.id)));
+    let is_control = |id: &&str| CONTROL_TOOLS.contains(id);
+    assert!(definitions().iter().all(|row| row.is_control == is_control(&row.id)));
+}
+
+#[test]
 fn no_name_means_two_things() {
     let mut seen = std::collections::BTreeSet::new();
     for definition in definitions() {
         assert!(seen.insert(definition.id), "{}", definition.id);
-        for alias in &definition.aliases {
+        for alias in definition.aliases() {
             assert!(seen.insert(alias.name), "{}", alias.name);
         }
     }

@@ -148,13 +148,13 @@ pub fn remove_agent(text: &str, name: &AgentName) -> Result<String, EditError> {
     let stays = above.rfind("\n\n").or_else(|| above.rfind("\n\r\n")).map_or("", |end| &above[..=end]);
     if !stays.trim().is_empty() {
         let after = removed.position().unwrap_or_default();
-        put_behind(&mut document, after, stays);
+        insert_comments(&mut document, after, stays);
     }
     Ok(written(text, &document))
 }
 
 /// Inserts comments before the first table after a position, or at the end.
-fn put_behind(document: &mut DocumentMut, after: isize, comments: &str) {
+fn insert_comments(document: &mut DocumentMut, after: isize, comments: &str) {
     let next = positions(document).into_iter().filter(|position| after < *position).min();
     match next.and_then(|next| table_at(document, next)) {
         Some(table) => {

@@ -6,10 +6,10 @@ pub(crate) mod explain;
 pub(crate) mod log;
 mod moment;
 pub(crate) mod pending;
+mod prompts;
 pub(crate) mod review;
 pub(crate) mod show;
 pub(crate) mod start;
-mod walk;
 pub(crate) mod why;
 
 #[cfg(test)]

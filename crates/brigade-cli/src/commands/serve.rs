@@ -133,7 +133,7 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
     #[cfg(feature = "web")]
     if let Some(served) = &served {
         let is_shown = session.surroundings.error.is_some() || arguments.is_stdio();
-        page::tell(&arguments.page, served, is_shown, &workspace);
+        page::announce_page(&arguments.page, served, is_shown, &workspace);
     }
     #[cfg(feature = "web")]
     let page = match page {
@@ -146,7 +146,7 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
         page => page.map(|page| page::PageBeside::start(page, stop.clone())),
     };
     let config = workspace.agents().config()?;
-    let mut wanted = Serve::new(Transport::Stdio);
+    let mut request = Serve::new(Transport::Stdio);
     if arguments.http.is_some() || arguments.unix.is_some() {
         let address = arguments.http.as_deref().map(|text| address(text, config.http.public)).transpose()?;
         let socket = arguments.unix.as_ref().map(|path| session.absolute(path)).transpose()?;
@@ -160,14 +160,14 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
             );
             return Err(error.hint("add one with `brigade tools agent add NAME`, or pass --no-token"));
         }
-        wanted.transport = Transport::Http { address, socket };
+        request.transport = Transport::Http { address, socket };
     }
-    wanted.agent.clone_from(&arguments.agent);
-    wanted.profiles.clone_from(&arguments.profiles);
-    wanted.no_token = arguments.no_token;
-    wanted.lane.clone_from(&arguments.lane);
-    wanted.list = arguments.list;
-    wanted.names = arguments.names.unwrap_or(NameStyle::Dotted);
+    request.agent.clone_from(&arguments.agent);
+    request.profiles.clone_from(&arguments.profiles);
+    request.no_token = arguments.no_token;
+    request.lane.clone_from(&arguments.lane);
+    request.list = arguments.list;
+    request.names = arguments.names.unwrap_or(NameStyle::Dotted);
     if arguments.no_token {
         warn("every process on this machine can call as this agent, because no token is required");
     }
@@ -181,7 +181,7 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
         };
         announce(listening, session, output);
     };
-    let ended = serve(&workspace, wanted, stop, &mut ready, &|event| lines.show(event));
+    let ended = serve(&workspace, request, stop, &mut ready, &|event| lines.show(event));
     #[cfg(feature = "web")]
     if let Some(page) = page {
         return ended.and(page.end());

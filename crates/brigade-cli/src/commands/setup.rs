@@ -93,7 +93,7 @@ impl StepArgs {
             (true, _) => Ok(Asking::Proposal),
             (false, true) => Ok(Asking::Agreed),
             (false, false) if output.may_ask(session.surroundings) => Ok(Asking::Person),
-            (false, false) => Err(Output::unasked()),
+            (false, false) => Err(Output::no_person_error()),
         }
     }
 
@@ -213,13 +213,13 @@ pub(super) fn propose(
     asking: Asking,
     output: &mut Output<'_, '_>,
 ) -> Result<Exit, Error> {
-    let mut tell = |name: &str| {
+    let mut show_name = |name: &str| {
         if asking == Asking::Person {
             output.note(&format!("starting {name}"));
         }
         output.show_progress(&format!("starting {name}"));
     };
-    let mut staged = onboarding.begin(choice, &mut tell)?;
+    let mut staged = onboarding.begin(choice, &mut show_name)?;
     let has_tools = staged.report().servers.iter().any(|server| !server.tools.is_empty());
     if asking == Asking::Person {
         output.show(|page| show_tools(staged.report(), page));

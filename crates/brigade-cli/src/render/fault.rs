@@ -74,7 +74,7 @@ fn spell(fault: &Fault, colour: Colour, out: &mut String) {
     line(Text::new(tone, &head).then(Tone::Plain, ": ").then(Tone::Strong, &fault.message));
     let number = fault.line.as_ref().and_then(|line| line.place.line).map(|line| line.to_string());
     let gutter = " ".repeat(number.as_ref().map_or(1, String::len));
-    if let Some(place) = standing(fault) {
+    if let Some(place) = location(fault) {
         line(Text::new(Tone::Faint, &format!("{gutter}--> ")).then(Tone::Accent, &place));
     }
     if let (Some(source), Some(number)) = (&fault.line, number) {
@@ -95,7 +95,7 @@ fn spell(fault: &Fault, colour: Colour, out: &mut String) {
 }
 
 /// Returns the location of a fault: a place in a file, or an argument.
-fn standing(fault: &Fault) -> Option<String> {
+fn location(fault: &Fault) -> Option<String> {
     let unsaid = |field: &&String| !fault.message.contains(field.as_str());
     match &fault.place {
         Some(place) => Some(place_text(place)),

@@ -94,7 +94,7 @@ pub(crate) fn event_line(prd: &PrdName, line: &Line, life: &Life) -> Option<Text
         }
         Record::AttemptEnded { task, how, reason, signal, .. } => match how {
             AttemptEnd::Said => {
-                let said = match signal.as_ref()? {
+                let text = match signal.as_ref()? {
                     Signal::Complete => "reports that it is complete".to_owned(),
                     Signal::AlreadyDone => "reports that it was already done".to_owned(),
                     Signal::Absorbed(by) => format!("reports that {by} did it"),
@@ -102,7 +102,7 @@ pub(crate) fn event_line(prd: &PrdName, line: &Line, life: &Life) -> Option<Text
                     Signal::Continue => "needs another attempt".to_owned(),
                     Signal::Question(question) => format!("asks: {}", first_line(question)),
                 };
-                about.waits(task, &format!("{said}{}", because(reason)))
+                about.waits(task, &format!("{text}{}", because(reason)))
             }
             AttemptEnd::Iteration => about.waits(task, &format!("needs another attempt{}", because(reason))),
             AttemptEnd::Limit => about.waits(task, "reached the limit of its provider"),

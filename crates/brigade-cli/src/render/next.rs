@@ -20,29 +20,29 @@ impl CommandLine {
         CommandLine { directory: Some(directory.to_owned()), names_target }
     }
 
-    fn site<'w>(&self, workspace: Option<&'w str>) -> Site<'w> {
+    fn location<'w>(&self, workspace: Option<&'w str>) -> WorkspaceLocation<'w> {
         match (workspace, &self.directory) {
             (Some(root), Some(directory)) if directory != Path::new(root) => {
                 if self.names_target {
-                    Site::Elsewhere(root)
+                    WorkspaceLocation::Elsewhere(root)
                 } else {
-                    Site::Below(root)
+                    WorkspaceLocation::Below(root)
                 }
             }
-            (Some(_) | None, _) => Site::Workspace,
+            (Some(_) | None, _) => WorkspaceLocation::Workspace,
         }
     }
 }
 
 impl StepFormatter for CommandLine {
     fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String {
-        let site = self.site(workspace);
+        let location = self.location(workspace);
         match step {
-            NextStep::Edit(place) => site.edit(place),
-            NextStep::ReadFile(path) => format!("cat {}", quote(&site.path(path))),
-            NextStep::LookAt(path) => format!("ls -ld {}", quote(&site.path(path))),
-            NextStep::CloseFile(path) => format!("chmod o-w {}", quote(&site.path(path))),
-            NextStep::OwnFile(path) => format!("sudo chown \"$(id -un)\" {}", quote(&site.path(path))),
+            NextStep::Edit(place) => location.edit(place),
+            NextStep::ReadFile(path) => format!("cat {}", quote(&location.path(path))),
+            NextStep::LookAt(path) => format!("ls -ld {}", quote(&location.path(path))),
+            NextStep::CloseFile(path) => format!("chmod o-w {}", quote(&location.path(path))),
+            NextStep::OwnFile(path) => format!("sudo chown \"$(id -un)\" {}", quote(&location.path(path))),
             NextStep::Replace => "--force replaces it".to_owned(),
             NextStep::NameFile => "--out FILE names another file".to_owned(),
             NextStep::GiveReason => "--reason \"why\"".to_owned(),
@@ -50,9 +50,9 @@ impl StepFormatter for CommandLine {
             NextStep::UseFileOfUser => "--scope user writes the file of the user".to_owned(),
             step => {
                 let words = command(step);
-                match site {
-                    Site::Elsewhere(root) => format!("brigade --target {} {words}", quote(root)),
-                    Site::Workspace | Site::Below(_) => format!("brigade {words}"),
+                match location {
+                    WorkspaceLocation::Elsewhere(root) => format!("brigade --target {} {words}", quote(root)),
+                    WorkspaceLocation::Workspace | WorkspaceLocation::Below(_) => format!("brigade {words}"),
                 }
             }
         }
@@ -103,8 +103,8 @@ impl CommandWords {
         if self.is_made_first {
             return None;
         }
-        Some(match (command.strip_prefix("brigade "), self.line.site(self.root.as_deref())) {
-            (Some(words), Site::Elsewhere(root)) if !words.starts_with("--target ") => {
+        Some(match (command.strip_prefix("brigade "), self.line.location(self.root.as_deref())) {
+            (Some(words), WorkspaceLocation::Elsewhere(root)) if !words.starts_with("--target ") => {
                 Cow::Owned(format!("brigade --target {} {words}", quote(root)))
             }
             _ => Cow::Borrowed(command),
@@ -120,7 +120,7 @@ impl StepFormatter for CommandWords {
 
 /// Where a command is run.
 #[derive(Clone, Copy)]
-enum Site<'w> {
+enum WorkspaceLocation<'w> {
     /// In the workspace directory.
     Workspace,
     /// Below this workspace, where it is found without `--target`.
@@ -129,7 +129,7 @@ enum Site<'w> {
     Elsewhere(&'w str),
 }
 
-impl Site<'_> {
+impl WorkspaceLocation<'_> {
     fn edit(self, place: &Place) -> String {
         let line = place.line.map_or_else(String::new, |line| format!("+{line} "));
         format!("${{EDITOR:-vi}} {line}{}", quote(&self.path(&place.file)))
@@ -138,10 +138,10 @@ impl Site<'_> {
     /// Formats a path of the workspace. A leading `-` must not look like an option.
     fn path(self, path: &str) -> Cow<'_, str> {
         match self {
-            Site::Below(root) | Site::Elsewhere(root) if !path.starts_with('/') => {
+            WorkspaceLocation::Below(root) | WorkspaceLocation::Elsewhere(root) if !path.starts_with('/') => {
                 Cow::Owned(format!("{}/{path}", root.trim_end_matches('/')))
             }
-            Site::Workspace | Site::Below(_) | Site::Elsewhere(_) => {
+            WorkspaceLocation::Workspace | WorkspaceLocation::Below(_) | WorkspaceLocation::Elsewhere(_) => {
                 Cow::Owned(if path.starts_with(['-', '+']) { format!("./{path}") } else { path.to_owned() })
             }
         }

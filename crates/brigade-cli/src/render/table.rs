@@ -49,7 +49,7 @@ impl Table {
 
     /// Returns the rows so far. Later rows are aligned with them and have no header.
     pub(crate) fn part(&mut self) -> Table {
-        let widths = self.wanted();
+        let widths = self.natural_widths();
         let columns = self.columns.clone();
         let rest = Table { columns, rows: Vec::new(), widths_before: widths };
         std::mem::replace(self, rest)
@@ -80,7 +80,7 @@ impl Table {
     }
 
     /// Returns the width of each column without a limit.
-    fn wanted(&self) -> Vec<usize> {
+    fn natural_widths(&self) -> Vec<usize> {
         let titles = self.columns.iter().map(|(title, _)| title.len());
         let mut widths: Vec<usize> =
             if self.widths_before.is_empty() { titles.collect() } else { self.widths_before.clone() };
@@ -94,7 +94,7 @@ impl Table {
 
     /// Returns the width of each column within the limit.
     fn widths(&self, room: Option<usize>) -> Vec<usize> {
-        let mut widths = self.wanted();
+        let mut widths = self.natural_widths();
         let Some(room) = room else { return widths };
         for fit in [Fit::Cut, Fit::Whole] {
             loop {

@@ -58,10 +58,10 @@ pub(crate) fn diff_line(line: &str) -> Text {
 mod tests {
     #[test]
     fn zero_counts_are_left_out() {
-        let of = |counts: &[(&str, u64)]| {
+        let text = |counts: &[(&str, u64)]| {
             super::counts(&counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect())
         };
-        assert_eq!(of(&[("pending", 2), ("held", 0)]), Some("2 pending".to_owned()));
-        assert_eq!(of(&[]), None);
+        assert_eq!(text(&[("pending", 2), ("held", 0)]), Some("2 pending".to_owned()));
+        assert_eq!(text(&[]), None);
     }
 }

@@ -25,7 +25,7 @@ fn signed_content(transaction: &Transaction<'_>, id: &str) -> Result<(Vec<u8>, O
         }
         Ok((content.finish().to_hex().into_bytes(), row.get("host_mac")?))
     });
-    content.optional()?.ok_or_else(|| StoreError::refused(ErrorCode::NotFound, "there is no such execution"))
+    content.optional()?.ok_or_else(|| StoreError::missing("execution"))
 }
 
 impl Store {

@@ -46,7 +46,7 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
     let id = begun.id.as_str();
     let flow = || store.flow(Some("ada"), id).unwrap();
     assert_eq!(store.flow(Some("bob"), id).unwrap_err().answered_code(), ErrorCode::NotFound);
-    let asked = QuestionForm {
+    let form = QuestionForm {
         questions: vec![AskedQuestion {
             id: "a".into(),
             question: "Go on?".into(),
@@ -57,7 +57,7 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
     let yes = |_: &QuestionForm| Ok(Answer::declined(Decision::Decline));
     let answer = || store.answer_flow(Some("ada"), id, &yes, "person", &redactor, now).map(drop);
     assert_eq!(answer().unwrap_err().answered_code(), ErrorCode::NotWaiting);
-    assert_eq!(store.ask_in_flow(id, "one", &asked, &redactor, now), Ok(WriteOutcome::Written));
+    assert_eq!(store.ask_in_flow(id, "one", &form, &redactor, now), Ok(WriteOutcome::Written));
     assert_eq!((flow().shown(), store.waiting_questions().unwrap().len()), ("waiting", 1));
     answer().unwrap();
     assert_eq!(answer().unwrap_err().answered_code(), ErrorCode::NotWaiting);
@@ -72,9 +72,9 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
     store.pause_flow(Some("ada"), id, false, now).unwrap();
     assert_eq!(store.transit(id, "two", &transit(to_b), now), Ok(WriteOutcome::Lost));
     assert_eq!(store.transit(id, "one", &transit(to_b), now), Ok(WriteOutcome::Written));
-    let stands = flow();
-    assert_eq!((stands.state.as_str(), stands.transitions, stands.question), ("B", 1, None));
-    assert_eq!((stands.blackboard, stands.human), (object(r#"{"a": 1, "b": 2}"#), Some("yes".to_owned())));
+    let stored = flow();
+    assert_eq!((stored.state.as_str(), stored.transitions, stored.question), ("B", 1, None));
+    assert_eq!((stored.blackboard, stored.human), (object(r#"{"a": 1, "b": 2}"#), Some("yes".to_owned())));
     // After a takeover the first process cannot write any more.
     assert!(store.take_flow_over(&begun, "two", now).unwrap());
     assert!(!store.take_flow_over(&begun, "three", now).unwrap());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::params;
 
-use super::{COLUMNS, DeployedManifest, read};
+use super::{DeployedManifest, read};
 use crate::error::StoreError;
 use crate::memory::search_words;
 use crate::store::Store;
@@ -44,7 +44,7 @@ impl Store {
         }
         self.look(|transaction| {
             let sql = format!(
-                "SELECT {COLUMNS}, m.row, bm25(manifest_text, 4.0, 2.0, 1.0) AS rank \
+                "SELECT m.*, bm25(manifest_text, 4.0, 2.0, 1.0) AS rank \
                  FROM manifest_text JOIN manifest m ON m.row = manifest_text.rowid \
                  WHERE manifest_text MATCH ?1 AND m.kind = ?2 AND m.deleted_at IS NULL"
             );

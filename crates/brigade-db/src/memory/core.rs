@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rules::{MAX_CONTENT, has_secret};
 use crate::error::StoreError;
-use crate::store::{Store, stored, time};
+use crate::store::{Store, list, stored, time};
 
 /// The maximum number of rows of a list.
 const MAX_ROWS: usize = 50;
@@ -218,9 +218,7 @@ impl Store {
     /// Fails on a disk error.
     pub fn core_memories(&self, agent: Option<&str>) -> Result<Vec<AgentCore>, StoreError> {
         let owners: Vec<String> = self.look(|transaction| {
-            let mut statement = transaction.prepare("SELECT owner FROM memory_core ORDER BY owner")?;
-            let owners = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
-            Ok(owners)
+            list(transaction, "SELECT owner FROM memory_core ORDER BY owner", [], |row| row.get(0))
         })?;
         let mut found = Vec::new();
         for owner in owners.into_iter().filter(|owner| agent.is_none_or(|agent| agent == owner)) {

@@ -3,7 +3,7 @@
 use brigade_core::Timestamp;
 use rusqlite::{Transaction, params};
 
-use super::{COLUMNS, MAX_FOUND, MemoryMatch, Owners, Scope, read};
+use super::{MAX_FOUND, MemoryMatch, Owners, Scope, read};
 use crate::error::StoreError;
 
 /// A search for memories.
@@ -74,7 +74,7 @@ pub(super) fn search(
         return Ok(Vec::new());
     }
     // Filters by owner before ranking, so that invisible memories do not displace visible ones.
-    let (whose, agent) = match query.owners {
+    let (owner_filter, agent) = match query.owners {
         Owners::Everybody => (0, ""),
         Owners::Seen(agent) => (1, agent),
     };
@@ -90,7 +90,7 @@ pub(super) fn search(
     let rows = statement.query_map(
         params![
             pattern(query.text),
-            whose,
+            owner_filter,
             agent,
             mission.unwrap_or_default(),
             query.scope.map_or("", Scope::as_str),
@@ -108,8 +108,7 @@ pub(super) fn search(
         right.score.total_cmp(&left.score).then(newest).then(left.id.cmp(&right.id))
     });
     // Only the returned memories are read completely.
-    let sql = format!("SELECT {COLUMNS} FROM memory WHERE row = ?1");
-    let mut by_row = transaction.prepare_cached(&sql)?;
+    let mut by_row = transaction.prepare_cached("SELECT * FROM memory WHERE row = ?1")?;
     let best = ranked.into_iter().take(query.limit.min(MAX_FOUND));
     best.map(|RankedMemory { row, score, .. }| {
         Ok(MemoryMatch { memory: by_row.query_row([row], read)?, score })

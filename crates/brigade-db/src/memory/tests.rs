@@ -100,12 +100,12 @@ fn the_oldest_candidate_goes_when_there_is_no_room() {
         ..new(text)
     };
     let name = |number: i64| format!("memory number{number} about topic{number} of part{number}");
-    for number in 0..Scope::Mission.room() {
+    for number in 0..Scope::Mission.max_memories() {
         add(&store, &mission(&name(number), number < 2), number);
     }
     add(&store, &mission("One more than there is room for", false), 1_000);
     let all = store.memories(Some(Scope::Mission), &Owners::Everybody).unwrap();
-    assert_eq!(all.len() as i64, Scope::Mission.room());
+    assert_eq!(all.len() as i64, Scope::Mission.max_memories());
     let has = |number: i64| all.iter().any(|memory| memory.content == name(number));
     assert!(has(0) && has(1) && !has(2) && has(3));
     assert!(
@@ -119,7 +119,7 @@ fn the_oldest_candidate_goes_when_there_is_no_room() {
 #[test]
 fn nothing_is_stored_when_everything_is_pinned() {
     let (_folder, store) = store();
-    for number in 0..Scope::Mission.room() {
+    for number in 0..Scope::Mission.max_memories() {
         let text = format!("memory number{number} about topic{number} of part{number}");
         let new = NewMemory { scope: Scope::Mission, owner: "ada/m".to_owned(), pin: true, ..new(&text) };
         add(&store, &new, number);
@@ -155,10 +155,10 @@ fn a_secret_is_never_in_the_file() {
 fn a_search_sees_the_project_and_the_agent() {
     let (_folder, store) = store();
     add(&store, &new("Deploy with the blue button"), 1);
-    let of =
+    let memory_of =
         |agent: &str, text: &str| NewMemory { scope: Scope::Agent, owner: agent.to_owned(), ..new(text) };
-    add(&store, &of("ada", "Deploy only after lunch, says Ada"), 2);
-    add(&store, &of("bob", "Deploy whenever you like, says Bob"), 3);
+    add(&store, &memory_of("ada", "Deploy only after lunch, says Ada"), 2);
+    add(&store, &memory_of("bob", "Deploy whenever you like, says Bob"), 3);
     let mission = owner(Scope::Mission, "ada", Some("m"));
     add(
         &store,

@@ -120,14 +120,18 @@ impl Crew {
     }
 
     /// Returns the worker of a tier, ready to start; `None` if its program is missing.
-    pub(crate) fn cook(&self, tier: Tier, workspace: &Path) -> Option<TierWorker> {
+    pub(crate) fn tier_worker(&self, tier: Tier, workspace: &Path) -> Option<TierWorker> {
         let worker = self.workers.iter().find(|worker| worker.tier == tier)?;
         let settings = &self.settings;
         Some(TierWorker {
             tier,
             command: worker.command.argv().clone(),
             adapter: worker.adapter.clone()?,
-            wanted: if settings.skip_permissions { PermissionMode::Skip } else { PermissionMode::Narrow },
+            permissions: if settings.skip_permissions {
+                PermissionMode::Skip
+            } else {
+                PermissionMode::Narrow
+            },
             may_skip: self.grants.as_ref().is_some_and(|grants| grants.skip_permissions),
             server: Some(settings.opencode_server.clone()).filter(|server| !server.is_empty()),
             env_labels: worker.env_labels.clone(),
@@ -211,7 +215,7 @@ impl Kitchen<'_> {
             .map(|tier| self.worker(*tier, configuration, &settings, grants.as_ref(), &mut refusals))
             .collect();
         if let Some(grants) = &grants {
-            self.commands_refused(configuration, &settings, prd, grants, &mut refusals);
+            self.refuse_commands(configuration, &settings, prd, grants, &mut refusals);
         }
         let mode = |policy: &Policy| policy.sandbox.mode.as_ref().map(|mode| mode.value);
         let sandbox = configuration.policy.policy().and_then(mode);
@@ -269,10 +273,10 @@ impl Kitchen<'_> {
         let Some(adapter) = &worker.adapter else { return worker };
         worker.env_labels = settings.env_labels(tier).unwrap_or(&adapter.env_labels).to_vec();
         let Some(grants) = grants else { return worker };
-        let wanted = if settings.skip_permissions { PermissionMode::Skip } else { PermissionMode::Narrow };
+        let mode = if settings.skip_permissions { PermissionMode::Skip } else { PermissionMode::Narrow };
         let server = Some(settings.opencode_server.as_str());
         let may_skip = grants.skip_permissions;
-        match adapter.start(worker.command.argv(), wanted, may_skip, PROMPT_FILE, ANSWER_FILE, server) {
+        match adapter.start(worker.command.argv(), mode, may_skip, PROMPT_FILE, ANSWER_FILE, server) {
             Ok(started) => {
                 worker.argv = Some(started.argv.words().to_vec());
                 worker.permissions = Some(started.permissions);
@@ -289,7 +293,7 @@ impl Kitchen<'_> {
             env_labels: &worker.env_labels,
             may_change: true,
         });
-        refusals.extend(self.against(configuration, work).into_iter().map(|blocker| {
+        refusals.extend(self.objections(configuration, work).into_iter().map(|blocker| {
             let message = format!("{tier} tier: {}", blocker.message);
             Blocker { message, ..blocker }
         }));
@@ -312,7 +316,7 @@ impl Kitchen<'_> {
     }
 
     /// Returns the policy's objections to a start.
-    fn against(&self, configuration: &Configuration, work: CrewWork<'_>) -> Vec<Blocker> {
+    fn objections(&self, configuration: &Configuration, work: CrewWork<'_>) -> Vec<Blocker> {
         let facts = CrewFacts { work, timeout: None, in_workspace: false };
         let is_set = |name: &str| self.environment.is_set(name);
         decide_crew(&configuration.policy, &facts, &is_set).blockers
@@ -320,14 +324,14 @@ impl Kitchen<'_> {
 
     /// Returns the policy's objections to commands without a shell, and to commands with one. The policy judges the
     /// shell and the effects, not the words, so one check covers all commands of a kind.
-    pub(crate) fn against_commands(
+    pub(crate) fn command_objections(
         &self,
         configuration: &Configuration,
         settings: &Settings,
     ) -> [Vec<Blocker>; 2] {
         let effects = settings.verification_effects.as_deref();
         [false, true]
-            .map(|needs_shell| self.against(configuration, CrewWork::Command { needs_shell, effects }))
+            .map(|needs_shell| self.objections(configuration, CrewWork::Command { needs_shell, effects }))
     }
 
     /// Finds the program of a worker. A program in the workspace has a relative path.
@@ -348,7 +352,7 @@ impl Kitchen<'_> {
     }
 
     /// Lists what the settings and the PRD request but the policy does not grant.
-    fn commands_refused(
+    fn refuse_commands(
         &self,
         configuration: &Configuration,
         settings: &Settings,
@@ -357,7 +361,7 @@ impl Kitchen<'_> {
         refusals: &mut Vec<Blocker>,
     ) {
         let place = |key: &str| configuration.config.places.get(key).cloned();
-        let refused = self.against_commands(configuration, settings);
+        let refused = self.command_objections(configuration, settings);
         let mut judge = |what: String, command: &Command, at: Option<Place>| {
             refusals.extend(refused[usize::from(command.needs_shell())].iter().map(|blocker| {
                 let message = format!("{what}: {}", blocker.message);
@@ -383,10 +387,10 @@ impl Kitchen<'_> {
                 judge(task.id.to_string(), &entry.command, Some(entry.place.clone()));
             }
         }
-        for (asked, allowed, key) in
+        for (requested, allowed, key) in
             [(settings.merge, grants.merge, "merge"), (settings.push, grants.push, "push")]
         {
-            if asked && !allowed {
+            if requested && !allowed {
                 let message = format!("`{key}` is on, and the policy does not allow it");
                 let blocker = Blocker::new(ErrorCode::KitchenRefused, message).at(place(key));
                 refusals.push(if key == "push" { blocker.hint(KitchenGrants::PUSH_NEEDS) } else { blocker });

@@ -12,6 +12,7 @@ use brigade_policy::{Blocker, Failure};
 
 use crate::journal::{JournalState, PrdJournal};
 use crate::kitchen::Kitchen;
+use crate::paths::PrdFiles;
 
 /// The directories that are searched for PRDs, in this order. The empty one is the workspace.
 const DIRECTORIES: [&str; 3] = ["brigade/tasks", "tasks", ""];
@@ -240,10 +241,10 @@ impl Kitchen<'_> {
         };
         let Some(name) = named else {
             let found = self.prd(search, lints)?;
-            let recorded = PrdJournal::read(&*self.fs, &self.key, &found.name)?;
+            let recorded = PrdJournal::read(&*self.fs, &self.key, &PrdFiles::new(&found.name))?;
             return Ok((found, recorded));
         };
-        let read = || PrdJournal::read(&*self.fs, &self.key, &name);
+        let read = || PrdJournal::read(&*self.fs, &self.key, &PrdFiles::new(&name));
         let (found, recorded) = std::thread::scope(|scope| {
             let journal = std::thread::Builder::new().spawn_scoped(scope, read);
             let found = self.prd(search, lints);
@@ -272,13 +273,14 @@ impl Kitchen<'_> {
 
     /// Returns the error for a missing PRD. It names the existing ones.
     fn missing(&self, path: &RelPath) -> Result<Failure, FsError> {
-        let there: Vec<String> = self.candidates()?.into_iter().map(|found| found.path.to_string()).collect();
+        let existing: Vec<String> =
+            self.candidates()?.into_iter().map(|found| found.path.to_string()).collect();
         let failure = Failure::new(ErrorKind::NotFound, format!("no PRD exists at `{path}`"));
         let failure = failure.coded(ErrorCode::PrdMissing);
-        let near = closest(path.as_str(), there.iter().map(String::as_str));
-        Ok(match (near, there.first()) {
+        let near = closest(path.as_str(), existing.iter().map(String::as_str));
+        Ok(match (near, existing.first()) {
             (Some(near), _) => failure.hint(format!("did you mean `{near}`?")),
-            (None, Some(_)) => failure.hint(format!("there are {}", there.join(", "))),
+            (None, Some(_)) => failure.hint(format!("there are {}", existing.join(", "))),
             (None, None) => failure.hint(brigade_core::NextStep::InitKitchen),
         })
     }
@@ -355,7 +357,7 @@ impl Kitchen<'_> {
 
     /// Returns the life of a PRD. A PRD without a journal has not started.
     pub(crate) fn life(&self, name: &PrdName) -> Result<Life, FsError> {
-        Ok(PrdJournal::read(&*self.fs, &self.key, name)?.life)
+        Ok(PrdJournal::read(&*self.fs, &self.key, &PrdFiles::new(name))?.life)
     }
 
     /// Returns whether the state file next to a PRD names a task that runs or waits. Another program may have written

@@ -54,23 +54,23 @@ impl GitPlace {
         }
         // The last look added every file to Brigade's index, so git removes files that are not in the tree.
         let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
-        let sight = self.folders.sight(&self.repository, &dir)?;
-        let order = self.repository.git.order("read-tree").seeing(&sight);
-        let tree = self.with_setup(&dir, &sight, &base_of(place)?, &verified.tree)?;
+        let git_dirs = self.folders.git_dirs(&self.repository, &dir)?;
+        let order = self.repository.git.order("read-tree").in_dirs(&git_dirs);
+        let tree = self.with_setup(&dir, &git_dirs, &base_of(place)?, &verified.tree)?;
         order.words(["--reset", "-u", &tree]).run()?;
         self.folders.note_look(&dir, &base_of(place)?, &verified.tree)?;
-        let changed = self.compare(&sight, &seen.tree, &now.tree)?.files;
+        let changed = self.compare(&git_dirs, &seen.tree, &now.tree)?.files;
         Ok(RestoreOutcome::Done(changed.into_iter().map(|file| file.path).collect()))
     }
 
     /// Finds the changes in a worktree since a commit.
     pub(super) fn changes(&self, dir: &TaskDir, base: &CommitId) -> Result<Changes, PlaceError> {
         self.remove_special_files(dir)?;
-        let sight = self.folders.sight(&self.repository, dir)?;
+        let git_dirs = self.folders.git_dirs(&self.repository, dir)?;
         let git = &self.repository.git;
         // A killed git may have left the lock. Only Brigade's git uses this index.
         self.forget(dir, "index.lock")?;
-        let order = git.order("ls-files").seeing(&sight);
+        let order = git.order("ls-files").in_dirs(&git_dirs);
         let listed =
             order.words(["-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard"]).run()?;
         let mut changed: BTreeSet<&[u8]> = BTreeSet::new();
@@ -87,7 +87,7 @@ impl GitPlace {
                 changed.insert(path);
             }
         }
-        let forced = self.tracked_by_worker(dir, &sight, base)?;
+        let forced = self.tracked_by_worker(dir, &git_dirs, base)?;
         // A deleted file also counts as modified.
         changed.retain(|path| !gone.contains(path));
         let is_there = |path: &&[u8]| is_file_or_link(&dir.tree_path, path);
@@ -100,19 +100,20 @@ impl GitPlace {
             return Err(PlaceError::NotForGit(huge));
         }
         if !gone.is_empty() {
-            let order = git.order("update-index").seeing(&sight).words(["--force-remove", "-z", "--stdin"]);
+            let order =
+                git.order("update-index").in_dirs(&git_dirs).words(["--force-remove", "-z", "--stdin"]);
             order.input(join_paths(gone)).run()?;
         }
         if !changed.is_empty() {
-            let order = git.order("update-index").seeing(&sight);
+            let order = git.order("update-index").in_dirs(&git_dirs);
             let order = order.words(["--add", "--remove", "--replace", "-z", "--stdin"]);
             order.input(join_paths(changed)).run()?;
         }
-        let answer = git.order("write-tree").seeing(&sight).run()?;
+        let answer = git.order("write-tree").in_dirs(&git_dirs).run()?;
         let tree = CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear())?;
         let made = self.made_by_setup(dir)?;
-        let tree = self.without_setup(dir, &sight, &made, base, tree)?;
-        let mut changes = self.compare(&sight, base.as_str(), tree.as_str())?;
+        let tree = self.without_setup(dir, &git_dirs, &made, base, tree)?;
+        let mut changes = self.compare(&git_dirs, base.as_str(), tree.as_str())?;
         nested.retain(|path| !made.nested.contains(path));
         changes.nested.append(&mut nested);
         changes.head = self.folders.workers_head(dir)?.filter(|head| head != base);
@@ -150,8 +151,8 @@ impl GitPlace {
         if CommitId::new(tree).is_none() {
             return Ok(None);
         }
-        let sight = self.folders.sight(&self.repository, dir)?;
-        let mut changes = match self.compare(&sight, base.as_str(), tree) {
+        let git_dirs = self.folders.git_dirs(&self.repository, dir)?;
+        let mut changes = match self.compare(&git_dirs, base.as_str(), tree) {
             Ok(changes) => changes,
             // A power loss may have lost the tree.
             Err(PlaceError::Git(GitError::Failed { .. })) => return Ok(None),
@@ -165,7 +166,7 @@ impl GitPlace {
     fn tracked_by_worker(
         &self,
         dir: &TaskDir,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         base: &CommitId,
     ) -> Result<Vec<u8>, PlaceError> {
         let Some(index) = self.folders.used_index(dir)? else { return Ok(Vec::new()) };
@@ -173,8 +174,8 @@ impl GitPlace {
         let bytes = self.folders.kitchen.read_outside(&index, 1 << 30)?;
         let copy = child_path(&dir.ours, "seen.index")?;
         self.folders.kitchen.write_cache(&copy, &bytes)?;
-        let sight = GitDirectories { index: Some(dir.our_path.join("seen.index")), ..sight.clone() };
-        let order = self.repository.git.order("diff-index").seeing(&sight);
+        let git_dirs = GitDirectories { index: Some(dir.our_path.join("seen.index")), ..git_dirs.clone() };
+        let order = self.repository.git.order("diff-index").in_dirs(&git_dirs);
         let order = order.words(["--cached", "-z", "--name-only", "--no-renames", "--diff-filter=A"]);
         let answer = order.words(["--ignore-submodules=all", base.as_str(), "--"]).ask()?;
         remove_any(&self.folders.kitchen, &copy)?;
@@ -185,12 +186,12 @@ impl GitPlace {
     /// Compares two trees.
     pub(super) fn compare(
         &self,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         from: &str,
         to: &str,
     ) -> Result<Changes, PlaceError> {
         let mut reader = PatchReader::new(FoundChanges::default());
-        let order = self.repository.git.order("diff-tree").seeing(sight);
+        let order = self.repository.git.order("diff-tree").in_dirs(git_dirs);
         let order = order.words(PATCH_ARGUMENTS);
         let order = order.words(["--ignore-submodules=none", "--find-renames", from, to, "--"]);
         order
@@ -211,9 +212,9 @@ impl GitPlace {
         limit: usize,
     ) -> Result<String, PlaceError> {
         let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
-        let sight = self.folders.sight(&self.repository, &dir)?;
+        let git_dirs = self.folders.git_dirs(&self.repository, &dir)?;
         let (mut text, mut left_out) = (Vec::new(), 0usize);
-        let order = self.repository.git.order("diff-tree").seeing(&sight);
+        let order = self.repository.git.order("diff-tree").in_dirs(&git_dirs);
         let order = order.words(["-r", "-p", "--stat", "--find-renames"]).words(PLAIN);
         order
             .words([base_of(place)?.as_str(), &changes.tree, "--"])
@@ -242,10 +243,10 @@ impl GitPlace {
         }
         let dir = self.folders.task_dir(&place.name.prd, &place.name.task)?;
         let base = base_of(place)?;
-        let sight = self.folders.sight(&self.repository, &dir)?;
-        self.check_commit(&sight, Some(&dir.tree_path), (&base, &changes.tree))?;
+        let git_dirs = self.folders.git_dirs(&self.repository, &dir)?;
+        self.check_commit(&git_dirs, Some(&dir.tree_path), (&base, &changes.tree))?;
         let (parent, squashed) = match (&changes.head, self.options.commits) {
-            (Some(head), Commits::Keep) => match self.take_commits(&dir, &sight, &base, head)? {
+            (Some(head), Commits::Keep) => match self.take_commits(&dir, &git_dirs, &base, head)? {
                 None => (head.clone(), None),
                 Some(why) => (base, Some(why)),
             },
@@ -258,7 +259,7 @@ impl GitPlace {
             name.task,
             name.prd.shown(&name.task),
         );
-        let commit = self.commit_tree(&sight, &changes.tree, &[&parent], &message)?;
+        let commit = self.commit_tree(&git_dirs, &changes.tree, &[&parent], &message)?;
         self.made().insert(commit.clone(), parent);
         Ok(TaskCommit { commit: Some(commit), squashed })
     }
@@ -266,12 +267,12 @@ impl GitPlace {
     /// Makes a commit of Brigade.
     pub(super) fn commit_tree(
         &self,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         tree: &str,
         parents: &[&CommitId],
         message: &str,
     ) -> Result<CommitId, PlaceError> {
-        let order = self.repository.git.order("commit-tree").seeing(sight).word(tree);
+        let order = self.repository.git.order("commit-tree").in_dirs(git_dirs).word(tree);
         let order = parents.iter().fold(order, |order, parent| order.words(["-p", parent.as_str()]));
         let order = self.repository.signed(order).words(["-F", "-"]).input(message);
         let answer = order.run()?;
@@ -282,7 +283,7 @@ impl GitPlace {
     fn take_commits(
         &self,
         dir: &TaskDir,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         base: &CommitId,
         head: &CommitId,
     ) -> Result<Option<&'static str>, PlaceError> {
@@ -291,10 +292,10 @@ impl GitPlace {
         remove_any(&self.folders.kitchen, &incoming)?;
         super::task_dir::make_dirs(&self.folders.kitchen, &incoming)?;
         let folder = dir.our_path.join("incoming");
-        let mut theirs = sight.clone();
+        let mut theirs = git_dirs.clone();
         theirs.alternates.push(dir.tree_path.join(".git/objects"));
         let order =
-            git.order("pack-objects").seeing(&theirs).words(["--revs", "-q"]).word(folder.join("pack"));
+            git.order("pack-objects").in_dirs(&theirs).words(["--revs", "-q"]).word(folder.join("pack"));
         let answer = order.input(format!("{head}\n^{base}\n")).ask()?;
         if answer.code != Some(0) {
             return Ok(Some("git cannot read them"));
@@ -306,7 +307,8 @@ impl GitPlace {
         // The pack is indexed again, because the worker may have written wrong object ids.
         let pack = folder.join(format!("pack-{id}.pack"));
         let index = folder.join("checked.idx");
-        let order = git.order("index-pack").seeing(sight).words(["--strict", "-o"]).word(&index).word(&pack);
+        let order =
+            git.order("index-pack").in_dirs(git_dirs).words(["--strict", "-o"]).word(&index).word(&pack);
         if order.ask()?.code != Some(0) {
             return Ok(Some("git cannot check them"));
         }
@@ -317,29 +319,32 @@ impl GitPlace {
             remove_any(kitchen, &target)?;
             kitchen.rename(&child_path(&incoming, &from)?, &target)?;
         }
-        let order = git.order("rev-list").seeing(sight);
+        let order = git.order("rev-list").in_dirs(git_dirs);
         let order = order.words(["--objects", "--quiet", head.as_str(), "--not", base.as_str()]);
         if order.ask()?.code != Some(0) {
             return Ok(Some("objects of them are missing"));
         }
-        let order =
-            git.order("log").seeing(sight).words(["-z", "--format=%P%n%an %ae %cn %ce%n%B", head.as_str()]);
+        let order = git.order("log").in_dirs(git_dirs).words([
+            "-z",
+            "--format=%P%n%an %ae %cn %ce%n%B",
+            head.as_str(),
+        ]);
         let answer = order.words(["--not", base.as_str(), "--"]).run()?;
         let commits: Vec<&[u8]> = answer.parts().collect();
         if MAX_COMMITS < commits.len() {
             return Ok(Some("there are too many of them"));
         }
-        if self.have_of_setup(dir, sight, base, head)? {
+        if self.contain_setup_files(dir, git_dirs, base, head)? {
             return Ok(Some("they have what the setup command made"));
         }
-        if !self.is_based_on(sight, head, base)? {
+        if !self.is_based_on(git_dirs, head, base)? {
             return Ok(Some("they are not based on the commit that the task started from"));
         }
-        let order = git.order("rev-list").seeing(sight).words([head.as_str(), "--not", base.as_str()]);
+        let order = git.order("rev-list").in_dirs(git_dirs).words([head.as_str(), "--not", base.as_str()]);
         let answer = order.run()?;
         let (places, redactor) = (self.closed_places(Some(&dir.tree_path)), &self.options.redactor);
         let check = CommitCheck { places: &places, redactor: Some(redactor) };
-        if check.commits(git.order("diff-tree").seeing(sight), answer.text()?.lines())?.is_some() {
+        if check.commits(git.order("diff-tree").in_dirs(git_dirs), answer.text()?.lines())?.is_some() {
             return Ok(Some("one of them changes a closed place or adds a secret"));
         }
         let refusals = redactor.for_refusals();

@@ -32,8 +32,8 @@ impl GitPlace {
             return Ok((self.folders.place(&self.repository, &dir, name, base), FolderOrigin::Found));
         }
         let base = self.make_task(&dir)?;
-        let begun = if made_in.is_some() { FolderOrigin::Remade } else { FolderOrigin::New };
-        Ok((self.folders.place(&self.repository, &dir, name, base), begun))
+        let origin = if made_in.is_some() { FolderOrigin::Remade } else { FolderOrigin::New };
+        Ok((self.folders.place(&self.repository, &dir, name, base), origin))
     }
 
     fn make_task(&self, dir: &TaskDir) -> Result<CommitId, PlaceError> {
@@ -46,8 +46,8 @@ impl GitPlace {
             self.note_none_ignored(dir)?;
         } else {
             make_dirs(&self.folders.worktrees, &dir.tree)?;
-            let sight = self.folders.sight(&self.repository, dir)?;
-            let order = self.repository.git.order("read-tree").seeing(&sight);
+            let git_dirs = self.folders.git_dirs(&self.repository, dir)?;
+            let order = self.repository.git.order("read-tree").in_dirs(&git_dirs);
             order.words(["--reset", "-u", base.as_str()]).run()?;
         }
         self.give(dir, &given)?;
@@ -64,8 +64,8 @@ impl GitPlace {
         let given = self.given(dir)?;
         let excluded = self.below_top(&given);
         self.keeping_setup(dir, || self.folders.make_ours(&self.repository, dir, base, &excluded))?;
-        let sight = self.folders.sight(&self.repository, dir)?;
-        self.repository.git.order("read-tree").seeing(&sight).word(base.as_str()).run()?;
+        let git_dirs = self.folders.git_dirs(&self.repository, dir)?;
+        self.repository.git.order("read-tree").in_dirs(&git_dirs).word(base.as_str()).run()?;
         let excluded = [excluded, self.new_by_setup(dir)?].concat();
         self.folders.make_workers(&self.repository, dir, &self.options.branch, base, &excluded)?;
         self.folders.kitchen.write_cache(&child_path(&dir.ours, GIVEN)?, given.join("\n").as_bytes())?;
@@ -139,13 +139,13 @@ impl GitPlace {
             return Ok(IgnoredFiles { copy: Vec::new(), link: self.present(link)? });
         }
         // Relative to the workspace; only untracked and ignored files.
-        let sight = GitDirectories {
+        let git_dirs = GitDirectories {
             git_dir: Some(self.repository.git_dir.clone()),
             work_tree: Some(self.repository.top.clone()),
             ..GitDirectories::default()
         };
         let git = &self.repository.git;
-        let order = git.order("ls-files").seeing(&sight).within(self.workspace.root());
+        let order = git.order("ls-files").in_dirs(&git_dirs).within(self.workspace.root());
         let patterns = String::from_utf8_lossy(&patterns).into_owned();
         let patterns = patterns.lines().map(str::trim_end);
         let patterns = patterns.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -156,7 +156,7 @@ impl GitPlace {
             paths.extend_from_slice(path);
             paths.push(0);
         }
-        let order = git.order("check-ignore").seeing(&sight).within(self.workspace.root());
+        let order = git.order("check-ignore").in_dirs(&git_dirs).within(self.workspace.root());
         // Git takes paths from standard input literally, and rejects this variable.
         let order = order.without("GIT_LITERAL_PATHSPECS");
         let answer = order.words(["-z", "--stdin"]).input(paths).ask()?;

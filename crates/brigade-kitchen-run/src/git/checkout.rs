@@ -59,13 +59,13 @@ impl GitPlace {
 
     /// Creates a git command for a checkout of the user, without the configured filters.
     fn in_checkout(&self, operation: &'static str, checkout: &Checkout) -> brigade_git::GitCommand<'_> {
-        let sight = GitDirectories {
+        let git_dirs = GitDirectories {
             git_dir: Some(checkout.git_dir.clone()),
             work_tree: Some(checkout.top.clone()),
             is_durable: true,
             ..GitDirectories::default()
         };
-        let order = self.repository.git.order(operation).seeing(&sight);
+        let order = self.repository.git.order(operation).in_dirs(&git_dirs);
         self.repository.settings.filters().fold(order, |order, name| {
             let order = order.setting(&format!("filter.{name}.clean"), "");
             let order = order.setting(&format!("filter.{name}.smudge"), "");
@@ -123,7 +123,7 @@ impl GitPlace {
         old: &CommitId,
         new: &CommitId,
     ) -> Result<(), PlaceError> {
-        let order = self.repository.git.order("diff-tree").seeing(&self.repository.sight());
+        let order = self.repository.git.order("diff-tree").in_dirs(&self.repository.git_dirs());
         let order = order.words(["-r", "-z", "--name-status", "--no-renames"]);
         let answer = order.words([old.as_str(), new.as_str(), "--"]).run()?;
         let parts: Vec<&[u8]> = answer.parts().collect();
@@ -179,7 +179,7 @@ impl GitPlace {
     }
 
     fn changed_paths(&self, old: &CommitId, new: &CommitId) -> Result<BTreeSet<Vec<u8>>, PlaceError> {
-        let order = self.repository.git.order("diff-tree").seeing(&self.repository.sight());
+        let order = self.repository.git.order("diff-tree").in_dirs(&self.repository.git_dirs());
         let order = order.words(["-r", "-z", "--name-only", "--no-renames"]);
         let answer = order.words([old.as_str(), new.as_str(), "--"]).run()?;
         Ok(answer.parts().map(<[u8]>::to_vec).collect())
@@ -229,11 +229,11 @@ impl GitPlace {
         let mut order = self.in_checkout("checkout-index", checkout);
         let index = self.index_for(checkout, &note.new, "becomes.index")?;
         let (mut written, mut removed) = (Vec::new(), Vec::new());
-        let listed = self.repository.git.order("ls-tree").seeing(&self.repository.sight());
+        let listed = self.repository.git.order("ls-tree").in_dirs(&self.repository.git_dirs());
         let listed = listed.words(["-r", "-z", "--name-only", "--full-tree", note.new.as_str()]).run()?;
-        let there: BTreeSet<&[u8]> = listed.parts().collect();
+        let existing: BTreeSet<&[u8]> = listed.parts().collect();
         for path in changed {
-            if there.contains(path.as_slice()) {
+            if existing.contains(path.as_slice()) {
                 written.extend_from_slice(path);
                 written.push(0);
             } else {

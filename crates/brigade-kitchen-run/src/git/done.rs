@@ -40,9 +40,9 @@ impl Repository {
         let is_lost = |work: &&DoneWork| gone.contains(&work.commit) || outside.contains(&work.commit);
         let mut lost: Vec<&DoneWork> = works.iter().filter(is_lost).collect();
         if !lost.is_empty() {
-            let there = self.trailers(tip)?;
+            let present = self.trailers(tip)?;
             let is_there = |work: &DoneWork| {
-                there.iter().any(|(task, run)| {
+                present.iter().any(|(task, run)| {
                     *task == work.shown && work.run.as_ref().is_none_or(|of_work| run == of_work.as_str())
                 })
             };
@@ -58,13 +58,13 @@ impl Repository {
         gone: &HashSet<CommitId>,
         tip: &CommitId,
     ) -> Result<Option<HashSet<CommitId>>, PlaceError> {
-        let there = works.iter().filter(|work| !gone.contains(&work.commit));
-        let mut input: String = there.map(|work| format!("{}\n", work.commit)).collect();
+        let present = works.iter().filter(|work| !gone.contains(&work.commit));
+        let mut input: String = present.map(|work| format!("{}\n", work.commit)).collect();
         if input.is_empty() {
             return Ok(Some(HashSet::new()));
         }
         input.push_str(&format!("^{tip}\n"));
-        let order = self.git.order("rev-list").seeing(&self.sight()).word("--stdin");
+        let order = self.git.order("rev-list").in_dirs(&self.git_dirs()).word("--stdin");
         let answer = order.input(input).ask()?;
         match answer.code {
             Some(0) => Ok(Some(answer.text()?.lines().filter_map(CommitId::new).collect())),
@@ -75,7 +75,7 @@ impl Repository {
     /// Returns the commits of work that the repository does not have.
     fn missing(&self, works: &[DoneWork]) -> Result<HashSet<CommitId>, PlaceError> {
         let input: String = works.iter().map(|work| format!("{}\n", work.commit)).collect();
-        let order = self.git.order("cat-file").seeing(&self.sight()).word("--batch-check=%(objecttype)");
+        let order = self.git.order("cat-file").in_dirs(&self.git_dirs()).word("--batch-check=%(objecttype)");
         let answer = order.input(input).run()?;
         let lines = answer.text()?.lines().map(str::to_owned).collect::<Vec<_>>();
         let is_missing = |(_, line): &(&DoneWork, String)| line != "commit";
@@ -85,7 +85,7 @@ impl Repository {
 
     /// Lists the tasks and runs in the trailers of commits.
     fn trailers(&self, tip: &CommitId) -> Result<Vec<(String, String)>, PlaceError> {
-        let order = self.git.order("log").seeing(&self.sight());
+        let order = self.git.order("log").in_dirs(&self.git_dirs());
         let order = order.words(["-z", "--fixed-strings", &format!("--grep={RUN_TRAILER}: ")]);
         let order = order.word(format!(
             "--format=%(trailers:key={TASK_TRAILER},valueonly=true,separator=%x2C)%n\
@@ -112,7 +112,7 @@ impl Repository {
         let (commit, gone) = (&last.commit, self.missing(works)?);
         let is_behind = match tip {
             Some(tip) if gone.is_empty() => {
-                let order = self.git.order("merge-base").seeing(&self.sight());
+                let order = self.git.order("merge-base").in_dirs(&self.git_dirs());
                 order.words(["--is-ancestor", tip.as_str(), commit.as_str()]).ask()?.code == Some(0)
             }
             _ => false,

@@ -36,8 +36,8 @@ impl GitPlace {
 
     /// Lists ignored files. A fully ignored directory is one entry.
     fn ignored(&self, dir: &TaskDir) -> Result<BTreeSet<Vec<u8>>, PlaceError> {
-        let sight = self.folders.sight(&self.repository, dir)?;
-        let order = self.repository.git.order("ls-files").seeing(&sight);
+        let git_dirs = self.folders.git_dirs(&self.repository, dir)?;
+        let order = self.repository.git.order("ls-files").in_dirs(&git_dirs);
         let order = order.words(["-z", "--others", "--ignored", "--exclude-standard", "--directory"]);
         Ok(order.run()?.parts().map(<[u8]>::to_vec).collect())
     }

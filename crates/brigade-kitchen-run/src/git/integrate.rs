@@ -37,9 +37,9 @@ impl GitPlace {
         if let Some(state) = self.repository.busy_with(branch) {
             return Err(PlaceError::Busy(state));
         }
-        let sight = self.folders.sight(&self.repository, &dir)?;
+        let git_dirs = self.folders.git_dirs(&self.repository, &dir)?;
         let made_on = self.made().remove(&commit);
-        if made_on.as_ref() != Some(&base) && !self.is_based_on(&sight, &commit, &base)? {
+        if made_on.as_ref() != Some(&base) && !self.is_based_on(&git_dirs, &commit, &base)? {
             // The service was killed after it moved the work to a new tip. The commit is the one from before.
             let changes = match self.put_before(place, &commit)? {
                 Some(changes) => changes,
@@ -48,9 +48,9 @@ impl GitPlace {
             return Ok(Integration::Moved { place: Box::new(place.clone()), changes: Box::new(changes) });
         }
         if made_on.as_ref() != Some(&base) {
-            self.check_commit(&sight, Some(&dir.tree_path), (&base, commit.as_str()))?;
+            self.check_commit(&git_dirs, Some(&dir.tree_path), (&base, commit.as_str()))?;
         }
-        self.hand_over(&sight, &commit, &base)?;
+        self.hand_over(&git_dirs, &commit, &base)?;
         let name = format!("refs/heads/{branch}");
         let reason = format!("brigade: {}", place.name.prd.shown(&place.name.task));
         // The branch may have been reset to the base of the task, which lacks later work.
@@ -79,11 +79,11 @@ impl GitPlace {
     /// Returns whether a commit is a descendant of another one.
     pub(super) fn is_based_on(
         &self,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         commit: &CommitId,
         base: &CommitId,
     ) -> Result<bool, PlaceError> {
-        let order = self.repository.git.order("merge-base").seeing(sight);
+        let order = self.repository.git.order("merge-base").in_dirs(git_dirs);
         let answer = order.words(["--is-ancestor", base.as_str(), commit.as_str()]).ask()?;
         match answer.code {
             Some(0) => Ok(true),
@@ -95,9 +95,9 @@ impl GitPlace {
     /// Returns the work that was moved, without conflict, to a base that this earlier commit does not contain.
     pub(super) fn put_before(&self, place: &Place, commit: &CommitId) -> Result<Option<Changes>, PlaceError> {
         let (dir, base) = (self.folders.task_dir(&place.name.prd, &place.name.task)?, base_of(place)?);
-        let sight = self.folders.sight(&self.repository, &dir)?;
+        let git_dirs = self.folders.git_dirs(&self.repository, &dir)?;
         match self.folders.seen(&dir, &base)?.last() {
-            Some(tree) if !self.is_based_on(&sight, commit, &base)? => self.recall_tree(&dir, &base, tree),
+            Some(tree) if !self.is_based_on(&git_dirs, commit, &base)? => self.recall_tree(&dir, &base, tree),
             _ => Ok(None),
         }
     }
@@ -105,15 +105,15 @@ impl GitPlace {
     /// Copies the objects of a commit to the repository, except those reachable from another commit.
     pub(super) fn hand_over(
         &self,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         commit: &CommitId,
         known: &CommitId,
     ) -> Result<(), PlaceError> {
         let git = &self.repository.git;
-        let wanted = format!("{commit}\n^{known}\n");
+        let revisions = format!("{commit}\n^{known}\n");
         let pack = || git.order("pack-objects").words(["--revs", "-q", "--delta-base-offset"]);
         let (mut bytes, mut count) = (Vec::new(), 0u64);
-        let order = pack().seeing(sight).words(["--stdout", "--thin"]).input(wanted.clone());
+        let order = pack().in_dirs(git_dirs).words(["--stdout", "--thin"]).input(revisions.clone());
         order
             .stream(&mut |part| {
                 count += part.len() as u64;
@@ -124,17 +124,17 @@ impl GitPlace {
             })?
             .succeeded()?;
         if count <= MAX_LOOSE_BYTES {
-            let order = git.order("unpack-objects").seeing(&self.repository.sight());
+            let order = git.order("unpack-objects").in_dirs(&self.repository.git_dirs());
             order.word("-q").input(bytes).run()?;
             return Ok(());
         }
         // The pack is written to the repository's pack directory, because it cannot be moved there from another disk.
-        let mut alternates = sight.alternates.clone();
-        alternates.extend(sight.git_dir.as_ref().map(|dir| dir.join("objects")));
+        let mut alternates = git_dirs.alternates.clone();
+        alternates.extend(git_dirs.git_dir.as_ref().map(|dir| dir.join("objects")));
         let objects = Some(self.repository.objects());
-        let sight = GitDirectories { objects, alternates, is_durable: true, ..sight.clone() };
+        let git_dirs = GitDirectories { objects, alternates, is_durable: true, ..git_dirs.clone() };
         let target = self.repository.objects().join("pack/pack");
-        pack().seeing(&sight).word(target).input(wanted).run()?;
+        pack().in_dirs(&git_dirs).word(target).input(revisions).run()?;
         Ok(())
     }
 
@@ -147,16 +147,16 @@ impl GitPlace {
         base: &CommitId,
         tip: &CommitId,
     ) -> Result<Integration, PlaceError> {
-        let sight = self.folders.sight(&self.repository, dir)?;
+        let git_dirs = self.folders.git_dirs(&self.repository, dir)?;
         let mut head = None;
         let put = match self.options.commits {
-            Commits::Squash => self.merge_trees(&sight, base, tip, commit)?,
-            Commits::Keep => match self.pick_all(&sight, commit, base, tip)? {
+            Commits::Squash => self.merge_trees(&git_dirs, base, tip, commit)?,
+            Commits::Keep => match self.pick_all(&git_dirs, commit, base, tip)? {
                 Some((tree, last)) => {
                     head = (last != *tip).then_some(last);
                     RebaseOutcome::Clean(tree)
                 }
-                None => self.merge_trees(&sight, base, tip, commit)?,
+                None => self.merge_trees(&git_dirs, base, tip, commit)?,
             },
         };
         let (tree, conflict) = match put {
@@ -165,11 +165,11 @@ impl GitPlace {
         };
         // After a crash, the work is found by this tree.
         let noted = conflict.is_none().then_some(&*tree);
-        self.stand_on(dir, &sight, (base, tip), &tree, head.as_ref().unwrap_or(tip), noted)?;
+        self.stand_on(dir, &git_dirs, (base, tip), &tree, head.as_ref().unwrap_or(tip), noted)?;
         if let Some(files) = conflict {
             return Ok(Integration::Conflict(files));
         }
-        let mut changes: Changes = self.compare(&sight, tip.as_str(), &tree)?;
+        let mut changes: Changes = self.compare(&git_dirs, tip.as_str(), &tree)?;
         changes.head = head;
         let place = Place { base: Some(tip.clone()), ..place.clone() };
         Ok(Integration::Moved { place: Box::new(place), changes: Box::new(changes) })
@@ -179,18 +179,18 @@ impl GitPlace {
     fn stand_on(
         &self,
         dir: &TaskDir,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         (base, tip): (&CommitId, &CommitId),
         tree: &str,
         head: &CommitId,
         noted: Option<&str>,
     ) -> Result<(), PlaceError> {
         self.forget(dir, "index.lock")?;
-        let full = self.with_setup(dir, sight, base, tree)?;
-        let order = self.repository.git.order("read-tree").seeing(sight);
+        let full = self.with_setup(dir, git_dirs, base, tree)?;
+        let order = self.repository.git.order("read-tree").in_dirs(git_dirs);
         order.words(["--reset", "-u", &full]).run()?;
         // The base is set last. Until then, the work is compared with an older commit, which loses nothing.
-        self.move_setup(dir, sight, base, tip)?;
+        self.move_setup(dir, git_dirs, base, tip)?;
         let excluded = self.excluded_for_worker(dir)?;
         self.folders.make_workers(&self.repository, dir, &self.options.branch, head, &excluded)?;
         if let Some(tree) = noted {
@@ -214,23 +214,23 @@ impl GitPlace {
         if !self.changes(&dir, &base)?.is_empty() {
             return Ok(None);
         }
-        let sight = self.folders.sight(&self.repository, &dir)?;
-        let order = self.repository.git.order("rev-parse").seeing(&sight);
+        let git_dirs = self.folders.git_dirs(&self.repository, &dir)?;
+        let order = self.repository.git.order("rev-parse").in_dirs(&git_dirs);
         let answer = order.words(["--verify", "--end-of-options", &format!("{tip}^{{tree}}")]).run()?;
         let tree = answer.text()?.trim().to_owned();
-        self.stand_on(&dir, &sight, (&base, &tip), &tree, &tip, Some(&tree))?;
+        self.stand_on(&dir, &git_dirs, (&base, &tip), &tree, &tip, Some(&tree))?;
         Ok(Some(Place { base: Some(tip), ..place.clone() }))
     }
 
     /// Merges two commits with the given merge base.
     pub(super) fn merge_trees(
         &self,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         base: &CommitId,
         ours: &CommitId,
         theirs: &CommitId,
     ) -> Result<RebaseOutcome, PlaceError> {
-        let order = self.repository.git.order("merge-tree").seeing(sight);
+        let order = self.repository.git.order("merge-tree").in_dirs(git_dirs);
         let order = order.words(["--write-tree", "-z", "--name-only", "--no-messages"]);
         let order = order.word(format!("--merge-base={base}"));
         let answer = order.words([ours.as_str(), theirs.as_str()]).ask()?;
@@ -250,13 +250,13 @@ impl GitPlace {
     /// again later, so only its tree is returned.
     fn pick_all(
         &self,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         commit: &CommitId,
         base: &CommitId,
         tip: &CommitId,
     ) -> Result<Option<(String, CommitId)>, PlaceError> {
         let git = &self.repository.git;
-        let order = git.order("log").seeing(sight).words(["-z", "--reverse", "--topo-order"]);
+        let order = git.order("log").in_dirs(git_dirs).words(["-z", "--reverse", "--topo-order"]);
         let order = order.words(["--format=%H%n%P%n%an%n%ae%n%ad%n%B", "--date=raw", commit.as_str()]);
         let answer = order.words(["--not", base.as_str(), "--"]).run()?;
         let commits: Vec<&[u8]> = answer.parts().collect();
@@ -267,14 +267,14 @@ impl GitPlace {
             let mut next = || lines.next().unwrap_or_default().to_owned();
             let (id, parent) = (CommitId::new(&next()), CommitId::new(&next()));
             let (Some(id), Some(parent)) = (id, parent) else { return Ok(None) };
-            let RebaseOutcome::Clean(tree) = self.merge_trees(sight, &parent, &on, &id)? else {
+            let RebaseOutcome::Clean(tree) = self.merge_trees(git_dirs, &parent, &on, &id)? else {
                 return Ok(None);
             };
             if index + 1 == commits.len() {
                 return Ok(Some((tree, on)));
             }
             let (name, email, date, message) = (next(), next(), next(), next());
-            let order = git.order("commit-tree").seeing(sight).words([tree.as_str(), "-p", on.as_str()]);
+            let order = git.order("commit-tree").in_dirs(git_dirs).words([tree.as_str(), "-p", on.as_str()]);
             let order = self.repository.signed(order).words(["-F", "-"]).input(message);
             let order = order.variable("GIT_AUTHOR_NAME", name).variable("GIT_AUTHOR_EMAIL", email);
             let answer = order.variable("GIT_AUTHOR_DATE", date).run()?;
@@ -286,7 +286,7 @@ impl GitPlace {
     pub(super) fn find_commit(&self, name: &TaskName, run: &RunId) -> Result<Option<CommitId>, PlaceError> {
         self.repository.check()?;
         let dir = self.folders.task_dir(&name.prd, &name.task)?;
-        let order = self.repository.git.order("log").seeing(&self.repository.sight());
+        let order = self.repository.git.order("log").in_dirs(&self.repository.git_dirs());
         let order = order.words(["-z", "--fixed-strings", &format!("--grep={RUN_TRAILER}: {run}")]);
         let order = order.word(format!(
             "--format=%H%n%(trailers:key={TASK_TRAILER},valueonly=true,separator=%x2C)%n\
@@ -314,15 +314,15 @@ impl GitPlace {
     /// Returns whether merging the files of a commit into the branch would change nothing.
     pub(super) fn is_in_branch(
         &self,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         base: &CommitId,
         commit: &CommitId,
     ) -> Result<bool, PlaceError> {
         let tip = self.repository.tip(&self.options.branch)?;
-        let RebaseOutcome::Clean(tree) = self.merge_trees(sight, base, &tip, commit)? else {
+        let RebaseOutcome::Clean(tree) = self.merge_trees(git_dirs, base, &tip, commit)? else {
             return Ok(false);
         };
-        let order = self.repository.git.order("rev-parse").seeing(sight);
+        let order = self.repository.git.order("rev-parse").in_dirs(git_dirs);
         let answer =
             order.words(["--verify", "--quiet", "--end-of-options"]).word(format!("{tip}^{{tree}}")).run()?;
         Ok(answer.text()?.trim() == tree)

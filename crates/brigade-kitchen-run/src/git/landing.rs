@@ -36,7 +36,7 @@ impl GitPlace {
         let (from, to) = (self.repository.tip(branch)?, self.repository.tip(&into)?);
         self.require_done(&from)?;
         let git = &self.repository.git;
-        let order = git.order("merge-base").seeing(&self.repository.sight());
+        let order = git.order("merge-base").in_dirs(&self.repository.git_dirs());
         let answer = order.words([to.as_str(), from.as_str()]).ask()?;
         let base = CommitId::new(answer.text()?.trim()).ok_or_else(|| {
             PlaceError::Nowhere(format!("`{branch}` and `{into}` have no commit in common"))
@@ -49,9 +49,9 @@ impl GitPlace {
         } else {
             let tree = self.merge_of(&base, &to, &from)?;
             let message = format!("Merge branch '{branch}' into {into}\n");
-            self.commit_tree(&self.repository.sight(), &tree, &[&to, &from], &message)?
+            self.commit_tree(&self.repository.git_dirs(), &tree, &[&to, &from], &message)?
         };
-        self.check_commit(&self.repository.sight(), None, (&to, new.as_str()))?;
+        self.check_commit(&self.repository.git_dirs(), None, (&to, new.as_str()))?;
         let reason = format!("brigade: merge {branch}");
         let checkouts = self.repository.checkouts_of(&into)?;
         let has_moved = match checkouts.is_empty() {
@@ -79,24 +79,24 @@ impl GitPlace {
         }
         fs.write_cache(&path("config")?, self.repository.settings.of_task(None).as_bytes())?;
         fs.write_cache(&path("HEAD")?, format!("{into}\n").as_bytes())?;
-        let sight = GitDirectories {
+        let git_dirs = GitDirectories {
             git_dir: Some(fs.root().to_owned()),
             objects: Some(self.repository.objects()),
             shallow: self.repository.shallow()?,
             is_durable: true,
             ..GitDirectories::default()
         };
-        match self.merge_trees(&sight, base, into, from)? {
+        match self.merge_trees(&git_dirs, base, into, from)? {
             RebaseOutcome::Clean(tree) => Ok(tree),
             RebaseOutcome::Conflict(_, files) => Err(PlaceError::Conflict(files)),
         }
     }
 
     fn default_branch(&self) -> Result<String, PlaceError> {
-        let order = self.repository.git.order("symbolic-ref").seeing(&self.repository.sight());
+        let order = self.repository.git.order("symbolic-ref").in_dirs(&self.repository.git_dirs());
         let answer = order.words(["--quiet", "refs/remotes/origin/HEAD"]).ask()?;
-        let said = answer.text()?.trim().strip_prefix("refs/remotes/origin/").map(str::to_owned);
-        for name in said.iter().map(String::as_str).chain(USUAL) {
+        let target = answer.text()?.trim().strip_prefix("refs/remotes/origin/").map(str::to_owned);
+        for name in target.iter().map(String::as_str).chain(USUAL) {
             if self.repository.commit_of(&format!("refs/heads/{name}"))?.is_some() {
                 return Ok(name.to_owned());
             }
@@ -119,7 +119,7 @@ impl GitPlace {
         };
         let tip = self.repository.tip(branch)?;
         self.require_done(&tip)?;
-        let mut order = self.repository.git.order("push").seeing(&self.repository.sight());
+        let mut order = self.repository.git.order("push").in_dirs(&self.repository.git_dirs());
         for name in OF_PUSH {
             if let Some(value) = self.host.get(name) {
                 order = order.variable(name, value);

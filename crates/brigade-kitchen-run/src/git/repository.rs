@@ -89,16 +89,16 @@ impl Repository {
         if let Some(home) = host.get("HOME") {
             order = order.variable("HOME", home);
         }
-        let asked = ["--show-toplevel", "--git-dir", "--git-common-dir"];
-        let answer = order.word("--path-format=absolute").words(asked).word("--show-prefix").ask()?;
+        let queries = ["--show-toplevel", "--git-dir", "--git-common-dir"];
+        let answer = order.word("--path-format=absolute").words(queries).word("--show-prefix").ask()?;
         if answer.code != Some(0) {
-            let said = answer.said();
+            let message = answer.message();
             let is_plain =
-                said.contains("not a git repository") || said.contains("must be run in a work tree");
+                message.contains("not a git repository") || message.contains("must be run in a work tree");
             return Err(if is_plain { InPlaceReason::NoRepository.into() } else { answer.failure().into() });
         }
         // Git separates paths by line feeds, here and in the list of shared object directories.
-        if answer.stdout.iter().filter(|byte| **byte == b'\n').count() != asked.len() + 1 {
+        if answer.stdout.iter().filter(|byte| **byte == b'\n').count() != queries.len() + 1 {
             let way = "move the workspace or its repository, or set `worktrees = \"off\"`";
             let why = "the path of the repository has a line feed, and git cannot make worktrees for it";
             return Err(PlaceError::Nowhere(format!("{why}; {way}")));
@@ -183,20 +183,20 @@ impl Repository {
     }
 
     /// Returns the git directories for work on branches.
-    pub(crate) fn sight(&self) -> GitDirectories {
+    pub(crate) fn git_dirs(&self) -> GitDirectories {
         GitDirectories { git_dir: Some(self.git_dir.clone()), is_durable: true, ..GitDirectories::default() }
     }
 
     /// Returns the commit that a name refers to.
     pub(crate) fn commit_of(&self, name: &str) -> Result<Option<CommitId>, PlaceError> {
-        let order = self.git.order("rev-parse").seeing(&self.sight());
+        let order = self.git.order("rev-parse").in_dirs(&self.git_dirs());
         let answer =
             order.words(["--verify", "--quiet", "--end-of-options"]).word(format!("{name}^{{commit}}"));
         let answer = answer.ask()?;
         match answer.code {
             Some(0) => CommitId::new(answer.text()?.trim()).map(Some).ok_or_else(|| answer.unclear().into()),
             // Without a message, the name does not exist. A broken ref has a message.
-            Some(1) if answer.said().is_empty() => Ok(None),
+            Some(1) if answer.message().is_empty() => Ok(None),
             _ => Err(answer.failure().into()),
         }
     }
@@ -234,12 +234,12 @@ impl Repository {
             }
         }
         text.push_str("prepare\ncommit\n");
-        let order = self.git.order("update-ref").seeing(&self.sight());
+        let order = self.git.order("update-ref").in_dirs(&self.git_dirs());
         let order = self.signed(order).words(["-m", reason, "--no-deref", "--stdin"]);
         let answer = order.input(text).ask()?;
         match answer.code {
             Some(0) => Ok(true),
-            _ if is_lost_race(&answer.said()) => Ok(false),
+            _ if is_lost_race(&answer.message()) => Ok(false),
             _ => Err(answer.failure().into()),
         }
     }
@@ -278,10 +278,10 @@ impl Repository {
 
     /// Lists the work trees that have a branch checked out.
     pub(crate) fn checkouts_of(&self, branch: &str) -> Result<Vec<Checkout>, PlaceError> {
-        let wanted = format!("ref: refs/heads/{branch}");
+        let expected = format!("ref: refs/heads/{branch}");
         let is_checked_out = |git_dir: &Path| -> Result<bool, PlaceError> {
             let head = self.common.read_outside(&git_dir.join("HEAD"), 4_096).or_absent()?;
-            Ok(head.is_some_and(|head| head.strip_suffix(b"\n").unwrap_or(&head) == wanted.as_bytes()))
+            Ok(head.is_some_and(|head| head.strip_suffix(b"\n").unwrap_or(&head) == expected.as_bytes()))
         };
         if self.settings.text("extensions.refstorage").is_some_and(|storage| storage != "files") {
             return self.listed_checkouts(branch);
@@ -319,8 +319,12 @@ impl Repository {
     }
 
     fn listed_checkouts(&self, branch: &str) -> Result<Vec<Checkout>, PlaceError> {
-        let answer =
-            self.git.order("worktree").seeing(&self.sight()).words(["list", "--porcelain", "-z"]).run()?;
+        let answer = self
+            .git
+            .order("worktree")
+            .in_dirs(&self.git_dirs())
+            .words(["list", "--porcelain", "-z"])
+            .run()?;
         let mut found = Vec::new();
         let mut top = PathBuf::new();
         for part in answer.parts() {
@@ -371,7 +375,7 @@ const MAX_ID_BYTES: u64 = 256;
 const MAX_EXCLUDES_BYTES: u64 = 1 << 20;
 
 /// Returns whether git refused to move a ref because another process moved it or has locked it.
-fn is_lost_race(said: &str) -> bool {
+fn is_lost_race(message: &str) -> bool {
     [
         ": is at ",
         "but expected",
@@ -380,7 +384,7 @@ fn is_lost_race(said: &str) -> bool {
         "reference is missing",
     ]
     .iter()
-    .any(|text| said.contains(text))
+    .any(|text| message.contains(text))
 }
 
 /// Returns the error for a path that cannot be used below a root.

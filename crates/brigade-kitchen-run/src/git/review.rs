@@ -16,11 +16,11 @@ impl GitPlace {
         self.folders.remove(&dir)?;
         self.folders.make_ours(&self.repository, &dir, base, &[])?;
         make_dirs(&self.folders.worktrees, &dir.tree)?;
-        let sight = self.folders.sight(&self.repository, &dir)?;
+        let git_dirs = self.folders.git_dirs(&self.repository, &dir)?;
         self.repository
             .git
             .order("read-tree")
-            .seeing(&sight)
+            .in_dirs(&git_dirs)
             .words(["--reset", "-u", base.as_str()])
             .run()?;
         self.folders.make_workers(&self.repository, &dir, &self.options.branch, base, &[])?;

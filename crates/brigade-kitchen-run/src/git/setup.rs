@@ -132,7 +132,7 @@ impl GitPlace {
         }
         // The worktree may have work of earlier attempts without a setup.
         self.take_guard(place)?;
-        let before = self.standing(&dir, &base_of(place)?)?;
+        let before = self.changes_from_base(&dir, &base_of(place)?)?;
         self.keep_setup(&dir, &SetupState::Begun(before))?;
         Ok(true)
     }
@@ -144,7 +144,7 @@ impl GitPlace {
             Some(SetupState::Done(_)) | None => return Ok(()),
         };
         self.check_guard(&dir, guard)?;
-        let mut made = self.standing(&dir, &base_of(place)?)?;
+        let mut made = self.changes_from_base(&dir, &base_of(place)?)?;
         made.files.retain(|path, versions| before.files.get(path) != Some(versions));
         made.nested.retain(|path| !before.nested.contains(path));
         // Ignored files before the first attempt include those of the setup.
@@ -153,10 +153,10 @@ impl GitPlace {
     }
 
     /// Returns the differences between a worktree and its base commit, including those of the setup.
-    fn standing(&self, dir: &TaskDir, base: &CommitId) -> Result<SetupChanges, PlaceError> {
+    fn changes_from_base(&self, dir: &TaskDir, base: &CommitId) -> Result<SetupChanges, PlaceError> {
         let changes = self.changes(dir, base)?;
-        let sight = self.folders.sight(&self.repository, dir)?;
-        let files = self.differences(&sight, base.as_str(), &changes.tree)?;
+        let git_dirs = self.folders.git_dirs(&self.repository, dir)?;
+        let files = self.differences(&git_dirs, base.as_str(), &changes.tree)?;
         Ok(SetupChanges { files, nested: changes.nested })
     }
 
@@ -179,7 +179,7 @@ impl GitPlace {
     pub(super) fn without_setup(
         &self,
         dir: &TaskDir,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         made: &SetupChanges,
         base: &CommitId,
         tree: CommitId,
@@ -187,17 +187,17 @@ impl GitPlace {
         if made.files.is_empty() {
             return Ok(tree);
         }
-        let differences = self.differences(sight, base.as_str(), tree.as_str())?;
-        let as_left = differences.iter().filter(|(path, (_, now))| made.leaves(path, now));
+        let differences = self.differences(git_dirs, base.as_str(), tree.as_str())?;
+        let as_left = differences.iter().filter(|(path, (_, now))| made.has_version(path, now));
         let before = as_left.map(|(path, (before, _))| (path, before));
-        self.with(dir, sight, tree, before)
+        self.with_versions(dir, git_dirs, tree, before)
     }
 
     /// Returns a tree with the files of the setup, unless they were changed later.
     pub(super) fn with_setup(
         &self,
         dir: &TaskDir,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         base: &CommitId,
         tree: &str,
     ) -> Result<String, PlaceError> {
@@ -205,20 +205,20 @@ impl GitPlace {
         if made.files.is_empty() {
             return Ok(tree.to_owned());
         }
-        let differences = self.differences(sight, base.as_str(), tree)?;
+        let differences = self.differences(git_dirs, base.as_str(), tree)?;
         let left = made.files.iter().filter(|(path, _)| !differences.contains_key(*path));
         let after = left.map(|(path, (_, after))| (path, after));
-        let order = self.repository.git.order("rev-parse").seeing(sight);
+        let order = self.repository.git.order("rev-parse").in_dirs(git_dirs);
         let answer = order.words(["--verify", "--end-of-options", &format!("{tree}^{{tree}}")]).run()?;
         let tree = CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear())?;
-        Ok(self.with(dir, sight, tree, after)?.to_string())
+        Ok(self.with_versions(dir, git_dirs, tree, after)?.to_string())
     }
 
     /// Forgets files of the setup that the new base commit also has.
     pub(super) fn move_setup(
         &self,
         dir: &TaskDir,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         base: &CommitId,
         tip: &CommitId,
     ) -> Result<(), PlaceError> {
@@ -226,16 +226,16 @@ impl GitPlace {
         if made.files.is_empty() {
             return Ok(());
         }
-        let differences = self.differences(sight, base.as_str(), tip.as_str())?;
+        let differences = self.differences(git_dirs, base.as_str(), tip.as_str())?;
         made.files.retain(|path, _| !differences.contains_key(path));
         Ok(self.keep_setup(dir, &SetupState::Done(made))?)
     }
 
     /// Returns whether commits contain a file as the setup made it.
-    pub(super) fn have_of_setup(
+    pub(super) fn contain_setup_files(
         &self,
         dir: &TaskDir,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         base: &CommitId,
         head: &CommitId,
     ) -> Result<bool, PlaceError> {
@@ -243,17 +243,17 @@ impl GitPlace {
         if made.files.is_empty() {
             return Ok(false);
         }
-        let order = self.repository.git.order("log").seeing(sight).words(["--format=", "-z", "--raw"]);
+        let order = self.repository.git.order("log").in_dirs(git_dirs).words(["--format=", "-z", "--raw"]);
         let order = order.words(["--no-abbrev", "--no-renames", head.as_str(), "--not", base.as_str(), "--"]);
         let answer = order.run()?;
-        Ok(listed(answer.parts()).any(|(path, (_, now))| made.leaves(path, &now)))
+        Ok(parse_raw_diff(answer.parts()).any(|(path, (_, now))| made.has_version(path, &now)))
     }
 
     /// Returns a tree with other versions of some files.
-    fn with<'v>(
+    fn with_versions<'v>(
         &self,
         dir: &TaskDir,
-        sight: &GitDirectories,
+        git_dirs: &GitDirectories,
         tree: CommitId,
         versions: impl Iterator<Item = (&'v Vec<u8>, &'v Version)>,
     ) -> Result<CommitId, PlaceError> {
@@ -269,34 +269,39 @@ impl GitPlace {
         const COPY: &str = "setup.index";
         let git = &self.repository.git;
         let copy = child_path(&dir.ours, COPY)?;
-        let sight = GitDirectories { index: Some(dir.our_path.join(COPY)), ..sight.clone() };
+        let git_dirs = GitDirectories { index: Some(dir.our_path.join(COPY)), ..git_dirs.clone() };
         for name in [COPY, "setup.index.lock"] {
             self.forget(dir, name)?;
         }
-        git.order("read-tree").seeing(&sight).word(tree.as_str()).run()?;
-        git.order("update-index").seeing(&sight).words(["-z", "--index-info"]).input(list).run()?;
-        let answer = git.order("write-tree").seeing(&sight).run()?;
+        git.order("read-tree").in_dirs(&git_dirs).word(tree.as_str()).run()?;
+        git.order("update-index").in_dirs(&git_dirs).words(["-z", "--index-info"]).input(list).run()?;
+        let answer = git.order("write-tree").in_dirs(&git_dirs).run()?;
         remove_any(&self.folders.kitchen, &copy)?;
         CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear().into())
     }
 
-    fn differences(&self, sight: &GitDirectories, from: &str, to: &str) -> Result<Differences, PlaceError> {
-        let order = self.repository.git.order("diff-tree").seeing(sight);
+    fn differences(
+        &self,
+        git_dirs: &GitDirectories,
+        from: &str,
+        to: &str,
+    ) -> Result<Differences, PlaceError> {
+        let order = self.repository.git.order("diff-tree").in_dirs(git_dirs);
         let order = order.words(["-r", "-z", "--raw", "--no-abbrev", "--no-renames", from, to, "--"]);
         let answer = order.run()?;
-        Ok(listed(answer.parts()).map(|(path, versions)| (path.to_owned(), versions)).collect())
+        Ok(parse_raw_diff(answer.parts()).map(|(path, versions)| (path.to_owned(), versions)).collect())
     }
 }
 
 impl SetupChanges {
     /// Returns whether this version of a file is the one that the setup made.
-    fn leaves(&self, path: &[u8], now: &Version) -> bool {
+    fn has_version(&self, path: &[u8], now: &Version) -> bool {
         self.files.get(path).is_some_and(|(_, after)| after == now)
     }
 }
 
 /// Parses a sequence of `:MODE MODE ID ID STATUS`, each followed by a path.
-fn listed<'a>(
+fn parse_raw_diff<'a>(
     mut parts: impl Iterator<Item = &'a [u8]>,
 ) -> impl Iterator<Item = (&'a [u8], (Version, Version))> {
     std::iter::from_fn(move || {

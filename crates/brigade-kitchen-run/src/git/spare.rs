@@ -29,13 +29,13 @@ const MAX_SPARES: usize = 4;
 const MAX_STUCK: usize = 100;
 
 /// Files that define conversions or submodules.
-const TELLING: [&[u8]; 2] = [b".gitattributes", b".gitmodules"];
+const ATTRIBUTE_FILES: [&[u8]; 2] = [b".gitattributes", b".gitmodules"];
 
 /// Extended attributes that the system sets on new files.
 const GIVEN_BY_SYSTEM: [&[u8]; 2] = [b"security.selinux", b"com.apple.provenance"];
 
 /// Settings that keep git from comparing files completely, with their harmless values.
-const BLINDING: [(&str, &str); 4] = [
+const COMPARE_SETTINGS: [(&str, &str); 4] = [
     ("core.autocrlf", "false"),
     ("core.filemode", "true"),
     ("core.ignorecase", "false"),
@@ -116,7 +116,7 @@ impl GitPlace {
 
     /// Returns whether git compares files completely.
     fn may_share(&self) -> bool {
-        BLINDING.iter().all(|(name, harmless)| {
+        COMPARE_SETTINGS.iter().all(|(name, harmless)| {
             self.repository.settings.text(name).is_none_or(|value| value.eq_ignore_ascii_case(harmless))
         })
     }
@@ -131,21 +131,22 @@ impl GitPlace {
         let tree = DiskFs::open(&root)?;
         let own = RelPath::from_static(".git");
         remove_any(&tree, &own)?;
-        let sight = GitDirectories { work_tree: Some(root), ..self.folders.sight(&self.repository, dir)? };
+        let git_dirs =
+            GitDirectories { work_tree: Some(root), ..self.folders.git_dirs(&self.repository, dir)? };
         let git = &self.repository.git;
         // An index without times makes git read every file.
-        git.order("read-tree").seeing(&sight).word(base.as_str()).run()?;
+        git.order("read-tree").in_dirs(&git_dirs).word(base.as_str()).run()?;
         let index = self.folders.kitchen.link_metadata(&child_path(&dir.ours, "index")?)?;
         if !is_plain(&tree, &RelPath::root(), &NewFileMetadata::from_mode(index.mode))? {
             return Ok(false);
         }
-        git.order("update-index").seeing(&sight).words(["-q", "--refresh"]).ask()?;
+        git.order("update-index").in_dirs(&git_dirs).words(["-q", "--refresh"]).ask()?;
         let look = || {
-            let order = git.order("ls-files").seeing(&sight);
+            let order = git.order("ls-files").in_dirs(&git_dirs);
             order.words(["-z", "-t", "--stage", "--modified", "--deleted", "--others", "--directory"]).run()
         };
         let found = look()?;
-        if found.parts().any(tells_or_holds) {
+        if found.parts().any(is_attributes_or_submodule) {
             return Ok(false);
         }
         if !found.parts().any(differs) {
@@ -160,7 +161,7 @@ impl GitPlace {
             }
             remove_any(&tree, &path)?;
         }
-        git.order("checkout-index").seeing(&sight).words(["-f", "-u", "-a", "-q"]).ask()?;
+        git.order("checkout-index").in_dirs(&git_dirs).words(["-f", "-u", "-a", "-q"]).ask()?;
         Ok(!look()?.parts().any(differs))
     }
 }
@@ -171,11 +172,11 @@ fn differs(entry: &[u8]) -> bool {
 }
 
 /// Returns whether a file of the index defines conversions, or is a submodule.
-fn tells_or_holds(entry: &[u8]) -> bool {
+fn is_attributes_or_submodule(entry: &[u8]) -> bool {
     let Some(entry) = entry.strip_prefix(b"H ") else { return false };
     let path = entry.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default();
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    entry.starts_with(b"160000 ") || TELLING.iter().any(|telling| name.eq_ignore_ascii_case(telling))
+    entry.starts_with(b"160000 ") || ATTRIBUTE_FILES.iter().any(|file| name.eq_ignore_ascii_case(file))
 }
 
 /// The mode and times of a new file or directory.
@@ -208,10 +209,11 @@ fn is_plain(tree: &DiskFs, folder: &RelPath, fresh: &NewFileMetadata) -> Result<
     }
     for entry in tree.list_dir(folder)? {
         let Ok(path) = child_path(folder, &entry.name) else { return Ok(false) };
-        let is_telling = |name: &&[u8]| entry.name.as_bytes().eq_ignore_ascii_case(name);
-        let tells = entry.name.eq_ignore_ascii_case(".git") || TELLING.iter().any(is_telling);
+        let has_name = |name: &&[u8]| entry.name.as_bytes().eq_ignore_ascii_case(name);
+        let is_attribute_file =
+            entry.name.eq_ignore_ascii_case(".git") || ATTRIBUTE_FILES.iter().any(has_name);
         let place = tree.root().join(path.as_path());
-        let is_sound = !tells
+        let is_sound = !is_attribute_file
             && match entry.kind {
                 FileKind::Directory => is_made_fresh(&place, fresh, false) && is_plain(tree, &path, fresh)?,
                 FileKind::File => is_made_fresh(&place, fresh, true),
@@ -233,8 +235,8 @@ fn is_made_fresh(path: &Path, fresh: &NewFileMetadata, is_file: bool) -> bool {
         return false;
     }
     let is_executable = !is_file || stat.st_mode & 0o100 != 0;
-    let wanted = if is_executable { fresh.executable } else { fresh.file };
-    let is_set = stat.st_mode & 0o7777 == wanted.as_raw_mode() || rustix::fs::chmod(path, wanted).is_ok();
+    let expected = if is_executable { fresh.executable } else { fresh.file };
+    let is_set = stat.st_mode & 0o7777 == expected.as_raw_mode() || rustix::fs::chmod(path, expected).is_ok();
     is_set && (!is_file || rustix::fs::utimensat(CWD, path, &fresh.times, AtFlags::SYMLINK_NOFOLLOW).is_ok())
 }
 

@@ -289,7 +289,7 @@ impl Folders {
     }
 
     /// Returns the git directories for Brigade's git of a task.
-    pub(crate) fn sight(&self, repository: &Repository, dir: &TaskDir) -> Result<GitDirectories, FsError> {
+    pub(crate) fn git_dirs(&self, repository: &Repository, dir: &TaskDir) -> Result<GitDirectories, FsError> {
         Ok(GitDirectories {
             git_dir: Some(dir.our_path.clone()),
             work_tree: Some(dir.tree_path.clone()),

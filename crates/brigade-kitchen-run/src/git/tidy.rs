@@ -51,8 +51,8 @@ impl GitPlace {
             Work::None => Ok(None),
             Work::Unknown(why) => Ok(Some(why)),
             Work::Some { base, commit } => {
-                let sight = self.folders.sight(&self.repository, dir)?;
-                let is_there = self.is_in_branch(&sight, &base, &commit)?;
+                let git_dirs = self.folders.git_dirs(&self.repository, dir)?;
+                let is_there = self.is_in_branch(&git_dirs, &base, &commit)?;
                 let kept = || format!("its work is not in `{}`", self.options.branch);
                 Ok((!is_there).then(kept))
             }
@@ -77,9 +77,9 @@ impl GitPlace {
         if changes.is_empty() {
             return Ok(Work::None);
         }
-        let sight = self.folders.sight(&self.repository, dir)?;
+        let git_dirs = self.folders.git_dirs(&self.repository, dir)?;
         let message = format!("Work of {} that was not integrated\n", dir.tree);
-        let commit = self.commit_tree(&sight, &changes.tree, &[&base], &message)?;
+        let commit = self.commit_tree(&git_dirs, &changes.tree, &[&base], &message)?;
         Ok(Work::Some { base, commit })
     }
 
@@ -90,15 +90,15 @@ impl GitPlace {
             Work::None => None,
             Work::Unknown(why) => return Err(PlaceError::Nowhere(why)),
             Work::Some { base, commit } => {
-                self.hand_over(&self.folders.sight(&self.repository, &dir)?, &commit, &base)?;
+                self.hand_over(&self.folders.git_dirs(&self.repository, &dir)?, &commit, &base)?;
                 let part = |name: &str| name.replace('.', "%2E");
                 let short = &commit.as_str()[..12];
                 let reference = format!("{ABANDONED}/{}/{}/{short}", part(prd.as_str()), part(task.as_str()));
                 let update = (reference.clone(), &commit, None);
                 if !self.repository.update_refs("brigade: abandoned", &[update])? {
                     // An interrupted command already saved the same work.
-                    let there = self.repository.commit_of(&reference)?;
-                    if there.as_ref() != Some(&commit) {
+                    let tip = self.repository.commit_of(&reference)?;
+                    if tip.as_ref() != Some(&commit) {
                         return Err(PlaceError::Nowhere(format!("`{reference}` is there, with other work")));
                     }
                 }

@@ -135,9 +135,10 @@ pub(super) fn walk(fs: &dyn Fs, own_files: &[String], last: &Snapshot) -> Result
     if let Ok(exclude) = fs.read(&path(".git/info/exclude")?, MAX_TEXT_BYTES) {
         rules.add(b"", &exclude);
     }
-    let mut walk = Walk { fs, own_files, last, found: Snapshot { taken: now(fs)?, ..Snapshot::default() } };
-    walk.folder(&mut Vec::new(), &rules)?;
-    Ok(walk.found)
+    let mut scan =
+        SnapshotScan { fs, own_files, last, found: Snapshot { taken: now(fs)?, ..Snapshot::default() } };
+    scan.folder(&mut Vec::new(), &rules)?;
+    Ok(scan.found)
 }
 
 /// Returns the current time by the clock of the file system.
@@ -153,14 +154,14 @@ fn path(text: &str) -> Result<RelPath, FsError> {
     text.parse().map_err(|_| FsError::new("name", text, FsErrorKind::Outside))
 }
 
-struct Walk<'w> {
+struct SnapshotScan<'w> {
     fs: &'w dyn Fs,
     own_files: &'w [String],
     last: &'w Snapshot,
     found: Snapshot,
 }
 
-impl Walk<'_> {
+impl SnapshotScan<'_> {
     fn absolute(&self, path: &[u8]) -> PathBuf {
         self.fs.root().join(OsStr::from_bytes(path))
     }

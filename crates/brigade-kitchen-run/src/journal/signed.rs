@@ -6,7 +6,7 @@ use brigade_fs::{FileMode, Fs, FsError, Lines, WorkspaceKey};
 use brigade_journal::LineFile;
 use brigade_kitchen::life::{Entry, Life};
 
-use super::{JournalError, JournalReading, ParsedLine, PrdJournal, look_at};
+use super::{JournalError, JournalReading, ParsedLine, PrdJournal, parse_line};
 use crate::lock::HOLDER;
 use crate::paths::PrdFiles;
 
@@ -63,7 +63,7 @@ impl PrdJournal {
         let Some(opened) = file.open()? else { return Ok(Life::default()) };
         let (mut lines, mut life) = (Lines::new(&*opened, 0, opened.len()?), Life::default());
         while let Some(line) = lines.next_line()? {
-            if let ParsedLine::Record(entry) = look_at(&line, life.seq) {
+            if let ParsedLine::Record(entry) = parse_line(&line, life.seq) {
                 life.seq = entry.seq();
                 if let Entry::Known(line) = entry {
                     life.apply(line.at, &line.record);
@@ -85,7 +85,7 @@ impl PrdJournal {
         let Some(opened) = file.open()? else { return Ok(0) };
         let (mut lines, mut bytes, mut signed) = (Lines::new(&*opened, 0, opened.len()?), Vec::new(), 0);
         while let Some(line) = lines.next_line()? {
-            let is_record = matches!(look_at(&line, 0), ParsedLine::Record(Entry::Known(_)));
+            let is_record = matches!(parse_line(&line, 0), ParsedLine::Record(Entry::Known(_)));
             match std::str::from_utf8(split_mac(line.bytes).0) {
                 Ok(open) if is_record && !self.signer.is_signed(line.bytes) => {
                     bytes.extend_from_slice(self.signer.sign(&format!("{open}}}"))?.as_bytes());

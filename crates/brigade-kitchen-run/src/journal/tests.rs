@@ -26,7 +26,7 @@ fn key() -> Arc<WorkspaceKey> {
 
 fn open(fs: &Arc<dyn Fs>) -> PrdJournal {
     let clock = Arc::new(SettableClock(std::sync::Mutex::new(1_000_000)));
-    PrdJournal::open(fs.clone(), &key(), &name(), clock, Duration::from_secs(60)).unwrap()
+    PrdJournal::open(fs.clone(), &key(), PrdFiles::new(&name()), clock, Duration::from_secs(60)).unwrap()
 }
 
 fn record(task: &str) -> Record {
@@ -55,7 +55,7 @@ fn signed(lines: &str) -> String {
 #[test]
 fn several_writers_number_and_see_their_records() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
-    assert!(!PrdJournal::read(&*fs, &key(), &name()).unwrap().exists);
+    assert!(!PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap().exists);
     let (mut one, mut two) = (open(&fs), open(&fs));
     assert_eq!(one.append(record("a")).unwrap(), 1);
     assert!(tasks(two.life()).is_empty());
@@ -65,7 +65,7 @@ fn several_writers_number_and_see_their_records() {
     let seen = one.append_with(|life, _| if life.seq == 1 { vec![record("d")] } else { vec![] }).unwrap();
     assert_eq!((seen, tasks(one.life())), (vec![], vec!["a", "b", "c"]));
     assert_eq!(one.append(record("d")).unwrap(), 4);
-    let read = PrdJournal::read(&*fs, &key(), &name()).unwrap();
+    let read = PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap();
     assert_eq!((read.life.seq, tasks(&read.life), read.faults), (4, vec!["a", "b", "c", "d"], vec![]));
     assert!(
         text(&*fs).starts_with("{\"at\":\"1970-01-01T00:00:01+00:00\",\"kind\":\"task_started\",\"seq\":1,")
@@ -78,7 +78,8 @@ fn several_writers_number_and_see_their_records() {
 fn a_clock_that_is_set_back_changes_no_order() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
     let clock = Arc::new(SettableClock(std::sync::Mutex::new(9_000_000)));
-    let mut journal = PrdJournal::open(fs.clone(), &key(), &name(), clock.clone(), Duration::ZERO).unwrap();
+    let mut journal =
+        PrdJournal::open(fs.clone(), &key(), PrdFiles::new(&name()), clock.clone(), Duration::ZERO).unwrap();
     journal.append(record("a")).unwrap();
     *clock.0.lock().unwrap() = 1_000_000;
     assert_eq!(journal.now(), Timestamp::from_unix_micros(9_000_000));
@@ -104,12 +105,12 @@ fn check(
     let found = |faults: &[JournalFault]| -> Vec<_> {
         faults.iter().map(|fault| (fault.line, fault.problem)).collect()
     };
-    assert_eq!(found(&PrdJournal::read(&*fs, &key(), &name()).unwrap().faults), before);
+    assert_eq!(found(&PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap().faults), before);
     // Reading does not change the file.
     assert_eq!(fs.read(&path, 1 << 20).unwrap(), bytes);
     let mut journal = open(&fs);
     journal.append(record("c")).unwrap();
-    let read = PrdJournal::read(&*fs, &key(), &name()).unwrap();
+    let read = PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap();
     assert_eq!((found(&read.faults), found(journal.faults())), (after.to_vec(), after.to_vec()));
     assert_eq!(read.life.seq, journal.life().seq);
     assert!(read.life.tasks.contains_key(&"c".parse().unwrap()));
@@ -161,13 +162,13 @@ fn check_order(numbers: &[u64], counting: &[usize], aside: u64) {
     fs.create_dir_all(PrdFiles::new(&name()).folder()).unwrap();
     fs.write_atomic(&PrdFiles::new(&name()).journal(), text.as_bytes(), FileMode::Private).unwrap();
     let expected: Vec<String> = counting.iter().map(|at| format!("t{at}")).collect();
-    let read = PrdJournal::read(&*fs, &key(), &name()).unwrap();
+    let read = PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap();
     assert_eq!(tasks(&read.life), expected, "{numbers:?}: {:?}", read.faults);
     let mut journal = open(&fs);
     assert_eq!(journal.lines_after(0).unwrap().len(), counting.len(), "{numbers:?}");
     let seq = journal.append(record("z")).unwrap();
     assert_eq!((journal.set_aside(), seq), (aside, read.life.seq + 1), "{numbers:?}");
-    let again = PrdJournal::read(&*fs, &key(), &name()).unwrap();
+    let again = PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap();
     assert_eq!(again.life.tasks.len(), counting.len() + 1, "{numbers:?}");
     assert!(again.faults.iter().all(|fault| !fault.problem.is_set_aside()), "{:?}", again.faults);
 }
@@ -213,12 +214,12 @@ fn only_records_of_this_host_have_an_effect() {
         open(&fs).append_all(vec![record("a"), record("b")]).unwrap();
         let changed = change(&text(&*fs));
         fs.write_atomic(&PrdFiles::new(&name()).journal(), changed.as_bytes(), FileMode::Private).unwrap();
-        let read = PrdJournal::read(&*fs, &key(), &name()).unwrap();
+        let read = PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap();
         assert_eq!((read.unsigned, tasks(&read.life), read.life.seq), (unsigned, effective.to_vec(), 2));
         // They count once a person accepts them.
         let mut journal = open(&fs);
         assert_eq!(journal.adopt().unwrap(), unsigned);
-        let read = PrdJournal::read(&*fs, &key(), &name()).unwrap();
+        let read = PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap();
         assert_eq!((read.unsigned, read.life.seq), (0, 2));
         assert_eq!((read.life.tasks.len(), journal.append(record("c")).unwrap()), (2, 3));
     }
@@ -243,11 +244,14 @@ fn only_records_of_this_host_have_an_effect() {
 fn something_else_with_the_name_is_set_aside() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
     fs.create_dir_all(&PrdFiles::new(&name()).journal()).unwrap();
-    let read = PrdJournal::read(&*fs, &key(), &name()).unwrap();
+    let read = PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap();
     assert_eq!(read.faults, [JournalFault { line: None, problem: JournalProblem::NotAFile }]);
     let mut journal = open(&fs);
     journal.append(record("a")).unwrap();
-    assert_eq!((journal.set_aside(), PrdJournal::read(&*fs, &key(), &name()).unwrap().faults), (1, vec![]));
+    assert_eq!(
+        (journal.set_aside(), PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap().faults),
+        (1, vec![])
+    );
 }
 
 #[test]
@@ -294,7 +298,7 @@ fn acknowledged_records_survive_a_power_loss() {
                     "{fault:?} {crash:?} {acknowledged:?}"
                 );
                 let last = journal.append(record("z")).unwrap();
-                let read = PrdJournal::read(&*after, &key(), &name()).unwrap();
+                let read = PrdJournal::read(&*after, &key(), &PrdFiles::new(&name())).unwrap();
                 assert_eq!((read.life.seq, read.faults), (last, vec![]), "{fault:?} {crash:?}");
                 assert!(read.life.tasks.values().all(|task| task.stage == Stage::Open));
             }
@@ -307,7 +311,7 @@ fn an_unfinished_line_is_read_when_complete() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
     let mut journal = open(&fs);
     journal.append(record("a")).unwrap();
-    let line = signed(&Written::new(2, journal.now(), record("b")).to_text().unwrap());
+    let line = signed(&JournalLine::new(2, journal.now(), record("b")).to_text().unwrap());
     let mut file = fs.open_append(&PrdFiles::new(&name()).journal()).unwrap();
     file.write(&line.as_bytes()[..10]).unwrap();
     assert!(!journal.refresh().unwrap() && journal.faults().is_empty());
@@ -338,17 +342,17 @@ fn a_long_journal_is_read_from_where_it_was_read_to() {
         let mut journal = open(&fs);
         journal.append(record("a")).unwrap();
         // A short journal is not cached.
-        assert_eq!(PrdJournal::read(&*fs, &key(), &name()).unwrap().life, *journal.life());
+        assert_eq!(PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap().life, *journal.life());
         assert!(!fs.exists(&files.journal_cache()).unwrap());
         long(&mut journal, 0);
-        assert_eq!(PrdJournal::read(&*fs, &key(), &name()).unwrap().life, *journal.life());
+        assert_eq!(PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap().life, *journal.life());
         let cache = fs.read(&files.journal_cache(), 1 << 30).unwrap();
         journal.append(record("b")).unwrap();
-        let read = PrdJournal::read(&*fs, &key(), &name()).unwrap();
+        let read = PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap();
         assert_eq!((&read.life, read.faults), (journal.life(), vec![]));
         assert_eq!(fs.read(&files.journal_cache(), 1 << 30).unwrap(), cache, "the end is short");
         long(&mut journal, 1_000);
-        let read = PrdJournal::read(&*fs, &key(), &name()).unwrap();
+        let read = PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap();
         assert_eq!(read.life, *journal.life());
         let longer = fs.read(&files.journal_cache(), 1 << 30).unwrap();
         assert_ne!(longer, cache);
@@ -362,13 +366,17 @@ fn a_long_journal_is_read_from_where_it_was_read_to() {
             ),
         ] {
             fs.write_atomic(&files.journal_cache(), &bytes, FileMode::Private).unwrap();
-            assert_eq!(PrdJournal::read(&*fs, &key(), &name()).unwrap().life, *journal.life(), "{what}");
+            assert_eq!(
+                PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap().life,
+                *journal.life(),
+                "{what}"
+            );
             assert_eq!(fs.read(&files.journal_cache(), 1 << 30).unwrap(), longer, "{what}");
         }
         let text = text_of(&*fs);
         let shorter: String = text.lines().take(1_500).map(|line| format!("{line}\n")).collect();
         fs.write_atomic(&files.journal(), shorter.as_bytes(), FileMode::Private).unwrap();
-        assert_eq!(PrdJournal::read(&*fs, &key(), &name()).unwrap().life, *open(&fs).life());
+        assert_eq!(PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap().life, *open(&fs).life());
     }
 }
 
@@ -382,7 +390,7 @@ fn a_glance_is_cached_until_prd_or_journal_change() {
     let Ok(valid) = brigade_kitchen::prd::read("prd-a.json", text, Lints::NONE).valid() else { panic!() };
     let glance = Glance::new(&valid, journal.life());
     let keep = |prd: &[u8]| {
-        let covered = PrdJournal::read(&*fs, &key(), &name()).unwrap().covered.unwrap();
+        let covered = PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap().covered.unwrap();
         let source = Source::new(prd, covered);
         seen::GLANCE.keep(&*fs, &files, &source, || glance.to_bytes()).unwrap();
     };
@@ -424,7 +432,7 @@ fn a_damaged_long_journal_is_read_whole_each_time() {
     let text = text_of(&*fs) + "no record\n";
     fs.write_atomic(&files.journal(), text.as_bytes(), FileMode::Private).unwrap();
     for _ in 0..2 {
-        assert_eq!(PrdJournal::read(&*fs, &key(), &name()).unwrap().faults.len(), 1);
+        assert_eq!(PrdJournal::read(&*fs, &key(), &PrdFiles::new(&name())).unwrap().faults.len(), 1);
         assert!(!fs.exists(&files.journal_cache()).unwrap());
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use brigade_core::{ErrorCode, ErrorKind, Exit, NextStep, Report, RunId, SchemaId, text::escape_terminal};
+use brigade_core::{ErrorCode, ErrorKind, NextStep, Report, RunId, text::escape_terminal};
 use brigade_fs::FsError;
 use brigade_kitchen::PrdName;
+use brigade_macros::document;
 use brigade_policy::Failure;
-use serde::{Deserialize, Serialize};
 
 use super::{KitchenReceipt, ReceiptFinding, Receipts};
 use crate::journal::PrdJournal;
@@ -17,13 +17,9 @@ use crate::paths::RUNS;
 const MAX_NAMED: usize = 10;
 
 /// The report of `receipts` and `receipts show`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-receipts.v1")]
+#[derive(PartialEq)]
 pub struct KitchenReceiptsReport {
-    /// The schema id.
-    #[serde(deserialize_with = "KitchenReceiptsReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The directory of receipts and logs.
@@ -36,18 +32,10 @@ pub struct KitchenReceiptsReport {
     pub unreadable: Vec<String>,
 }
 
-impl Report for KitchenReceiptsReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-receipts.v1";
-}
-
 /// The report of `receipts verify`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-verify.v1", if self.valid)]
+#[derive(PartialEq, Eq)]
 pub struct KitchenVerifyReport {
-    /// The schema id.
-    #[serde(deserialize_with = "KitchenVerifyReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The directory of receipts and logs.
@@ -58,14 +46,6 @@ pub struct KitchenVerifyReport {
     pub checked: u64,
     /// The findings, in the order of the chain.
     pub findings: Vec<ReceiptFinding>,
-}
-
-impl Report for KitchenVerifyReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-verify.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid { Exit::Done } else { Exit::Refused }
-    }
 }
 
 impl Kitchen<'_> {
@@ -95,11 +75,11 @@ impl Kitchen<'_> {
         let receipts = Receipts::new(&*self.fs);
         let entries = receipts.entries()?;
         let ids = || entries.iter().rev().map(|entry| entry.run_id.as_str());
-        let mut meant: Vec<&str> = ids().filter(|id| !typed.is_empty() && id.starts_with(typed)).collect();
-        if meant.contains(&typed) {
-            meant = vec![typed];
+        let mut matching: Vec<&str> = ids().filter(|id| !typed.is_empty() && id.starts_with(typed)).collect();
+        if matching.contains(&typed) {
+            matching = vec![typed];
         }
-        let id = match meant.as_slice() {
+        let id = match matching.as_slice() {
             [id] => *id,
             [] => return Err(missing(typed, ids(), entries.len())),
             several => {
@@ -126,7 +106,7 @@ impl Kitchen<'_> {
         let receipts = Receipts::new(&*self.fs);
         let (checked, mut findings) = receipts.verify()?;
         let chained: HashSet<String> = receipts.entries()?.into_iter().map(|entry| entry.run_id).collect();
-        for name in self.served()? {
+        for name in self.prds_with_journal()? {
             findings.extend(self.lost(&name, &chained, &findings)?);
         }
         Ok(KitchenVerifyReport {

@@ -20,8 +20,8 @@ use brigade_process::CancelToken;
 use serde::Deserialize;
 
 use super::ServeError;
-use super::floor::{JobKind, JobSubject, Message, PRD_WAITS, ServiceLoop, Stop, StopRule};
 use super::job::ExecutiveRun;
+use super::main_loop::{JobKind, JobSubject, Message, PRD_WAITS, ServiceLoop, Stop, StopRule};
 use crate::projections::{configured_path, is_closed_to_agents};
 
 /// The maximum size of a command file.
@@ -44,14 +44,14 @@ struct Command {
 impl<'e> ServiceLoop<'e> {
     fn waiting(&self) -> Vec<Decision> {
         let is_served = |decision: &&Decision| {
-            let at = decision.task.as_ref().and_then(|task| self.menu.prd.graph().position(task));
+            let at = decision.task.as_ref().and_then(|task| self.served.prd.graph().position(task));
             decision.task.is_none() || at.is_some_and(|at| self.set.has(at))
         };
         self.journal.life().waiting().filter(is_served).cloned().collect()
     }
 
     fn command_file(&self) -> Option<RelPath> {
-        let prefix = self.settings.supervisor_prd_scoped.then_some(&self.menu.name);
+        let prefix = self.settings.supervisor_prd_scoped.then_some(&self.served.name);
         let path = configured_path(&*self.host.fs, &self.settings.supervisor_cmd_file, prefix)?;
         is_closed_to_agents(&*self.host.fs, &path, &self.settings).then_some(path)
     }
@@ -102,20 +102,17 @@ impl<'e> ServiceLoop<'e> {
     /// Requests answers for pending decisions, and applies answers that affect the service.
     pub(super) fn answer_decisions<'scope>(
         &mut self,
-        scope: &'scope Scope<'scope, '_>,
-    ) -> Result<(), ServeError>
-    where
-        'e: 'scope,
-    {
+        scope: &'scope Scope<'scope, 'e>,
+    ) -> Result<(), ServeError> {
         if self.progress().aborted && self.stop.is_none() {
             let abort = self.journal.life().decisions.iter().rfind(|decided| decided.is_abort());
             let by = abort.and_then(|decided| decided.answer.as_ref()).map(|answer| answer.by);
             let by = by.unwrap_or(AnsweredBy::Person).as_text();
             let (outcome, reason) = (Outcome::Aborted, format!("stopped by {by}"));
-            self.stop = Some(Stop { outcome, reason, checks_go_on: false, holds: StopRule::Always });
-            self.busy.values().for_each(|busy| busy.watch.interrupt());
+            self.stop = Some(Stop { outcome, reason, continues_checks: false, rule: StopRule::Always });
+            self.jobs.values().for_each(|busy| busy.watch.interrupt());
         }
-        self.heed_pause();
+        self.apply_pause();
         self.withdraw_questions();
         if self.has_skipped_enough() {
             let skips = self.journal.life().skips_in_a_row;
@@ -132,20 +129,20 @@ impl<'e> ServiceLoop<'e> {
             if self.deciding.contains(&decision.id) {
                 continue;
             }
-            let at = decision.task.as_ref().and_then(|task| self.menu.prd.graph().position(task));
+            let at = decision.task.as_ref().and_then(|task| self.served.prd.graph().position(task));
             if self.needs_person() {
                 let withdrawn = CancelToken::new()?;
                 self.deciding.insert(decision.id.clone());
                 self.asking.insert(decision.id.clone(), withdrawn.clone());
-                let (follower, sender, prd) = (self.follower, self.sender(), self.menu.name.clone());
+                let (follower, sender, prd) = (self.follower, self.sender(), self.served.name.clone());
                 scope.spawn(move || {
                     let answer = follower.ask(&prd, &decision, &withdrawn);
-                    let _ = sender.send(Message::Asked { id: decision.id, answer });
+                    let _ = sender.send(Message::Answered { id: decision.id, answer });
                 });
             } else if !self.waits_for_supervisor(&decision)
                 && self.is_for_executive(&decision)
                 && let Some(at) = at
-                && !self.busy.contains_key(&JobSubject::Task(at))
+                && !self.jobs.contains_key(&JobSubject::Task(at))
             {
                 self.deciding.insert(decision.id.clone());
                 self.let_executive_answer(scope, at, &decision)?;
@@ -169,33 +166,34 @@ impl<'e> ServiceLoop<'e> {
 
     fn let_executive_answer<'scope>(
         &mut self,
-        scope: &'scope Scope<'scope, '_>,
+        scope: &'scope Scope<'scope, 'e>,
         at: usize,
         decision: &Decision,
-    ) -> Result<(), ServeError>
-    where
-        'e: 'scope,
-    {
+    ) -> Result<(), ServeError> {
         self.check_budgets()?;
         if self.stop.is_some() {
             return Ok(());
         }
-        let task = self.menu.prd.tasks[at].clone();
+        let task = self.served.prd.tasks[at].clone();
         let life = self.journal.life().task(&task.id);
-        let dependents = self.menu.prd.graph().behind([at]).iter().filter(|behind| **behind).count();
+        let dependents = self.served.prd.graph().dependents([at]).iter().filter(|depends| **depends).count();
         let (is_scope, question) = (decision.about == DecisionKind::Scope, decision.context.clone());
-        self.spawn(scope, JobSubject::Task(at), Tier::Executive, JobKind::Decision, move |shift, watch| {
-            let told = if is_scope {
-                shift.scope(&task, &question, watch)
+        self.spawn(scope, JobSubject::Task(at), Tier::Executive, JobKind::Decision, move |context, watch| {
+            let event = if is_scope {
+                context.scope(&task, &question, watch)
             } else {
-                shift.decide(&task, &life, dependents, watch)
+                context.decide(&task, &life, dependents, watch)
             };
-            (None, told)
+            (None, event)
         })
     }
 
     /// Handles the answer of a person at the terminal.
-    pub(super) fn asked(&mut self, id: &DecisionId, answer: Option<Answer>) -> Result<(), ServeError> {
+    pub(super) fn handle_person_answer(
+        &mut self,
+        id: &DecisionId,
+        answer: Option<Answer>,
+    ) -> Result<(), ServeError> {
         self.asking.remove(id);
         match answer {
             Some(answer) => self.answer(id, answer).map(drop),
@@ -217,16 +215,16 @@ impl<'e> ServiceLoop<'e> {
             .waiting()
             .any(|decision| decision.id == *id && decision.accepts(&answer.choice).is_ok());
         if fits {
-            let used = std::mem::take(&mut self.used);
+            let used = std::mem::take(&mut self.unrecorded_usage);
             let records = self.journal.life().answer_records(id, answer, used);
             self.record(records)?;
-            self.heed_pause();
+            self.apply_pause();
         }
         Ok(fits)
     }
 
     /// Pauses if a decision said so, here or through another command.
-    fn heed_pause(&mut self) {
+    fn apply_pause(&mut self) {
         if let Some(by) = self.journal.life().paused_by() {
             self.pause_prd(format!("paused by {}", by.as_text()));
         }
@@ -243,12 +241,12 @@ impl<'e> ServiceLoop<'e> {
     }
 
     /// Handles the executive's decision about a failure.
-    pub(super) fn decided(
+    pub(super) fn handle_decision(
         &mut self,
         task: &Task,
         read: ExecutiveRun<FailureDecision>,
     ) -> Result<(), ServeError> {
-        self.used_by(Some(&task.id), &read);
+        self.add_executive_usage(Some(&task.id), &read);
         if read.interrupted {
             return Ok(());
         }
@@ -263,8 +261,12 @@ impl<'e> ServiceLoop<'e> {
     }
 
     /// Handles the executive's answer about scope. Without a clear answer, a person must decide.
-    pub(super) fn scoped(&mut self, task: &Task, read: ExecutiveRun<ScopeAnswer>) -> Result<(), ServeError> {
-        self.used_by(Some(&task.id), &read);
+    pub(super) fn handle_scope_answer(
+        &mut self,
+        task: &Task,
+        read: ExecutiveRun<ScopeAnswer>,
+    ) -> Result<(), ServeError> {
+        self.add_executive_usage(Some(&task.id), &read);
         let (Some(id), Some(scoped)) = (self.decision_about(task), read.verdict) else { return Ok(()) };
         let answer = Answer {
             choice: scoped.answer,
@@ -280,11 +282,11 @@ impl<'e> ServiceLoop<'e> {
     fn read_command_file(&mut self) -> Result<(), ServeError> {
         let Some(path) = self.command_file() else { return Ok(()) };
         let interval = Duration::from_secs(self.settings.supervisor_cmd_poll_interval);
-        if self.command_looked.is_some_and(|looked| looked.elapsed() < interval) {
+        if self.command_read_at.is_some_and(|looked| looked.elapsed() < interval) {
             return Ok(());
         }
-        self.command_looked = Some(Instant::now());
-        if self.command_stuck.is_some() && self.command_stuck == self.command_state(&path) {
+        self.command_read_at = Some(Instant::now());
+        if self.stuck_command.is_some() && self.stuck_command == self.command_state(&path) {
             return Ok(());
         }
         let bytes = match self.host.fs.read(&path, MAX_COMMAND) {
@@ -327,7 +329,7 @@ impl<'e> ServiceLoop<'e> {
         let aside = path.parent().join(&format!("{}.{word}", path.name()));
         let aside = aside.expect("a file name with a suffix is a file name");
         let moved = self.host.fs.rename(path, &aside);
-        self.command_stuck = if moved.is_err() { self.command_state(path) } else { None };
+        self.stuck_command = if moved.is_err() { self.command_state(path) } else { None };
         let is_moved = moved.is_ok();
         self.projections.written(&aside, moved);
         is_moved

@@ -15,7 +15,7 @@ use brigade_kitchen::prd::Task;
 use brigade_kitchen::prompt::{self, Context};
 use brigade_kitchen::signal::{
     AttemptNotes, Ending, Evidence, FailureDecision, GateStatus, PhaseStatus, PhaseVerdict, ReviewVerdict,
-    Role, ScopeAnswer, classify_ending, gated, read_decision, read_phase_review, read_review,
+    Role, ScopeAnswer, classify_ending, read_decision, read_gate, read_phase_review, read_review,
     read_scope_answer, reported_cost,
 };
 use brigade_kitchen::{Command, Tier};
@@ -23,13 +23,13 @@ use brigade_kitchen::{Command, Tier};
 use thiserror::Error;
 use wording::{changed_by_reviewer, result_text, setup_failed};
 
-use crate::attempt::{Attempt, AttemptOutcome, attempt, within};
+use crate::attempt::{Attempt, AttemptOutcome, attempt, capped_timeout};
 use crate::check::{Check, CheckOutcome, check};
 use crate::map::PromptContext;
 use crate::named_files::{BoundFiles, named_paths};
 use crate::receipts::RunKind;
 use crate::run::{Host, StartError, Watch};
-use crate::service::menu::ServedPrd;
+use crate::service::served_prd::ServedPrd;
 use crate::workplace::{
     ChangedFile, Changes, CommitId, FolderOrigin, Guard, Integration, Marker, Place, PlaceError,
     RestoreOutcome, TaskCommit, TaskName, Workplace,
@@ -45,7 +45,7 @@ const READER_TIMEOUT: Duration = Duration::from_secs(900);
 #[derive(Clone)]
 pub(crate) struct JobContext<'e> {
     pub(crate) host: Arc<Host>,
-    pub(crate) menu: Arc<ServedPrd>,
+    pub(crate) served: Arc<ServedPrd>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) workplace: &'e dyn Workplace,
     pub(crate) approved: Option<Fingerprint>,
@@ -53,7 +53,7 @@ pub(crate) struct JobContext<'e> {
     /// The learnings of earlier workers, the best first.
     pub(crate) learnings: Arc<Vec<String>>,
     /// The map excerpt and related PRDs.
-    pub(crate) around: Arc<PromptContext>,
+    pub(crate) prompt_context: Arc<PromptContext>,
 }
 
 /// What is known about the work on a task beyond its records. It can be recomputed.
@@ -81,7 +81,7 @@ pub(crate) struct RecordedWork {
 /// The report of an attempt.
 pub(crate) struct AttemptReport {
     pub(crate) ending: Ending,
-    pub(crate) said: AttemptNotes,
+    pub(crate) notes: AttemptNotes,
     pub(crate) seconds: f64,
     pub(crate) cost_usd: Option<f64>,
     pub(crate) tokens: Option<Tokens>,
@@ -93,9 +93,9 @@ pub(crate) struct AttemptReport {
 
 impl AttemptReport {
     /// Makes the report of an attempt whose worker was not started.
-    fn without(ending: Ending, setup: Option<RunId>, spoiled: Option<(Miss, String)>) -> AttemptReport {
-        let said = AttemptNotes::default();
-        AttemptReport { ending, said, seconds: 0.0, cost_usd: None, tokens: None, setup, spoiled }
+    fn not_started(ending: Ending, setup: Option<RunId>, spoiled: Option<(Miss, String)>) -> AttemptReport {
+        let notes = AttemptNotes::default();
+        AttemptReport { ending, notes, seconds: 0.0, cost_usd: None, tokens: None, setup, spoiled }
     }
 }
 
@@ -154,65 +154,65 @@ pub(crate) enum Fault {
 
 impl<'e> JobContext<'e> {
     pub(crate) fn task_name(&self, task: &Task) -> TaskName {
-        TaskName { prd: self.menu.name.clone(), task: task.id.clone(), title: task.title.clone() }
+        TaskName { prd: self.served.name.clone(), task: task.id.clone(), title: task.title.clone() }
     }
 
     fn context<'a>(&'a self, tier: Tier, nonce: &'a str) -> Context<'a> {
         Context {
             tier,
-            role_text: self.menu.role_text(tier),
-            prd: &self.menu.prd,
-            name: &self.menu.name,
+            role_text: self.served.role_text(tier),
+            prd: &self.served.prd,
+            name: &self.served.name,
             nonce,
-            map: self.around.map.as_deref(),
+            map: self.prompt_context.map.as_deref(),
             learnings: if self.settings.knowledge_sharing { &self.learnings } else { &[] },
             retries_are_smart: self.settings.smart_retry_enabled,
             max_approaches: usize::try_from(self.settings.smart_retry_approach_history_max)
                 .unwrap_or(usize::MAX),
-            related: &self.around.related,
+            related: &self.prompt_context.related,
         }
     }
 
     fn closed(&self) -> Vec<PathBuf> {
-        self.menu.closed()
+        self.served.closed()
     }
 
     fn start(
         &self,
-        what: Start<'_>,
+        start: WorkerStart<'_>,
         watch: &Watch,
         text: &dyn Fn(&Context<'_>) -> String,
     ) -> Result<AttemptOutcome, Fault> {
-        let cook = self.menu.cook(what.tier).ok_or(Fault::Missing(what.tier))?;
+        let worker = self.served.worker(start.tier).ok_or(Fault::Missing(start.tier))?;
         let closed = self.closed();
-        let run = match what.run {
+        let run = match start.run {
             Some(run) => run.clone(),
             None => self.host.new_run().map_err(StartError::from)?,
         };
-        let timeout = within(what.timeout, &self.menu.grants);
+        let timeout = capped_timeout(start.timeout, &self.served.grants);
         let root = self.host.fs.root();
         let order = Attempt {
             host: &self.host,
-            policy: &self.menu.policy,
+            policy: &self.served.policy,
             approved: self.approved,
             run: &run,
-            cook,
-            role: what.role,
-            prd: Some(&self.menu.name),
-            task: what.task.map(|task| &task.id),
-            number: what.number,
+            worker,
+            role: start.role,
+            prd: Some(&self.served.name),
+            task: start.task.map(|task| &task.id),
+            number: start.number,
             timeout,
-            directory: what.place.map_or(root, |place| &place.folder),
-            own: what.place.and_then(|place| place.root.as_deref()),
-            reviewed: what.reviewed,
+            directory: start.place.map_or(root, |place| &place.folder),
+            own: start.place.and_then(|place| place.root.as_deref()),
+            reviewed: start.reviewed,
             closed: &closed,
             max_log_bytes: self.settings.max_log_bytes.0,
-            named_log: what.named_log,
+            named_log: start.named_log,
             local_offset_minutes: self.offset,
             gateway: None,
             watch,
         };
-        Ok(attempt(&order, &|nonce| text(&self.context(what.tier, nonce)))?)
+        Ok(attempt(&order, &|nonce| text(&self.context(start.tier, nonce)))?)
     }
 
     /// Makes an attempt at a task.
@@ -220,11 +220,11 @@ impl<'e> JobContext<'e> {
         &self,
         task: &Task,
         life: &TaskLife,
-        work: Work,
+        order: AttemptOrder,
         watch: &Watch,
     ) -> (Option<TaskWork>, JobEvent) {
-        match self.try_attempt(task, life, &work, watch) {
-            Ok((hold, told)) => (Some(hold), told),
+        match self.try_attempt(task, life, &order, watch) {
+            Ok((work, event)) => (Some(work), event),
             Err(fault) => (None, JobEvent::Fault(fault)),
         }
     }
@@ -233,13 +233,15 @@ impl<'e> JobContext<'e> {
         &self,
         task: &Task,
         life: &TaskLife,
-        work: &Work,
+        order: &AttemptOrder,
         watch: &Watch,
     ) -> Result<(TaskWork, JobEvent), Fault> {
         // An unchanged folder is moved to the tip of the branch, so that the worker sees the work of others.
-        let place = &match work.begun {
-            FolderOrigin::Found => self.workplace.freshen(&work.place)?.unwrap_or_else(|| work.place.clone()),
-            FolderOrigin::New | FolderOrigin::Remade => work.place.clone(),
+        let place = &match order.origin {
+            FolderOrigin::Found => {
+                self.workplace.freshen(&order.place)?.unwrap_or_else(|| order.place.clone())
+            }
+            FolderOrigin::New | FolderOrigin::Remade => order.place.clone(),
         };
         let (mut spoiled, mut setup) = (None, None);
         if let Some(command) = &self.settings.worktree_setup
@@ -248,8 +250,8 @@ impl<'e> JobContext<'e> {
             let timeout = Duration::from_secs(self.settings.worktree_setup_timeout);
             let checked = self.command(RunKind::Setup, task, command, timeout, place, watch)?;
             if checked.interrupted {
-                let told = AttemptReport::without(Ending::Interrupted, Some(checked.run), None);
-                return Ok((TaskWork::empty(place), JobEvent::Attempt(Box::new(told))));
+                let report = AttemptReport::not_started(Ending::Interrupted, Some(checked.run), None);
+                return Ok((TaskWork::empty(place), JobEvent::Attempt(Box::new(report))));
             }
             if checked.result == CommandResult::Passed {
                 self.workplace.end_setup(place, &self.workplace.guard(place)?)?;
@@ -262,18 +264,18 @@ impl<'e> JobContext<'e> {
         let attempted = match &spoiled {
             Some(_) => None,
             None => {
-                let what = Start {
+                let start = WorkerStart {
                     role: Role::Work,
-                    tier: work.tier,
-                    run: Some(&work.run),
+                    tier: order.tier,
+                    run: Some(&order.run),
                     task: Some(task),
-                    number: work.number,
-                    timeout: self.settings.timeout(work.tier).map(Duration::from_secs),
+                    number: order.number,
+                    timeout: self.settings.timeout(order.tier).map(Duration::from_secs),
                     place: Some(place),
                     reviewed: None,
-                    named_log: work.named_log.clone(),
+                    named_log: order.named_log.clone(),
                 };
-                let mut attempted = self.start(what, watch, &|context| prompt::work(context, task, life))?;
+                let mut attempted = self.start(start, watch, &|context| prompt::work(context, task, life))?;
                 // The answer may be long, so it is dropped before git runs.
                 let read = classify_ending(&attempted.evidence());
                 attempted.answer = None;
@@ -303,7 +305,7 @@ impl<'e> JobContext<'e> {
                 tracing::info!(task = %task.id, ?dropped, "ignored files of an attempt without a change are removed");
             }
         }
-        let hold = |summary| TaskWork {
+        let work = |summary| TaskWork {
             place: place.clone(),
             guard: guard.clone(),
             changes: changes.clone(),
@@ -311,20 +313,20 @@ impl<'e> JobContext<'e> {
             summary,
             results: Vec::new(),
         };
-        let Some((attempted, (ending, said))) = attempted else {
-            let told = AttemptReport::without(Ending::Interrupted, setup, spoiled);
-            return Ok((hold(None), JobEvent::Attempt(Box::new(told))));
+        let Some((attempted, (ending, notes))) = attempted else {
+            let report = AttemptReport::not_started(Ending::Interrupted, setup, spoiled);
+            return Ok((work(None), JobEvent::Attempt(Box::new(report))));
         };
-        let told = AttemptReport {
+        let report = AttemptReport {
             ending,
             seconds: attempted.seconds,
-            cost_usd: said.cost_usd.or(attempted.cost_usd),
-            tokens: said.tokens.or(attempted.tokens),
+            cost_usd: notes.cost_usd.or(attempted.cost_usd),
+            tokens: notes.tokens.or(attempted.tokens),
             setup,
             spoiled,
-            said,
+            notes,
         };
-        Ok((hold(told.said.summary.clone()), JobEvent::Attempt(Box::new(told))))
+        Ok((work(report.notes.summary.clone()), JobEvent::Attempt(Box::new(report))))
     }
 
     /// Returns a changed file that the command of a tier names, and the tier. A later worker or reviewer would run it.
@@ -337,7 +339,7 @@ impl<'e> JobContext<'e> {
             .collect();
         let root = self.host.fs.root();
         Tier::ALL.iter().copied().find_map(|tier| {
-            let words = self.menu.cook(tier)?.command.words().iter().map(String::as_str);
+            let words = self.served.worker(tier)?.command.words().iter().map(String::as_str);
             let mut named = named_paths(root, words);
             let (_, found) = named.find(|(_, inside)| changed.iter().any(|path| path == inside))?;
             Some((found.to_string_lossy().into_owned(), tier))
@@ -357,10 +359,10 @@ impl<'e> JobContext<'e> {
         let effects = self.settings.verification_effects.as_deref();
         Ok(check(&Check {
             host: &self.host,
-            policy: &self.menu.policy,
+            policy: &self.served.policy,
             approved: self.approved,
             kind,
-            prd: Some(&self.menu.name),
+            prd: Some(&self.served.name),
             task: Some(&task.id),
             command,
             effects,
@@ -377,19 +379,19 @@ impl<'e> JobContext<'e> {
 
     /// Restores the work of an attempt of an earlier service: the tree that was verified, if known. Unverified work
     /// never replaces it.
-    fn held(
+    fn restore_work(
         &self,
         task: &Task,
-        hold: Option<TaskWork>,
-        seen: &RecordedWork,
+        work: Option<TaskWork>,
+        recorded: &RecordedWork,
         step: Option<&CheckStep>,
     ) -> Result<TaskWork, Fault> {
-        if let Some(hold) = hold {
-            return Ok(hold);
+        if let Some(work) = work {
+            return Ok(work);
         }
         let (place, _) = self.workplace.begin(&self.task_name(task))?;
         let guard = self.workplace.guard(&place)?;
-        let known = match &seen.tree {
+        let known = match &recorded.tree {
             Some(tree) => self.workplace.recall(&place, tree)?,
             None => None,
         };
@@ -402,47 +404,53 @@ impl<'e> JobContext<'e> {
             Some(changes) => changes,
             // In place, verification may have left files. A claim without changes loses nothing, even if the folder was
             // moved to the tip of the branch.
-            None if seen.is_checked && seen.is_changed && self.workplace.mode() == Mode::Worktrees => {
+            None if recorded.is_checked
+                && recorded.is_changed
+                && self.workplace.mode() == Mode::Worktrees =>
+            {
                 return Err(PlaceError::Lost(task.id.clone()).into());
             }
             None => self.workplace.look(&place, &guard)?,
         };
-        if seen.is_changed && changes.is_empty() {
+        if recorded.is_changed && changes.is_empty() {
             return Err(PlaceError::Lost(task.id.clone()).into());
         }
         Ok(TaskWork { place, guard, changes, made: None, summary: None, results: Vec::new() })
     }
 
-    /// Does one step of checking a claim. If this service has no `hold`, the work is restored by its tree.
+    /// Does one step of checking a claim. Without `work`, restores it by its tree.
     pub(crate) fn step(
         &self,
         task: &Task,
         step: CheckStep,
-        (hold, seen): (Option<TaskWork>, &RecordedWork),
+        (work, recorded): (Option<TaskWork>, &RecordedWork),
         run: &RunId,
         watch: &Watch,
     ) -> (Option<TaskWork>, JobEvent) {
-        if hold.is_none() && matches!(step, CheckStep::Integrate(_)) {
+        if work.is_none() && matches!(step, CheckStep::Integrate(_)) {
             // A killed service may have moved the branch already.
             match self.workplace.find_integrated(&self.task_name(task), run) {
                 Ok(None) => {}
                 Ok(Some(commit)) => {
                     let integration = Integration::Done(Some(commit));
-                    return (self.held(task, None, seen, None).ok(), JobEvent::Integrated(integration));
+                    return (
+                        self.restore_work(task, None, recorded, None).ok(),
+                        JobEvent::Integrated(integration),
+                    );
                 }
                 Err(error) => return (None, JobEvent::Fault(error.into())),
             }
         }
-        let mut hold = match self.held(task, hold, seen, Some(&step)) {
-            Ok(hold) => hold,
+        let mut work = match self.restore_work(task, work, recorded, Some(&step)) {
+            Ok(work) => work,
             Err(fault) => return (None, JobEvent::Fault(fault)),
         };
-        match self.try_step(task, step, &mut hold, run, watch) {
-            Ok(told) => {
-                self.drop_leftovers(&hold, &told);
-                (Some(hold), told)
+        match self.try_step(task, step, &mut work, run, watch) {
+            Ok(event) => {
+                self.drop_leftovers(&work, &event);
+                (Some(work), event)
             }
-            Err(fault) => (Some(hold), JobEvent::Fault(fault)),
+            Err(fault) => (Some(work), JobEvent::Fault(fault)),
         }
     }
 
@@ -450,7 +458,7 @@ impl<'e> JobContext<'e> {
         &self,
         task: &Task,
         step: CheckStep,
-        hold: &mut TaskWork,
+        work: &mut TaskWork,
         run: &RunId,
         watch: &Watch,
     ) -> Result<JobEvent, Fault> {
@@ -460,54 +468,58 @@ impl<'e> JobContext<'e> {
                     return Ok(JobEvent::Scanned(Vec::new()));
                 };
                 if index == 0
-                    && hold.changes.is_empty()
-                    && let Some(place) = self.workplace.freshen(&hold.place)?
+                    && work.changes.is_empty()
+                    && let Some(place) = self.workplace.freshen(&work.place)?
                 {
                     // A claim without changes is about the current branch.
-                    hold.guard = self.workplace.guard(&place)?;
-                    hold.changes = self.workplace.look(&place, &hold.guard)?;
-                    hold.place = place;
+                    work.guard = self.workplace.guard(&place)?;
+                    work.changes = self.workplace.look(&place, &work.guard)?;
+                    work.place = place;
                 }
                 let timeout = Duration::from_secs(self.settings.verification_timeout);
                 let command = &entry.command;
                 let checked =
-                    self.command(RunKind::Verification, task, command, timeout, &hold.place, watch)?;
-                hold.results.push((command.text().to_owned(), result_text(&checked)));
+                    self.command(RunKind::Verification, task, command, timeout, &work.place, watch)?;
+                work.results.push((command.text().to_owned(), result_text(&checked)));
                 Ok(JobEvent::Command { is_test: false, index, command: command.text().to_owned(), checked })
             }
             CheckStep::Test => {
                 let Some(command) = &self.settings.test_cmd else { return Ok(JobEvent::Scanned(Vec::new())) };
                 let timeout = Duration::from_secs(self.settings.test_timeout);
-                let checked = self.command(RunKind::Test, task, command, timeout, &hold.place, watch)?;
-                hold.results.push((command.text().to_owned(), result_text(&checked)));
+                let checked = self.command(RunKind::Test, task, command, timeout, &work.place, watch)?;
+                work.results.push((command.text().to_owned(), result_text(&checked)));
                 Ok(JobEvent::Command { is_test: true, index: 0, command: command.text().to_owned(), checked })
             }
             CheckStep::Scan => {
-                Ok(JobEvent::Scanned(hold.changes.markers.iter().map(ToString::to_string).collect()))
+                Ok(JobEvent::Scanned(work.changes.markers.iter().map(ToString::to_string).collect()))
             }
             CheckStep::Review => {
-                let diff = self.workplace.patch(&hold.place, &hold.changes, PATCH_LIMIT)?;
-                let folder = hold.place.folder.to_string_lossy();
+                let diff = self.workplace.patch(&work.place, &work.changes, PATCH_LIMIT)?;
+                let folder = work.place.folder.to_string_lossy();
                 let evidence = prompt::Evidence {
                     diff: &diff,
                     folder: &folder,
-                    results: &hold.results,
-                    summary: hold.summary.as_deref(),
+                    results: &work.results,
+                    summary: work.summary.as_deref(),
                 };
                 // Verification may have left files. They are not committed, and not the reviewer's fault.
-                let before = self.workplace.look(&hold.place, &hold.guard).ok();
-                let desk = self.workplace.begin_review(&hold.place)?;
-                let at = desk.as_ref().unwrap_or(&hold.place);
-                let reader = Start::reader(Role::Review, Some(task), Some(at), READER_TIMEOUT);
-                let what = Start { reviewed: desk.as_ref().map(|_| hold.place.folder.as_path()), ..reader };
-                let attempted = self.start(what, watch, &|context| prompt::review(context, task, &evidence));
+                let before = self.workplace.look(&work.place, &work.guard).ok();
+                let review_place = self.workplace.begin_review(&work.place)?;
+                let at = review_place.as_ref().unwrap_or(&work.place);
+                let reader = WorkerStart::reader(Role::Review, Some(task), Some(at), READER_TIMEOUT);
+                let start = WorkerStart {
+                    reviewed: review_place.as_ref().map(|_| work.place.folder.as_path()),
+                    ..reader
+                };
+                let attempted = self.start(start, watch, &|context| prompt::review(context, task, &evidence));
                 // A reviewer must not change anything.
-                let mut left =
-                    desk.as_ref().map_or(Ok(Vec::new()), |desk| self.workplace.end_review(desk))?;
+                let mut left = review_place
+                    .as_ref()
+                    .map_or(Ok(Vec::new()), |review_place| self.workplace.end_review(review_place))?;
                 let attempted = attempted?;
                 let mut read = ExecutiveRun::new(&attempted, read_review(&attempted.evidence()));
                 let put_back = before
-                    .map(|before| self.workplace.put_back(&hold.place, &hold.guard, &hold.changes, &before));
+                    .map(|before| self.workplace.put_back(&work.place, &work.guard, &work.changes, &before));
                 let (mut is_known, mut is_restored) = (true, true);
                 match put_back.transpose()? {
                     Some(RestoreOutcome::Unchanged) => {}
@@ -532,15 +544,15 @@ impl<'e> JobContext<'e> {
                 }
                 Ok(JobEvent::Reviewed(read))
             }
-            CheckStep::Commit if hold.changes.markers.iter().any(Marker::is_of_conflict) => {
-                let left = hold.changes.markers.iter().filter(|marker| marker.is_of_conflict());
+            CheckStep::Commit if work.changes.markers.iter().any(Marker::is_of_conflict) => {
+                let left = work.changes.markers.iter().filter(|marker| marker.is_of_conflict());
                 let left: Vec<String> =
                     left.map(|marker| format!("{}:{}", marker.path, marker.line)).collect();
                 Ok(JobEvent::Refused(format!("the markers of a conflict are left in {}", left.join(", "))))
             }
-            CheckStep::Commit => match self.workplace.commit(&hold.place, &hold.changes, run) {
+            CheckStep::Commit => match self.workplace.commit(&work.place, &work.changes, run) {
                 Ok(made) => {
-                    hold.made = Some(made.clone());
+                    work.made = Some(made.clone());
                     Ok(JobEvent::Committed(made))
                 }
                 Err(
@@ -549,13 +561,13 @@ impl<'e> JobContext<'e> {
                 Err(error) => Err(error.into()),
             },
             CheckStep::Integrate(commit) => {
-                let made = hold.made.clone();
+                let made = work.made.clone();
                 let made = made.unwrap_or(TaskCommit { commit: CommitId::new(&commit), squashed: None });
-                let integration = self.workplace.integrate(&hold.place, &made)?;
+                let integration = self.workplace.integrate(&work.place, &made)?;
                 if let Integration::Moved { place, changes } = &integration {
-                    (hold.place, hold.changes, hold.made) = ((**place).clone(), (**changes).clone(), None);
-                    hold.guard = self.workplace.guard(place)?;
-                    hold.results.clear();
+                    (work.place, work.changes, work.made) = ((**place).clone(), (**changes).clone(), None);
+                    work.guard = self.workplace.guard(place)?;
+                    work.results.clear();
                 }
                 Ok(JobEvent::Integrated(integration))
             }
@@ -565,14 +577,14 @@ impl<'e> JobContext<'e> {
     /// Asks the executive, and reads its answer.
     fn consult<V>(
         &self,
-        what: Start<'_>,
+        start: WorkerStart<'_>,
         watch: &Watch,
         text: &dyn Fn(&Context<'_>) -> String,
         read: fn(&Evidence<'_>) -> Option<V>,
-        told: fn(ExecutiveRun<V>) -> JobEvent,
+        event: fn(ExecutiveRun<V>) -> JobEvent,
     ) -> JobEvent {
-        match self.start(what, watch, text) {
-            Ok(attempted) => told(ExecutiveRun::new(&attempted, read(&attempted.evidence()))),
+        match self.start(start, watch, text) {
+            Ok(attempted) => event(ExecutiveRun::new(&attempted, read(&attempted.evidence()))),
             Err(fault) => JobEvent::Fault(fault),
         }
     }
@@ -580,33 +592,33 @@ impl<'e> JobContext<'e> {
     /// Lets the executive decide about a failure.
     pub(crate) fn decide(&self, task: &Task, life: &TaskLife, dependents: usize, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.walkaway_decision_timeout);
-        let what = Start::reader(Role::Decide, Some(task), None, timeout);
+        let start = WorkerStart::reader(Role::Decide, Some(task), None, timeout);
         let text = |context: &Context<'_>| prompt::decide(context, task, life, dependents);
-        self.consult(what, watch, &text, read_decision, JobEvent::Decided)
+        self.consult(start, watch, &text, read_decision, JobEvent::Decided)
     }
 
     /// Lets the executive answer a question about scope.
     pub(crate) fn scope(&self, task: &Task, question: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.walkaway_decision_timeout);
-        let what = Start::reader(Role::Scope, Some(task), None, timeout);
+        let start = WorkerStart::reader(Role::Scope, Some(task), None, timeout);
         let text = |context: &Context<'_>| prompt::scope(context, task, question);
-        self.consult(what, watch, &text, read_scope_answer, JobEvent::Scoped)
+        self.consult(start, watch, &text, read_scope_answer, JobEvent::Scoped)
     }
 
     /// Lets the executive review the PRD.
     pub(crate) fn phase(&self, state: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.phase_review_timeout);
-        let what = Start::reader(Role::Phase, None, None, timeout);
+        let start = WorkerStart::reader(Role::Phase, None, None, timeout);
         let text = |context: &Context<'_>| prompt::phase(context, Role::Phase, state);
-        self.consult(what, watch, &text, read_phase_review, JobEvent::Phase)
+        self.consult(start, watch, &text, read_phase_review, JobEvent::Phase)
     }
 
     /// Lets the executive decide whether the next PRD begins.
     pub(crate) fn gate(&self, state: &str, watch: &Watch) -> JobEvent {
         let timeout = Duration::from_secs(self.settings.phase_review_timeout);
-        let what = Start::reader(Role::Gate, None, None, timeout);
+        let start = WorkerStart::reader(Role::Gate, None, None, timeout);
         let text = |context: &Context<'_>| prompt::phase(context, Role::Gate, state);
-        self.consult(what, watch, &text, gated, JobEvent::Gate)
+        self.consult(start, watch, &text, read_gate, JobEvent::Gate)
     }
 }
 
@@ -622,16 +634,16 @@ pub(crate) enum CheckStep {
 }
 
 /// An attempt to make.
-pub(crate) struct Work {
+pub(crate) struct AttemptOrder {
     pub(crate) place: Place,
-    pub(crate) begun: FolderOrigin,
+    pub(crate) origin: FolderOrigin,
     pub(crate) tier: Tier,
     pub(crate) number: u64,
     pub(crate) run: RunId,
     pub(crate) named_log: Option<brigade_fs::RelPath>,
 }
 
-struct Start<'a> {
+struct WorkerStart<'a> {
     role: Role,
     tier: Tier,
     run: Option<&'a RunId>,
@@ -644,11 +656,26 @@ struct Start<'a> {
     named_log: Option<brigade_fs::RelPath>,
 }
 
-impl<'a> Start<'a> {
+impl<'a> WorkerStart<'a> {
     /// Makes the work of a reading role of the executive, which must not change anything.
-    fn reader(role: Role, task: Option<&'a Task>, place: Option<&'a Place>, timeout: Duration) -> Start<'a> {
+    fn reader(
+        role: Role,
+        task: Option<&'a Task>,
+        place: Option<&'a Place>,
+        timeout: Duration,
+    ) -> WorkerStart<'a> {
         let (tier, timeout) = (Tier::Executive, Some(timeout));
-        Start { role, tier, run: None, task, number: 1, timeout, place, reviewed: None, named_log: None }
+        WorkerStart {
+            role,
+            tier,
+            run: None,
+            task,
+            number: 1,
+            timeout,
+            place,
+            reviewed: None,
+            named_log: None,
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::{Event, EventLine, slow};
 use brigade_kitchen::{TaskId, Tier};
 
-use super::floor::{JobKind, JobSubject, RunningJob, ServiceLoop, json};
 use super::job::CheckStep;
+use super::main_loop::{JobKind, JobSubject, RunningJob, ServiceLoop, json};
 use super::{Activity, RunningRow, ServiceView};
 use crate::check::{Check, check};
 use crate::receipts::RunKind;
@@ -29,7 +29,7 @@ pub(super) struct AttemptWarnings {
 
 /// The warnings that are due for an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct AttemptChecks {
+struct DueWarnings {
     /// It is slow: the minutes after which it counts as slow. Reported once.
     slow: Option<u64>,
     /// It printed nothing for too long. Reported again only after new output.
@@ -38,45 +38,46 @@ struct AttemptChecks {
     ends: bool,
 }
 
-fn notice(
+fn due_warnings(
     settings: &Settings,
     tier: Tier,
     elapsed: Duration,
     silent: Duration,
-    said: &mut AttemptWarnings,
-) -> AttemptChecks {
-    let slow = settings.slow_after(tier).filter(|minutes| !said.slow && minutes * 60 <= elapsed.as_secs());
-    said.slow |= slow.is_some();
+    warnings: &mut AttemptWarnings,
+) -> DueWarnings {
+    let slow =
+        settings.slow_after(tier).filter(|minutes| !warnings.slow && minutes * 60 <= elapsed.as_secs());
+    warnings.slow |= slow.is_some();
     let threshold = settings.output_stall_threshold;
     let is_silent = 0 < threshold && threshold <= silent.as_secs();
-    let stalled = is_silent && !said.stalled;
-    said.stalled = is_silent;
-    AttemptChecks { slow, stalled, ends: is_silent && settings.stall == Stall::Kill }
+    let stalled = is_silent && !warnings.stalled;
+    warnings.stalled = is_silent;
+    DueWarnings { slow, stalled, ends: is_silent && settings.stall == Stall::Kill }
 }
 
 impl ServiceLoop<'_> {
     /// Checks the running attempts, and updates the display.
     pub(super) fn tick(&mut self) {
-        let mut said: Vec<(Event, Option<String>)> = Vec::new();
-        for (about, busy) in &mut self.busy {
-            let (JobSubject::Task(at), JobKind::Attempt) = (about, &busy.what) else { continue };
-            let task = &self.menu.prd.tasks[*at].id;
-            let (elapsed, silent) = (busy.watch.elapsed(), busy.watch.silent());
-            let noticed = notice(&self.settings, busy.tier, elapsed, silent, &mut busy.said);
-            if let Some(minutes) = noticed.slow {
+        let mut events: Vec<(Event, Option<String>)> = Vec::new();
+        for (subject, job) in &mut self.jobs {
+            let (JobSubject::Task(at), JobKind::Attempt) = (subject, &job.what) else { continue };
+            let task = &self.served.prd.tasks[*at].id;
+            let (elapsed, silent) = (job.watch.elapsed(), job.watch.silent());
+            let due = due_warnings(&self.settings, job.tier, elapsed, silent, &mut job.warnings);
+            if let Some(minutes) = due.slow {
                 let elapsed = elapsed.as_secs();
                 let event = Event::TaskSlow { task: task.clone(), elapsed, expected: minutes * 60 };
-                said.push((event, Some(slow(&self.menu.name, task, busy.tier, elapsed / 60, minutes))));
+                events.push((event, Some(slow(&self.served.name, task, job.tier, elapsed / 60, minutes))));
             }
-            if noticed.stalled {
-                said.push((Event::OutputStall { task: task.clone(), silent: silent.as_secs() }, None));
+            if due.stalled {
+                events.push((Event::OutputStall { task: task.clone(), silent: silent.as_secs() }, None));
             }
-            if noticed.ends {
-                busy.watch.end_as_stalled();
+            if due.ends {
+                job.watch.end_as_stalled();
             }
         }
         self.show();
-        for (event, note) in said {
+        for (event, note) in events {
             self.event(event);
             if let Some(note) = note {
                 self.projections.note(&note);
@@ -86,12 +87,12 @@ impl ServiceLoop<'_> {
             self.activity_at = Instant::now();
             let now = self.journal.now();
             let running: Vec<(TaskId, Tier, u64)> = self
-                .busy
+                .jobs
                 .iter()
-                .filter_map(|(about, busy)| match (about, &busy.what) {
+                .filter_map(|(subject, job)| match (subject, &job.what) {
                     (JobSubject::Task(at), JobKind::Attempt) => {
-                        let task = self.menu.prd.tasks[*at].id.clone();
-                        Some((task, busy.tier, busy.watch.elapsed().as_secs()))
+                        let task = self.served.prd.tasks[*at].id.clone();
+                        Some((task, job.tier, job.watch.elapsed().as_secs()))
                     }
                     _ => None,
                 })
@@ -102,18 +103,18 @@ impl ServiceLoop<'_> {
 
     /// Reports running jobs and new output to the follower.
     fn show(&self) {
-        for (about, busy) in &self.busy {
-            self.show_printed(*about, busy, EndState::No);
+        for (subject, job) in &self.jobs {
+            self.show_printed(*subject, job, EndState::No);
         }
         let progress = self.progress();
         let life = self.journal.life();
         let mut rows: Vec<RunningRow> =
-            self.busy.iter().map(|(about, busy)| self.running_row(*about, busy)).collect();
+            self.jobs.iter().map(|(subject, job)| self.running_row(*subject, job)).collect();
         rows.sort_by(|a, b| a.task.cmp(&b.task));
         self.follower.running(&ServiceView {
-            prd: self.menu.name.prefix().to_owned(),
+            prd: self.served.name.prefix().to_owned(),
             done: progress.done.len() as u64,
-            total: (0..self.menu.prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64,
+            total: (0..self.served.prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64,
             waiting: life.waiting().count() as u64,
             cost_usd: life.spent.cost_usd(&self.settings),
             seconds: self.begun.elapsed().as_secs(),
@@ -121,21 +122,21 @@ impl ServiceLoop<'_> {
         });
     }
 
-    fn shown(&self, about: JobSubject) -> String {
-        match about {
-            JobSubject::Task(at) => self.menu.name.shown(&self.menu.prd.tasks[at].id),
-            JobSubject::Prd => self.menu.name.prefix().to_owned(),
+    fn shown(&self, subject: JobSubject) -> String {
+        match subject {
+            JobSubject::Task(at) => self.served.name.shown(&self.served.prd.tasks[at].id),
+            JobSubject::Prd => self.served.name.prefix().to_owned(),
         }
     }
 
-    fn running_row(&self, about: JobSubject, busy: &RunningJob) -> RunningRow {
-        let own = match about {
-            JobSubject::Task(at) => self.journal.life().tasks.get(&self.menu.prd.tasks[at].id),
+    fn running_row(&self, subject: JobSubject, job: &RunningJob) -> RunningRow {
+        let own = match subject {
+            JobSubject::Task(at) => self.journal.life().tasks.get(&self.served.prd.tasks[at].id),
             JobSubject::Prd => None,
         };
         RunningRow {
-            task: self.shown(about),
-            doing: match (&busy.what, about) {
+            task: self.shown(subject),
+            doing: match (&job.what, subject) {
                 (JobKind::Attempt, _) => Activity::Working,
                 (JobKind::Decision, JobSubject::Task(_)) => Activity::Deciding,
                 (JobKind::Decision, JobSubject::Prd) | (JobKind::Check(CheckStep::Review), _) => {
@@ -145,19 +146,19 @@ impl ServiceLoop<'_> {
                 (JobKind::Check(CheckStep::Test), _) => Activity::Testing,
                 (JobKind::Check(CheckStep::Commit | CheckStep::Integrate(_)), _) => Activity::Integrating,
             },
-            tier: own.and_then(|own| own.tier).unwrap_or(busy.tier),
+            tier: own.and_then(|own| own.tier).unwrap_or(job.tier),
             attempt: own.map_or(1, |own| own.attempts),
             escalated: own.is_some_and(|own| own.escalated),
-            seconds: busy.watch.elapsed().as_secs(),
-            last_line: busy.watch.last_line(),
+            seconds: job.watch.elapsed().as_secs(),
+            last_line: job.watch.last_line(),
         }
     }
 
     /// Reports new output of a worker to the follower.
-    pub(super) fn show_printed(&self, about: JobSubject, busy: &RunningJob, at_end: EndState) {
-        let printed = busy.watch.take_printed(at_end);
+    pub(super) fn show_printed(&self, subject: JobSubject, job: &RunningJob, at_end: EndState) {
+        let printed = job.watch.take_printed(at_end);
         if !printed.lines.is_empty() || 0 < printed.left_out {
-            self.follower.printed(&self.shown(about), &printed);
+            self.follower.printed(&self.shown(subject), &printed);
         }
     }
 
@@ -175,17 +176,17 @@ impl ServiceLoop<'_> {
             return;
         }
         let input = self.host.redactor().redact_json(&json(&event)).to_compact() + "\n";
-        let (host, menu, settings) = (self.host.clone(), self.menu.clone(), self.settings.clone());
+        let (host, served, settings) = (self.host.clone(), self.served.clone(), self.settings.clone());
         let approved = self.approved;
         self.notifications.push(thread::spawn(move || {
             let (Some(command), Ok(watch)) = (&settings.notify_command, Watch::new()) else { return };
-            let closed = menu.closed();
-            let told = check(&Check {
+            let closed = served.closed();
+            let outcome = check(&Check {
                 host: &host,
-                policy: &menu.policy,
+                policy: &served.policy,
                 approved,
                 kind: RunKind::Notification,
-                prd: Some(&menu.name),
+                prd: Some(&served.name),
                 task: None,
                 command,
                 effects: settings.verification_effects.as_deref(),
@@ -193,12 +194,12 @@ impl ServiceLoop<'_> {
                 directory: host.fs.root(),
                 own: None,
                 closed: &closed,
-                files: &menu.files,
+                files: &served.files,
                 input: input.into_bytes(),
                 max_log_bytes: settings.max_log_bytes.0,
                 watch: &watch,
             });
-            match told {
+            match outcome {
                 Ok(checked) if checked.result == CommandResult::NotStarted => {
                     tracing::warn!(why = checked.output, "a notification failed");
                 }
@@ -218,14 +219,14 @@ impl ServiceLoop<'_> {
         };
         let into = Some(self.settings.default_branch.as_str()).filter(|branch| !branch.is_empty());
         let mut merged = false;
-        if self.settings.merge && self.menu.grants.merge {
+        if self.settings.merge && self.served.grants.merge {
             match self.workplace.merge(into) {
                 Ok(_) => merged = true,
                 Err(error) => refuse("it was not merged", &error),
             }
         }
         let mut pushed = false;
-        if self.settings.push && self.menu.grants.push {
+        if self.settings.push && self.served.grants.push {
             match self.workplace.push() {
                 Ok(_) => pushed = true,
                 Err(error) => refuse("it was not pushed", &error),
@@ -242,12 +243,12 @@ mod tests {
     #[test]
     fn slow_is_reported_once_and_stalled_each_time() {
         let settings = Settings { output_stall_threshold: 300, ..Settings::default() };
-        let mut said = AttemptWarnings::default();
+        let mut warnings = AttemptWarnings::default();
         let mut check = |tier, minutes: u64, silent, expect: (Option<u64>, bool)| {
             let (elapsed, silent) = (Duration::from_secs(minutes * 60), Duration::from_secs(silent));
-            let noticed = notice(&settings, tier, elapsed, silent, &mut said);
-            assert_eq!((noticed.slow, noticed.stalled), expect, "{tier} after {minutes} minutes");
-            assert!(!noticed.ends);
+            let due = due_warnings(&settings, tier, elapsed, silent, &mut warnings);
+            assert_eq!((due.slow, due.stalled), expect, "{tier} after {minutes} minutes");
+            assert!(!due.ends);
         };
         check(Tier::Line, 9, 299, (None, false));
         check(Tier::Line, 10, 300, (Some(10), true));
@@ -256,7 +257,7 @@ mod tests {
         check(Tier::Line, 20, 301, (None, true));
         let after = |tier, minutes: u64, settings: &Settings| {
             let elapsed = Duration::from_secs(minutes * 60);
-            notice(settings, tier, elapsed, Duration::ZERO, &mut AttemptWarnings::default()).slow
+            due_warnings(settings, tier, elapsed, Duration::ZERO, &mut AttemptWarnings::default()).slow
         };
         assert_eq!([Tier::Sous, Tier::Executive].map(|tier| after(tier, 19, &settings)), [None, None]);
         assert_eq!(
@@ -271,10 +272,10 @@ mod tests {
         };
         let long = Duration::from_secs(1 << 30);
         assert_eq!(
-            notice(&never, Tier::Line, long, long, &mut AttemptWarnings::default()),
-            AttemptChecks::default()
+            due_warnings(&never, Tier::Line, long, long, &mut AttemptWarnings::default()),
+            DueWarnings::default()
         );
         let ends = Settings { stall: Stall::Kill, ..Settings::default() };
-        assert!(notice(&ends, Tier::Line, long, long, &mut AttemptWarnings::default()).ends);
+        assert!(due_warnings(&ends, Tier::Line, long, long, &mut AttemptWarnings::default()).ends);
     }
 }

@@ -13,35 +13,35 @@ use brigade_kitchen::show::Event;
 use brigade_kitchen::signal::{GateStatus, PhaseStatus, PhaseVerdict};
 
 use super::ServeError;
-use super::floor::{JobKind, JobSubject, ServiceLoop};
 use super::job::{ExecutiveRun, JobEvent};
+use super::main_loop::{JobKind, JobSubject, ServiceLoop};
 
 /// The maximum size of a PRD to which tasks are added.
 const MAX_PRD: u64 = 64 << 20;
 
 impl<'e> ServiceLoop<'e> {
     /// Starts a phase review when enough tasks are done.
-    pub(super) fn review_phase<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
-    where
-        'e: 'scope,
-    {
+    pub(super) fn review_phase<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, 'e>,
+    ) -> Result<(), ServeError> {
         let life = self.journal.life();
         let is_due = self.settings.phase_review_enabled
             && self.settings.phase_review_after <= life.done_since_phase_review
-            && !self.busy.contains_key(&JobSubject::Prd)
+            && !self.jobs.contains_key(&JobSubject::Prd)
             && !self.budget_is_used_up();
         if !is_due {
             return Ok(());
         }
         let state = self.state_of_tasks();
-        self.spawn(scope, JobSubject::Prd, Tier::Executive, JobKind::Decision, move |shift, watch| {
-            (None, shift.phase(&state, watch))
+        self.spawn(scope, JobSubject::Prd, Tier::Executive, JobKind::Decision, move |context, watch| {
+            (None, context.phase(&state, watch))
         })
     }
 
     /// Handles the result of a phase review.
-    pub(super) fn handle_prd_event(&mut self, told: JobEvent) -> Result<(), ServeError> {
-        let read = match told {
+    pub(super) fn handle_prd_event(&mut self, event: JobEvent) -> Result<(), ServeError> {
+        let read = match event {
             JobEvent::Phase(read) => read,
             JobEvent::Gate(read) => return self.handle_gate(read),
             JobEvent::Fault(fault) => {
@@ -50,7 +50,7 @@ impl<'e> ServiceLoop<'e> {
             }
             _ => return Ok(()),
         };
-        self.used_by(None, &read);
+        self.add_executive_usage(None, &read);
         if read.interrupted {
             return Ok(());
         }
@@ -62,11 +62,11 @@ impl<'e> ServiceLoop<'e> {
         let word = status.map_or("unclear", PhaseStatus::as_str).to_owned();
         let content = redactor.redact_str(&content);
         let completed =
-            self.menu.prd.tasks.iter().filter(|task| self.journal.life().is_done(&task.id)).count();
-        let total = self.menu.prd.tasks.len() as u64;
+            self.served.prd.tasks.iter().filter(|task| self.journal.life().is_done(&task.id)).count();
+        let total = self.served.prd.tasks.len() as u64;
         let completed = completed as u64;
-        let (said, used) = (content.clone(), std::mem::take(&mut self.used));
-        self.record(vec![Record::PhaseReview { completed, total, status: word, content: said, used }])?;
+        let (text, used) = (content.clone(), std::mem::take(&mut self.unrecorded_usage));
+        self.record(vec![Record::PhaseReview { completed, total, status: word, content: text, used }])?;
         let is_bad = matches!(status, None | Some(PhaseStatus::NeedsAttention));
         match self.settings.phase_review_action {
             PhaseAction::Continue => Ok(()),
@@ -86,7 +86,7 @@ impl<'e> ServiceLoop<'e> {
             };
             format!("{} ({stage}): {}", task.id, task.title)
         };
-        let state: Vec<String> = self.menu.prd.tasks.iter().map(row).collect();
+        let state: Vec<String> = self.served.prd.tasks.iter().map(row).collect();
         state.join("\n")
     }
 
@@ -95,7 +95,7 @@ impl<'e> ServiceLoop<'e> {
     fn add_tasks(&mut self, content: &str, tasks: &[Json]) -> Result<(), ServeError> {
         let redactor = self.host.redactor();
         let tasks: Vec<Json> = tasks.iter().map(|task| redactor.redact_json(task)).collect();
-        let path = self.menu.path.clone();
+        let path = self.served.path.clone();
         let bytes = self.host.fs.read(&path, MAX_PRD)?;
         match add_tasks(path.as_str(), &bytes, &tasks) {
             Ok((bytes, ids)) => {
@@ -129,13 +129,10 @@ impl<'e> ServiceLoop<'e> {
     }
 
     /// Asks whether the next PRD may begin when this one is complete. Returns whether an answer is expected.
-    pub(super) fn stand_at_gate<'scope>(
+    pub(super) fn ask_at_gate<'scope>(
         &mut self,
-        scope: &'scope Scope<'scope, '_>,
-    ) -> Result<bool, ServeError>
-    where
-        'e: 'scope,
-    {
+        scope: &'scope Scope<'scope, 'e>,
+    ) -> Result<bool, ServeError> {
         let is_complete = self.progress().outcome() == Outcome::Complete;
         if self.stop.is_some() || !is_complete || !self.gate_is_closed() || self.waits_for_prd() {
             return Ok(false);
@@ -158,7 +155,7 @@ impl<'e> ServiceLoop<'e> {
                     JobSubject::Prd,
                     Tier::Executive,
                     JobKind::Decision,
-                    move |shift, watch| (None, shift.gate(&state, watch)),
+                    move |context, watch| (None, context.gate(&state, watch)),
                 )?;
             }
         }
@@ -167,7 +164,7 @@ impl<'e> ServiceLoop<'e> {
 
     /// Handles the executive's verdict at the gate. Only a clear consent opens it. Otherwise a person decides.
     fn handle_gate(&mut self, read: ExecutiveRun<PhaseVerdict<GateStatus>>) -> Result<(), ServeError> {
-        self.used_by(None, &read);
+        self.add_executive_usage(None, &read);
         if read.interrupted {
             return Ok(());
         }
@@ -176,8 +173,8 @@ impl<'e> ServiceLoop<'e> {
             None => ("unclear", "the executive gave no clear verdict".to_owned()),
         };
         let content = self.host.redactor().redact_str(&content);
-        let (said, used) = (content.clone(), std::mem::take(&mut self.used));
-        self.record(vec![Record::PhaseGate { status: status.to_owned(), content: said, used }])?;
+        let (text, used) = (content.clone(), std::mem::take(&mut self.unrecorded_usage));
+        self.record(vec![Record::PhaseGate { status: status.to_owned(), content: text, used }])?;
         if self.journal.life().gate_is_open {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use brigade_kitchen::prd::Lints;
 use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::{decision_row, pluralize, retry};
 
-use super::floor::ServiceLoop;
+use super::main_loop::ServiceLoop;
 use crate::gather::PrdSearch;
 use crate::journal::set_aside_notes;
 use crate::paths::PrdFiles;
@@ -16,10 +16,10 @@ use crate::paths::PrdFiles;
 impl ServiceLoop<'_> {
     /// Lists problems other than those of single tasks.
     pub(super) fn issues(&self) -> Vec<String> {
-        let mut found = self.menu.warnings.clone();
+        let mut found = self.served.warnings.clone();
         found.extend(self.workplace.notes());
         found.extend(self.set_aside.clone());
-        found.extend(set_aside_notes(&*self.host.fs, &PrdFiles::new(&self.menu.name)));
+        found.extend(set_aside_notes(&*self.host.fs, &PrdFiles::new(&self.served.name)));
         found.extend(self.projections.issues());
         found.extend(self.without_passes());
         found
@@ -29,11 +29,11 @@ impl ServiceLoop<'_> {
     fn without_passes(&self) -> Option<String> {
         let life = self.journal.life();
         let done: Vec<&TaskId> =
-            self.menu.prd.tasks.iter().map(|task| &task.id).filter(|id| life.is_done(id)).collect();
+            self.served.prd.tasks.iter().map(|task| &task.id).filter(|id| life.is_done(id)).collect();
         if done.is_empty() {
             return None;
         }
-        let why = match self.kitchen.prd(&PrdSearch::At(self.menu.path.clone()), Lints::ALL) {
+        let why = match self.kitchen.prd(&PrdSearch::At(self.served.path.clone()), Lints::ALL) {
             Err(failure) => failure.to_string(),
             Ok(found) => {
                 let has =
@@ -47,7 +47,7 @@ impl ServiceLoop<'_> {
                 }
             }
         };
-        let path = &self.menu.path;
+        let path = &self.served.path;
         Some(format!("`passes` of tasks that are done is not set in `{path}`: {why}; the journal has them"))
     }
 
@@ -58,12 +58,12 @@ impl ServiceLoop<'_> {
         outcome: Outcome,
         reason: Option<String>,
     ) -> ServiceReport {
-        let (life, prd) = (self.journal.life(), &self.menu.prd);
+        let (life, prd) = (self.journal.life(), &self.served.prd);
         let ids =
             |list: &[usize]| -> Vec<TaskId> { list.iter().map(|at| prd.tasks[*at].id.clone()).collect() };
-        let with = |wanted: TaskOutcome| -> Vec<TaskId> {
+        let with = |outcome: TaskOutcome| -> Vec<TaskId> {
             let is_it = |(at, task): &(usize, &brigade_kitchen::prd::Task)| {
-                self.set.has(*at) && life.outcome(&task.id) == Some(wanted)
+                self.set.has(*at) && life.outcome(&task.id) == Some(outcome)
             };
             prd.tasks.iter().enumerate().filter(is_it).map(|(_, task)| task.id.clone()).collect()
         };
@@ -72,10 +72,10 @@ impl ServiceLoop<'_> {
             Some((own.integration, own.commit.clone()?))
         });
         let waiting = life.decisions.iter().filter(|decided| decided.answer.is_none());
-        let (target, path) = (self.kitchen.target(), self.menu.path.to_string());
+        let (target, path) = (self.kitchen.target(), self.served.path.to_string());
         let mut report = ServiceReport::new(target, path, outcome);
         report.reason = reason;
-        report.notes = self.menu.notes.clone();
+        report.notes = self.served.notes.clone();
         report.done = progress.done.len() as u64;
         report.total = (0..prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64;
         report.completed = ids(&progress.done);
@@ -83,7 +83,7 @@ impl ServiceLoop<'_> {
         report.blocked = with(TaskOutcome::Blocked);
         report.skipped = ids(&progress.skipped);
         report.unreachable = ids(&progress.unreachable);
-        report.decisions = waiting.map(|decided| decision_row(&self.menu.name, decided)).collect();
+        report.decisions = waiting.map(|decided| decision_row(&self.served.name, decided)).collect();
         report.branch = self.workplace.branch().map(str::to_owned);
         report.commit = last.max().map(|(_, commit)| commit);
         report.duration_seconds = self.begun.elapsed().as_secs_f64();

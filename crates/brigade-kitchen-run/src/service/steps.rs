@@ -12,21 +12,18 @@ use brigade_kitchen::{Tier, config::Keep};
 use brigade_process::random_bytes;
 
 use super::ServeError;
-use super::floor::{JobKind, JobSubject, Message, RunningJob, ServiceLoop};
 use super::job::{AttemptReport, CheckStep, Fault, JobEvent, RecordedWork, TaskWork};
+use super::main_loop::{JobKind, JobSubject, Message, RunningJob, ServiceLoop};
 use crate::run::{EndState, StartError};
 use crate::workplace::{Integration, PlaceError};
 
 impl<'e> ServiceLoop<'e> {
     /// Makes the steps that need no worker: escalations, ends and decisions. Starts the next check of each claim.
-    pub(super) fn move_tasks<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
-    where
-        'e: 'scope,
-    {
+    pub(super) fn move_tasks<'scope>(&mut self, scope: &'scope Scope<'scope, 'e>) -> Result<(), ServeError> {
         self.leave_lane();
-        for at in 0..self.menu.prd.tasks.len() {
+        for at in 0..self.served.prd.tasks.len() {
             while self.set.has(at)
-                && !self.busy.contains_key(&JobSubject::Task(at))
+                && !self.jobs.contains_key(&JobSubject::Task(at))
                 && self.move_task(scope, at)?
             {}
         }
@@ -35,8 +32,8 @@ impl<'e> ServiceLoop<'e> {
 
     /// Frees the integration lane if its task is done, failed, or has a pending decision.
     fn leave_lane(&mut self) {
-        let Some(at) = self.lane.filter(|at| !self.busy.contains_key(&JobSubject::Task(*at))) else { return };
-        let (task, life) = (&self.menu.prd.tasks[at], self.journal.life());
+        let Some(at) = self.lane.filter(|at| !self.jobs.contains_key(&JobSubject::Task(*at))) else { return };
+        let (task, life) = (&self.served.prd.tasks[at], self.journal.life());
         if !next(task, life, &self.settings, self.mode).is_check() {
             self.lane = None;
         }
@@ -53,23 +50,20 @@ impl<'e> ServiceLoop<'e> {
             self.lane = self.lane.or(Some(at));
             return is_free;
         }
-        let checks = self.busy.values().filter(|busy| matches!(busy.what, JobKind::Check(_))).count() as u64;
+        let checks = self.jobs.values().filter(|job| matches!(job.what, JobKind::Check(_))).count() as u64;
         checks < self.settings.parallel()
     }
 
     /// Makes one step of a task. Returns whether another step may follow immediately.
-    fn move_task<'scope>(&mut self, scope: &'scope Scope<'scope, '_>, at: usize) -> Result<bool, ServeError>
-    where
-        'e: 'scope,
-    {
-        let (menu, settings) = (self.menu.clone(), self.settings.clone());
-        let task = &menu.prd.tasks[at];
+    fn move_task<'scope>(&mut self, scope: &'scope Scope<'scope, 'e>, at: usize) -> Result<bool, ServeError> {
+        let (served, settings) = (self.served.clone(), self.settings.clone());
+        let task = &served.prd.tasks[at];
         let life = self.journal.life();
         let is_begun = life.tasks.get(&task.id).is_some_and(|own| own.stage != Stage::Open);
-        if !is_begun && !is_ready(&menu.prd, life, at) {
+        if !is_begun && !is_ready(&served.prd, life, at) {
             return Ok(false);
         }
-        if self.stop.as_ref().is_some_and(|stop| !stop.checks_go_on) {
+        if self.stop.as_ref().is_some_and(|stop| !stop.continues_checks) {
             return Ok(false);
         }
         let check = match next(task, life, &settings, self.mode) {
@@ -98,7 +92,7 @@ impl<'e> ServiceLoop<'e> {
         };
         let own = life.task(&task.id);
         let Stage::Checking(checking) = own.stage else { return Ok(false) };
-        let seen = RecordedWork {
+        let recorded = RecordedWork {
             tree: own.tree,
             is_changed: checking.changed,
             is_checked: 0 < checking.verified || checking.tested || checking.commit.is_some(),
@@ -106,13 +100,13 @@ impl<'e> ServiceLoop<'e> {
         if !self.may_check(at, &check) {
             return Ok(false);
         }
-        let (task, step, hold) = (task.clone(), check.clone(), self.holds.remove(&at));
+        let (task, step, work) = (task.clone(), check.clone(), self.kept_work.remove(&at));
         self.spawn(
             scope,
             JobSubject::Task(at),
             Tier::Executive,
             JobKind::Check(check),
-            move |shift, watch| shift.step(&task, step, (hold, &seen), &checking.run, watch),
+            move |context, watch| context.step(&task, step, (work, &recorded), &checking.run, watch),
         )?;
         Ok(false)
     }
@@ -132,10 +126,10 @@ impl<'e> ServiceLoop<'e> {
         }
         records.push(Record::TaskEnded { task: task.id.clone(), outcome, reason, stuck });
         self.record(records)?;
-        if let Some(hold) = self.holds.remove(&at)
+        if let Some(work) = self.kept_work.remove(&at)
             && outcome.is_done()
             && self.settings.worktree_keep == Keep::Unfinished
-            && let Err(error) = self.workplace.finish(&hold.place)
+            && let Err(error) = self.workplace.finish(&work.place)
         {
             tracing::warn!(%error, task = %task.id, "the folder of a task that is done stays");
         }
@@ -159,49 +153,49 @@ impl<'e> ServiceLoop<'e> {
     }
 
     /// Handles a message.
-    pub(super) fn take(&mut self, message: Message) -> Result<(), ServeError> {
+    pub(super) fn handle_message(&mut self, message: Message) -> Result<(), ServeError> {
         match message {
             Message::Cancelled => {
-                self.cancelled();
+                self.cancel_jobs();
                 Ok(())
             }
-            Message::Asked { id, answer } => self.asked(&id, answer),
-            Message::Told { about, hold, told } => {
-                let busy = self.busy.remove(&about);
-                if let Some(busy) = &busy {
-                    self.show_printed(about, busy, EndState::Yes);
+            Message::Answered { id, answer } => self.handle_person_answer(&id, answer),
+            Message::JobEnded { subject, work, event } => {
+                let job = self.jobs.remove(&subject);
+                if let Some(job) = &job {
+                    self.show_printed(subject, job, EndState::Yes);
                 }
-                match about {
-                    JobSubject::Task(at) => self.told(at, busy, hold.map(|hold| *hold), told),
-                    JobSubject::Prd => self.handle_prd_event(told),
+                match subject {
+                    JobSubject::Task(at) => self.handle_job_event(at, job, work.map(|work| *work), event),
+                    JobSubject::Prd => self.handle_prd_event(event),
                 }
             }
         }
     }
 
-    fn told(
+    fn handle_job_event(
         &mut self,
         at: usize,
-        busy: Option<RunningJob>,
-        hold: Option<TaskWork>,
-        told: JobEvent,
+        job: Option<RunningJob>,
+        work: Option<TaskWork>,
+        event: JobEvent,
     ) -> Result<(), ServeError> {
-        let task = self.menu.prd.tasks[at].clone();
+        let task = self.served.prd.tasks[at].clone();
         let id = task.id.clone();
         let stage = self.journal.life().task(&id).stage;
-        let changes = hold.as_ref().map(|hold| (!hold.changes.is_empty(), hold.changes.tree.clone()));
-        if let Some(hold) = hold {
-            self.holds.insert(at, hold);
+        let changes = work.as_ref().map(|work| (!work.changes.is_empty(), work.changes.tree.clone()));
+        if let Some(work) = work {
+            self.kept_work.insert(at, work);
         }
         let run = match &stage {
             Stage::Attempting { run, .. } => Some(run.clone()),
             Stage::Checking(checking) => Some(checking.run.clone()),
             Stage::Open | Stage::Waiting(_) | Stage::Ended(_) => None,
         };
-        let record = match (told, run) {
-            (JobEvent::Attempt(told), Some(run)) => {
+        let record = match (event, run) {
+            (JobEvent::Attempt(event), Some(run)) => {
                 let (changed, tree) = changes.unwrap_or_default();
-                return self.handle_attempt(&task, run, *told, changed, tree);
+                return self.handle_attempt(&task, run, *event, changed, tree);
             }
             (JobEvent::Command { checked, .. }, _) if checked.interrupted => return Ok(()),
             (JobEvent::Command { is_test, index, command, checked }, Some(run)) => {
@@ -218,7 +212,7 @@ impl<'e> ServiceLoop<'e> {
             }
             (JobEvent::Scanned(found), Some(run)) => Record::Todo { task: id, run, found },
             (JobEvent::Reviewed(read), _) if read.interrupted => {
-                self.used_by(Some(&id), &read);
+                self.add_executive_usage(Some(&id), &read);
                 return Ok(());
             }
             (JobEvent::Reviewed(read), Some(run)) => {
@@ -254,9 +248,9 @@ impl<'e> ServiceLoop<'e> {
                 };
                 Record::Integrated { task: id, run, commit, conflict, moved: tree.is_some(), tree }
             }
-            (JobEvent::Decided(read), _) => return self.decided(&task, read),
-            (JobEvent::Scoped(read), _) => return self.scoped(&task, read),
-            (JobEvent::Fault(fault), run) => return self.fault(&task, busy, run, fault),
+            (JobEvent::Decided(read), _) => return self.handle_decision(&task, read),
+            (JobEvent::Scoped(read), _) => return self.handle_scope_answer(&task, read),
+            (JobEvent::Fault(fault), run) => return self.fault(&task, job, run, fault),
             (
                 JobEvent::Attempt(_)
                 | JobEvent::Command { .. }
@@ -277,21 +271,21 @@ impl<'e> ServiceLoop<'e> {
         &mut self,
         task: &Task,
         run: brigade_core::RunId,
-        told: AttemptReport,
+        report: AttemptReport,
         changed: bool,
         tree: String,
     ) -> Result<(), ServeError> {
-        let AttemptReport { ending, said, seconds, cost_usd, tokens, setup, spoiled } = told;
+        let AttemptReport { ending, notes, seconds, cost_usd, tokens, setup, spoiled } = report;
         let redactor = self.host.redactor();
         let masked = |text: Option<String>| text.map(|text| redactor.redact_str(&text));
         let judged = judge(&ending, changed, task, self.journal.life(), &self.settings);
         let tier = self.journal.life().task(&task.id).tier.unwrap_or(Tier::Line);
         let (how, signal, reason, miss) = match spoiled {
             Some((miss, reason)) => (AttemptEnd::Iteration, None, Some(reason), Some(miss)),
-            None => (judged.how, judged.signal, judged.reason.or(said.reason), judged.miss),
+            None => (judged.how, judged.signal, judged.reason.or(notes.reason), judged.miss),
         };
         if ending == Ending::UnknownLimit && how == AttemptEnd::Interrupted {
-            let shown = self.menu.name.shown(&task.id);
+            let shown = self.served.name.shown(&task.id);
             self.pause(format!("{shown}: {}", reason.as_deref().unwrap_or_default()), true);
         }
         let until = match &ending {
@@ -310,7 +304,7 @@ impl<'e> ServiceLoop<'e> {
             tokens,
             changed,
             tree: (!tree.is_empty()).then_some(tree),
-            approach: masked(said.approach),
+            approach: masked(notes.approach),
             until,
             setup,
         }];
@@ -319,15 +313,15 @@ impl<'e> ServiceLoop<'e> {
                 let command = Some(self.settings.worker_of(tier));
                 records.push(Record::LimitWait { tier, until, command });
             }
-            None => self.limit_is_over(tier),
+            None => self.forget_limit_wait(tier),
         }
         self.record(records)?;
-        self.projections.keep(&said.learnings, &said.backlog);
-        if let Some(sink) = self.options.backlog.as_ref().filter(|_| !said.backlog.is_empty()) {
+        self.projections.keep(&notes.learnings, &notes.backlog);
+        if let Some(sink) = self.options.backlog.as_ref().filter(|_| !notes.backlog.is_empty()) {
             let redactor = self.host.redactor();
             let found: Vec<String> =
-                said.backlog.iter().map(|text| redactor.redact_str(text.trim())).collect();
-            (sink.0)(&self.menu.name.shown(&task.id), &found);
+                notes.backlog.iter().map(|text| redactor.redact_str(text.trim())).collect();
+            (sink.0)(&self.served.name.shown(&task.id), &found);
         }
         Ok(())
     }
@@ -337,13 +331,13 @@ impl<'e> ServiceLoop<'e> {
     fn fault(
         &mut self,
         task: &Task,
-        busy: Option<RunningJob>,
+        job: Option<RunningJob>,
         run: Option<brigade_core::RunId>,
         fault: Fault,
     ) -> Result<(), ServeError> {
         let text = self.host.redactor().redact_str(&fault.to_string());
-        let what = busy.map(|busy| busy.what);
-        let shown = self.menu.name.shown(&task.id);
+        let what = job.map(|job| job.what);
+        let shown = self.served.name.shown(&task.id);
         match (what, run, &fault) {
             (Some(JobKind::Attempt), Some(run), _) => {
                 let is_its_own = matches!(fault, Fault::NotStarted(StartError::Command(_)));

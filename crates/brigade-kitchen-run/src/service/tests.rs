@@ -162,12 +162,19 @@ impl World {
 
     fn journal(&self) -> PrdJournal {
         let name = "prd-a".parse().unwrap();
-        PrdJournal::open(self.fs(), &key(), &name, Arc::new(SystemClock), Duration::from_secs(60)).unwrap()
+        PrdJournal::open(
+            self.fs(),
+            &key(),
+            PrdFiles::new(&name),
+            Arc::new(SystemClock),
+            Duration::from_secs(60),
+        )
+        .unwrap()
     }
 
     fn approve(&self) {
-        let menu = ServedPrd::read(&self.kitchen(), &self.prd()).unwrap();
-        let (fingerprint, items) = (menu.fingerprint, menu.items.clone());
+        let served = ServedPrd::read(&self.kitchen(), &self.prd()).unwrap();
+        let (fingerprint, items) = (served.fingerprint, served.items.clone());
         self.journal()
             .append(Record::Approved { fingerprint, items, passed: vec![], by: None, path: None })
             .unwrap();

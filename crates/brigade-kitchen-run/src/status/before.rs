@@ -57,7 +57,8 @@ impl Kitchen<'_> {
         let crew = self.crew(configuration, None);
         let Some(ready) = crew.ready() else { return Ok(None) };
         let settings = ready.tiers().settings_fingerprint();
-        let refused = self.against_commands(configuration, &crew.settings).map(|refused| !refused.is_empty());
+        let refused =
+            self.command_objections(configuration, &crew.settings).map(|refused| !refused.is_empty());
         let has_git = self.fs.exists(&RelPath::from_static(".git"))?;
         let version = env!("CARGO_PKG_VERSION");
         // A status contains the path of its PRD, and another PRD may have the same name.
@@ -92,22 +93,22 @@ impl Kitchen<'_> {
     }
 
     /// Caches a status, unless it depends on the time or on other files.
-    pub(super) fn keep_status(&self, standing: &PrdState, report: &StatusReport) -> Result<(), Failure> {
-        let PrdState { life, prd, .. } = standing;
-        let has_other_path = life.prd_path.as_ref().is_some_and(|path| path != standing.path.as_str());
-        let source = standing.source.filter(|source| source.is_long() && !has_other_path);
+    pub(super) fn keep_status(&self, state: &PrdState, report: &StatusReport) -> Result<(), Failure> {
+        let PrdState { life, prd, .. } = state;
+        let has_other_path = life.prd_path.as_ref().is_some_and(|path| path != state.path.as_str());
+        let source = state.source.filter(|source| source.is_long() && !has_other_path);
         let Some(source) = source else { return Ok(()) };
-        let is_settled = standing.holder.is_none()
-            && standing.faults.is_empty()
-            && quarantined(&*self.fs, &PrdFiles::new(&standing.name)).is_empty();
-        if !is_settled || standing.fingerprint.is_none() {
+        let is_settled = state.holder.is_none()
+            && state.faults.is_empty()
+            && quarantined(&*self.fs, &PrdFiles::new(&state.name)).is_empty();
+        if !is_settled || state.fingerprint.is_none() {
             return Ok(());
         }
-        let Some(others) = self.others(&standing.configuration, &standing.path)? else { return Ok(()) };
+        let Some(others) = self.others(&state.configuration, &state.path)? else { return Ok(()) };
         let mut tip = None;
-        if standing.workplace == Workplace::Worktrees
+        if state.workplace == Workplace::Worktrees
             && let Some(branch) = &prd.branch_name
-            && !done_work(life, &standing.name, prd).is_empty()
+            && !done_work(life, &state.name, prd).is_empty()
         {
             // The check of the branch is valid for its current commit.
             let Some(commit) = self.tip_in_file(branch) else { return Ok(()) };
@@ -117,7 +118,7 @@ impl Kitchen<'_> {
             let taken_alone = taken_alone(prd, life);
             KeptStatus::new(report, prd, life, tip, taken_alone).to_bytes()
         };
-        let files = PrdFiles::new(&standing.name);
+        let files = PrdFiles::new(&state.name);
         if let Err(error) = STATUS.keep(&*self.fs, &files, &source.and(&others), body) {
             tracing::debug!(%error, "a cache is not written");
         }

@@ -203,7 +203,7 @@ impl Adapter {
     pub fn start(
         &self,
         command: &Argv,
-        wanted: PermissionMode,
+        mode: PermissionMode,
         may_skip: bool,
         prompt_file: &str,
         answer_file: &str,
@@ -231,7 +231,7 @@ impl Adapter {
         let permissions = match self.skipping(&whole) {
             Some(flag) if !may_skip => return Err(ArgvFault::SkipRefused { flag }),
             Some(_) => Permissions::Skipped,
-            None => self.permissions(&mut words, wanted, may_skip)?,
+            None => self.permissions(&mut words, mode, may_skip)?,
         };
         self.add(&mut words, &added)?;
         let argv = Argv::new(words).map_err(|_| ArgvFault::Nul)?;
@@ -242,14 +242,14 @@ impl Adapter {
     fn permissions(
         &self,
         words: &mut Vec<String>,
-        wanted: PermissionMode,
+        mode: PermissionMode,
         may_skip: bool,
     ) -> Result<Permissions, ArgvFault> {
         let is_set = |flags: &[String]| flags.first().is_some_and(|flag| self.find(words, flag).is_some());
         if is_set(&self.narrow) || is_set(&self.skip) {
             return Ok(Permissions::OwnChoice);
         }
-        match wanted {
+        match mode {
             PermissionMode::Skip if may_skip && !self.skip.is_empty() => {
                 self.add(words, &self.skip)?;
                 Ok(Permissions::Skipped)

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use brigade_core::json::Dialect;
 use brigade_core::{Json, Timestamp};
+use brigade_macros::part;
 use regex::Regex;
-use serde::{Deserialize, Serialize};
 
 use super::limit::{Limit, reset_time};
 use super::table::pattern;
@@ -25,9 +25,7 @@ pub struct Output<'a> {
 }
 
 /// Tokens that a worker used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Copy, Default, PartialEq, Eq)]
 pub struct Tokens {
     /// Tokens that the model read.
     pub input: u64,
@@ -104,8 +102,8 @@ impl Adapter {
         let mentions = || failed && texts().any(|text| MENTION.is_match(last_lines(text)));
         let limit = limit.or_else(|| mentions().then_some(Limit { until: None, is_known: false }));
         let cost_usd = cost.filter(|cost| cost.is_finite() && 0.0 <= *cost);
-        let said = [&*stderr, &*printed].into_iter().filter(|_| !output.succeeded);
-        let unknown_flag = said.flat_map(str::lines).find_map(|line| self.unknown_flag(line));
+        let streams = [&*stderr, &*printed].into_iter().filter(|_| !output.succeeded);
+        let unknown_flag = streams.flat_map(str::lines).find_map(|line| self.unknown_flag(line));
         Answer { text, failed, cost_usd, tokens, limit, unknown_flag }
     }
 

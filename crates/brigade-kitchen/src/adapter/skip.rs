@@ -73,20 +73,20 @@ impl SkipFlag {
 }
 
 /// Returns whether a setting is this text or contains it. A value that is not TOML is a text, possibly quoted.
-fn sets(setting: &str, wanted: &str) -> bool {
-    fn holds(value: &DeValue<'_>, wanted: &str) -> bool {
+fn sets(setting: &str, expected: &str) -> bool {
+    fn holds(value: &DeValue<'_>, expected: &str) -> bool {
         match value {
-            DeValue::String(text) => text == wanted,
-            DeValue::Array(items) => items.iter().any(|item| holds(item.get_ref(), wanted)),
-            DeValue::Table(table) => table.values().any(|item| holds(item.get_ref(), wanted)),
+            DeValue::String(text) => text == expected,
+            DeValue::Array(items) => items.iter().any(|item| holds(item.get_ref(), expected)),
+            DeValue::Table(table) => table.values().any(|item| holds(item.get_ref(), expected)),
             _ => false,
         }
     }
     let Some((_, value)) = setting.split_once('=') else { return false };
     let text = format!("value = {value}");
     match DeTable::parse(&text) {
-        Ok(table) => table.get_ref().values().any(|value| holds(value.get_ref(), wanted)),
-        Err(_) => value.trim().trim_matches(['"', '\'']) == wanted,
+        Ok(table) => table.get_ref().values().any(|value| holds(value.get_ref(), expected)),
+        Err(_) => value.trim().trim_matches(['"', '\'']) == expected,
     }
 }
 

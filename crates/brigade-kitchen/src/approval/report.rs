@@ -1,6 +1,7 @@
 //! The documents of `validate`, `approve` and `workers`.
 
-use brigade_core::{Exit, Fingerprint, Report, SchemaId, explained_words};
+use brigade_core::{Fingerprint, Report, explained_words};
+use brigade_macros::{document, part};
 use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -30,13 +31,9 @@ pub enum PrdOrigin {
 }
 
 /// What `validate` reports.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-validation.v1", if self.valid && (!self.strict || self.warnings.is_empty()))]
+#[derive(PartialEq)]
 pub struct ValidationReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ValidationReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The PRD, relative to the workspace.
@@ -68,19 +65,8 @@ pub struct ValidationReport {
     pub notes: Vec<String>,
 }
 
-impl Report for ValidationReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-validation.v1";
-
-    fn exit(&self) -> Exit {
-        let is_fine = self.valid && (!self.strict || self.warnings.is_empty());
-        if is_fine { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// A task in a validation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct ValidatedTask {
     /// Its id.
     pub id: TaskId,
@@ -95,9 +81,7 @@ pub struct ValidatedTask {
 }
 
 /// A verification command in a validation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct ValidatedVerification {
     /// What it verifies.
     #[serde(rename = "type")]
@@ -151,13 +135,9 @@ pub fn validation(path: &str, taken: PrdOrigin, reading: &PrdReading) -> Validat
 }
 
 /// What `approve` reports.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-approval.v1", if self.approved || self.revoked)]
+#[derive(Default, PartialEq)]
 pub struct ApprovalReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ApprovalReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The PRD, relative to the workspace; absent if only the tiers are approved.
@@ -178,14 +158,6 @@ pub struct ApprovalReport {
     pub notes: Vec<String>,
     /// What is wrong with the configuration of the kitchen.
     pub config_issues: Vec<ErrorLine>,
-}
-
-impl Report for ApprovalReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-approval.v1";
-
-    fn exit(&self) -> Exit {
-        if self.approved || self.revoked { Exit::Done } else { Exit::Refused }
-    }
 }
 
 impl ApprovalReport {
@@ -212,9 +184,7 @@ explained_words! {
 }
 
 /// A command that can be started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct CommandRow {
     /// What it is started for.
     pub kind: CommandKind,
@@ -262,8 +232,8 @@ pub fn commands(execution: &Execution<'_>, shown: ShownCommand<'_>) -> Vec<Comma
     let mut rows = worker_commands(&execution.tiers, shown);
     // Verification never gets more effects than the policy grants.
     let effects: Vec<String> = match &settings.verification_effects {
-        Some(asked) => {
-            grants.verification_effects.iter().filter(|effect| asked.contains(effect)).cloned().collect()
+        Some(requested) => {
+            grants.verification_effects.iter().filter(|effect| requested.contains(effect)).cloned().collect()
         }
         None => grants.verification_effects.clone(),
     };
@@ -293,13 +263,9 @@ pub fn commands(execution: &Execution<'_>, shown: ShownCommand<'_>) -> Vec<Comma
 }
 
 /// What `workers` reports.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-workers.v1")]
+#[derive(Default, PartialEq)]
 pub struct WorkersReport {
-    /// The schema id.
-    #[serde(deserialize_with = "WorkersReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The tiers.
@@ -317,10 +283,6 @@ pub struct WorkersReport {
     /// What a person should know before approving.
     #[serde(default)]
     pub notes: Vec<String>,
-}
-
-impl Report for WorkersReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-workers.v1";
 }
 
 impl WorkersReport {
@@ -345,9 +307,7 @@ pub enum MissingProgramReason {
 }
 
 /// A tier and its worker.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct TierRow {
     /// The tier.
     pub tier: Tier,

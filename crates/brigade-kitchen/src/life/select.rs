@@ -109,7 +109,7 @@ impl RunSet {
         let Progress { failed, blocked, skipped, waiting, .. } = progress;
         let stopped: Vec<usize> =
             [failed, blocked, skipped, waiting].into_iter().flatten().copied().collect();
-        let mut is_out = prd.graph().behind(stopped.iter().copied());
+        let mut is_out = prd.graph().dependents(stopped.iter().copied());
         stopped.iter().for_each(|at| is_out[*at] = true);
         waves(prd.graph(), |at| self.has(at) && !is_out[at] && !life.is_done(&prd.tasks[at].id))
     }
@@ -201,7 +201,7 @@ pub fn is_ready(prd: &ValidPrd, life: &Life, task: usize) -> bool {
 /// Marks the tasks that can never start because they depend on a skipped task.
 pub fn unreachable(prd: &ValidPrd, life: &Life) -> Vec<bool> {
     let is_skipped = |at: &usize| life.outcome(&prd.tasks[*at].id) == Some(TaskOutcome::Skipped);
-    let mut marked = prd.graph().behind((0..prd.tasks.len()).filter(is_skipped));
+    let mut marked = prd.graph().dependents((0..prd.tasks.len()).filter(is_skipped));
     for (at, task) in prd.tasks.iter().enumerate() {
         marked[at] &= life.outcome(&task.id).is_none();
     }

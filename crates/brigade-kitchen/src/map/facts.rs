@@ -32,9 +32,9 @@ static NAMES: LazyLock<Names> =
 /// assert!(!is_generated("target", &["aim.py", "target"]));
 /// ```
 pub fn is_generated(name: &str, beside: &[&str]) -> bool {
-    let is_there = |wanted: &String| match wanted.strip_prefix('*') {
+    let is_there = |pattern: &String| match pattern.strip_prefix('*') {
         Some(end) => beside.iter().any(|own| own.ends_with(end)),
-        None => beside.contains(&wanted.as_str()),
+        None => beside.contains(&pattern.as_str()),
     };
     let is_left_out = NAMES.state.iter().chain(&NAMES.generated).any(|left_out| left_out == name);
     is_left_out || NAMES.generated_beside.get(name).is_some_and(|files| files.iter().any(is_there))

@@ -51,7 +51,7 @@ impl Graph {
     }
 
     /// Marks all tasks that depend on the given ones, directly or not. The given tasks themselves are not marked.
-    pub fn behind(&self, tasks: impl IntoIterator<Item = usize>) -> Vec<bool> {
+    pub fn dependents(&self, tasks: impl IntoIterator<Item = usize>) -> Vec<bool> {
         let mut marked = vec![false; self.needs.len()];
         let mut open: Vec<usize> = tasks.into_iter().collect();
         while let Some(task) = open.pop() {
@@ -152,15 +152,15 @@ impl Graph {
 ///
 /// `is_wanted` selects the tasks. All others count as done.
 pub fn waves(graph: &Graph, is_wanted: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
-    let wanted: Vec<bool> = (0..graph.needs.len()).map(is_wanted).collect();
+    let selected: Vec<bool> = (0..graph.needs.len()).map(is_wanted).collect();
     let mut missing: Vec<usize> =
-        graph.needs.iter().map(|needs| needs.iter().filter(|other| wanted[**other]).count()).collect();
-    let mut wave: Vec<usize> = (0..wanted.len()).filter(|at| wanted[*at] && missing[*at] == 0).collect();
+        graph.needs.iter().map(|needs| needs.iter().filter(|other| selected[**other]).count()).collect();
+    let mut wave: Vec<usize> = (0..selected.len()).filter(|at| selected[*at] && missing[*at] == 0).collect();
     let mut waves = Vec::new();
     while !wave.is_empty() {
         let mut next = Vec::new();
         for task in &wave {
-            for other in graph.needed_by[*task].iter().filter(|other| wanted[**other]) {
+            for other in graph.needed_by[*task].iter().filter(|other| selected[**other]) {
                 missing[*other] -= 1;
                 if missing[*other] == 0 {
                     next.push(*other);

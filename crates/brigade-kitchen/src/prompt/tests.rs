@@ -109,7 +109,7 @@ fn says_nothing(prompt: &str) {
     assert_eq!(signal::classify_ending(&evidence).0, Ending::Iteration(Iteration::NoSignal));
     assert_eq!(signal::read_review(&evidence), None);
     assert_eq!(signal::read_decision(&evidence), None);
-    assert!(signal::read_phase_review(&evidence).is_none() && signal::gated(&evidence).is_none());
+    assert!(signal::read_phase_review(&evidence).is_none() && signal::read_gate(&evidence).is_none());
     assert!(signal::read_scope_answer(&evidence).is_none() && signal::read_plan(&evidence).is_none());
     // Writing the prompt to the result file gives no signal either.
     let result = Ok(Some(prompt.as_bytes()));

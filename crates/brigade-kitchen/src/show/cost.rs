@@ -1,7 +1,7 @@
 //! Costs of a PRD by tier and task.
 
-use brigade_core::{Report, SchemaId};
-use serde::{Deserialize, Serialize};
+use brigade_core::Report;
+use brigade_macros::{document, part};
 
 use super::status::StatusReport;
 use crate::approval::PrdOrigin;
@@ -10,13 +10,9 @@ use crate::life::{Life, Limits};
 use crate::names::{TaskId, Tier};
 
 /// The report of `cost`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-cost.v1")]
+#[derive(PartialEq)]
 pub struct KitchenCostReport {
-    /// The schema id.
-    #[serde(deserialize_with = "KitchenCostReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The PRD, relative to the workspace.
@@ -39,14 +35,8 @@ pub struct KitchenCostReport {
     pub tasks: Vec<TaskCost>,
 }
 
-impl Report for KitchenCostReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-cost.v1";
-}
-
 /// The costs of a tier.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TierCost {
     /// The tier.
     pub tier: Tier,
@@ -59,9 +49,7 @@ pub struct TierCost {
 }
 
 /// The costs of a task.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TaskCost {
     /// The task.
     pub id: TaskId,

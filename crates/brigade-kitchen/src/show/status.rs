@@ -1,8 +1,9 @@
 //! The status of a PRD: the report of `status`.
 
-use brigade_core::{Fingerprint, Object, Report, SchemaId, Timestamp, explained_words};
+use brigade_core::{Fingerprint, Object, Report, Timestamp, explained_words};
+use brigade_macros::{document, part};
 use brigade_policy::ErrorLine;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::brief::Glance;
 use crate::approval::PrdOrigin;
@@ -42,13 +43,9 @@ pub struct View<'a> {
 }
 
 /// The status of a PRD.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-status.v1")]
+#[derive(PartialEq)]
 pub struct StatusReport {
-    /// The schema id.
-    #[serde(deserialize_with = "StatusReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// How the PRD was found.
@@ -103,14 +100,8 @@ pub struct StatusReport {
     pub issues: Vec<String>,
 }
 
-impl Report for StatusReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-status.v1";
-}
-
 /// The task that runs or waits.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct CurrentTask {
     /// The task.
     pub id: TaskId,
@@ -121,9 +112,7 @@ pub struct CurrentTask {
 }
 
 /// Reviews of a PRD.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq, Eq)]
 pub struct PhaseReviews {
     /// The number of reviews.
     pub count: u64,
@@ -134,9 +123,7 @@ pub struct PhaseReviews {
 }
 
 /// A review of a PRD.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct PhaseRow {
     /// How many tasks were done.
     pub completed_tasks: u64,
@@ -183,9 +170,7 @@ explained_words! {
 }
 
 /// A task in a status.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct TaskRow {
     /// Its id.
     pub id: TaskId,
@@ -234,9 +219,7 @@ pub struct TaskRow {
 }
 
 /// A decision, as shown to people and programs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct DecisionRow {
     /// Its id.
     pub id: DecisionId,
@@ -267,9 +250,7 @@ pub struct DecisionRow {
 }
 
 /// An escalation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct EscalationRow {
     /// The task.
     pub task: TaskId,
@@ -284,9 +265,7 @@ pub struct EscalationRow {
 }
 
 /// What was spent, and the limits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct BudgetRow {
     /// Dollars.
     pub cost_usd: f64,

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use brigade_cmdline::Argv;
-use brigade_core::{Exit, Report, SchemaId};
-use serde::{Deserialize, Serialize};
+use brigade_core::Report;
+use brigade_macros::document;
 
 use super::status::{StatusReport, TaskRow, TaskStatus};
 use super::{duration, pluralize, tier_costs};
@@ -16,13 +16,9 @@ use crate::life::Life;
 pub const SUMMARY_HEAD: &str = "# Summary of ";
 
 /// The report of `summary`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.kitchen-summary.v1")]
+#[derive(PartialEq)]
 pub struct SummaryReport {
-    /// The schema id.
-    #[serde(deserialize_with = "SummaryReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The PRD, relative to the workspace.
@@ -33,14 +29,6 @@ pub struct SummaryReport {
     pub path: Option<String>,
     /// The report in Markdown.
     pub text: String,
-}
-
-impl Report for SummaryReport {
-    const SCHEMA: SchemaId = "brigade.kitchen-summary.v1";
-
-    fn exit(&self) -> Exit {
-        Exit::Done
-    }
 }
 
 impl SummaryReport {

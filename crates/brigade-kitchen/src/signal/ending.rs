@@ -145,7 +145,7 @@ pub struct AttemptNotes {
 /// ```
 pub fn classify_ending(evidence: &Evidence<'_>) -> (Ending, AttemptNotes) {
     let tags = Tags::find(evidence.answer.unwrap_or_default());
-    let mut said = AttemptNotes {
+    let mut notes = AttemptNotes {
         reason: tags.last("reason").map(str::to_owned),
         approach: tags.last("approach").map(str::to_owned),
         learnings: tags.distinct("learning"),
@@ -156,21 +156,21 @@ pub fn classify_ending(evidence: &Evidence<'_>) -> (Ending, AttemptNotes) {
     if let Some(Ok(json)) = &file {
         // The costs in a result file of this run count even if its signal does not.
         let Common { summary, cost_usd, tokens } = result_file::common(json);
-        (said.summary, said.cost_usd, said.tokens) = (summary, cost_usd, tokens);
+        (notes.summary, notes.cost_usd, notes.tokens) = (summary, cost_usd, tokens);
     }
     let result = file.map(|file| file.and_then(|json| result_file::work(&json)));
-    if let Some(Ok(result)) = &result {
-        said.reason = result.reason.clone().or(said.reason);
-        said.approach = result.approach.clone().or(said.approach);
-        said.learnings = merge_learnings(&result.learnings, said.learnings);
-        said.backlog = merge_learnings(&result.backlog, said.backlog);
+    if let Some(Ok((_, result))) = &result {
+        notes.reason = result.reason.clone().or(notes.reason);
+        notes.approach = result.approach.clone().or(notes.approach);
+        notes.learnings = merge_learnings(&result.learnings, notes.learnings);
+        notes.backlog = merge_learnings(&result.backlog, notes.backlog);
     }
     let ending = match evidence.exit {
         Exit::TimeLimit => Ending::TimeLimit,
         Exit::Stalled => Ending::Stalled,
         Exit::Interrupted => Ending::Interrupted,
         Exit::Code(_) | Exit::Signal(_) => {
-            let ending = signal_ending(evidence, result.map(|file| file.map(|work| work.signal)), &tags);
+            let ending = signal_ending(evidence, result.map(|file| file.map(|(signal, _)| signal)), &tags);
             match (evidence.limit, ending) {
                 (Some(limit), Ending::Iteration(Iteration::NoSignal | Iteration::Failed(_))) => {
                     if limit.is_known { Ending::Limit(limit) } else { Ending::UnknownLimit }
@@ -179,7 +179,7 @@ pub fn classify_ending(evidence: &Evidence<'_>) -> (Ending, AttemptNotes) {
             }
         }
     };
-    (ending, said)
+    (ending, notes)
 }
 
 fn signal_ending(

@@ -45,31 +45,17 @@ pub(super) struct Common {
     pub(super) tokens: Option<Tokens>,
 }
 
-/// The result file of a worker that did a task.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WorkResult {
-    /// The signal.
-    pub signal: Signal,
-    /// Why the task is blocked.
-    pub reason: Option<String>,
-    /// The approach that it used.
-    pub approach: Option<String>,
-    /// Learnings for later workers.
-    pub learnings: Vec<String>,
-    /// Findings outside the task.
-    pub backlog: Vec<String>,
-}
-
+/// The members of the result file of a worker that did a task.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Work {
+pub(super) struct WorkResult {
     signal: Option<String>,
     absorbed_by: Option<TaskId>,
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
     question: Option<String>,
-    approach: Option<String>,
-    learnings: Vec<String>,
-    backlog: Vec<String>,
+    pub(super) approach: Option<String>,
+    pub(super) learnings: Vec<String>,
+    pub(super) backlog: Vec<String>,
 }
 
 impl Evidence<'_> {
@@ -104,9 +90,9 @@ pub(super) fn common(json: &Json) -> Common {
 }
 
 /// Reads the result file of the role `work`.
-pub(super) fn work(json: &Json) -> Result<WorkResult, ResultFault> {
+pub(super) fn work(json: &Json) -> Result<(Signal, WorkResult), ResultFault> {
     const NO_SIGNAL: ResultFault = ResultFault::NoVerdict("signal");
-    let work: Work = from_json(json).map_err(|mismatch| match mismatch.member() {
+    let mut work: WorkResult = from_json(json).map_err(|mismatch| match mismatch.member() {
         Some("absorbed_by") => ResultFault::NoVerdict("absorbed_by"),
         Some("signal") => NO_SIGNAL,
         _ => ResultFault::Broken,
@@ -114,15 +100,16 @@ pub(super) fn work(json: &Json) -> Result<WorkResult, ResultFault> {
     let signal = match work.signal.as_deref() {
         Some("complete") => Signal::Complete,
         Some("already_done") => Signal::AlreadyDone,
-        Some("absorbed") => Signal::Absorbed(work.absorbed_by.ok_or(ResultFault::NoVerdict("absorbed_by"))?),
+        Some("absorbed") => {
+            Signal::Absorbed(work.absorbed_by.take().ok_or(ResultFault::NoVerdict("absorbed_by"))?)
+        }
         Some("blocked") => Signal::Blocked,
         Some("continue") => Signal::Continue,
         Some("question") => {
-            let question = work.question.filter(|question| !question.trim().is_empty());
+            let question = work.question.take().filter(|question| !question.trim().is_empty());
             Signal::Question(question.ok_or(ResultFault::NoVerdict("question"))?)
         }
         _ => return Err(NO_SIGNAL),
     };
-    let Work { reason, approach, learnings, backlog, .. } = work;
-    Ok(WorkResult { signal, reason, approach, learnings, backlog })
+    Ok((signal, work))
 }

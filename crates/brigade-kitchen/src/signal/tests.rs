@@ -239,8 +239,11 @@ fn the_other_roles_are_read_too() {
         read_phase_review(&evidence("<phase_review>\nSTATUS: needs_attention\nTwo tests.\n</phase_review>"))
             .unwrap();
     assert_eq!((phase.status, phase.content.as_str()), (PhaseStatus::NeedsAttention, "Two tests."));
-    assert_eq!(gated(&evidence("<phase_gate>STATUS: stop</phase_gate>")).unwrap().status, GateStatus::Stop);
-    assert!(gated(&evidence("<phase_gate>STATUS: perhaps</phase_gate>")).is_none());
+    assert_eq!(
+        read_gate(&evidence("<phase_gate>STATUS: stop</phase_gate>")).unwrap().status,
+        GateStatus::Stop
+    );
+    assert!(read_gate(&evidence("<phase_gate>STATUS: perhaps</phase_gate>")).is_none());
     assert_eq!(
         read_plan(&evidence("<prd_generated>brigade/tasks/prd-x.json</prd_generated>")),
         Some(PlanningResult::Path("brigade/tasks/prd-x.json".to_owned()))

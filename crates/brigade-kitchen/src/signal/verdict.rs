@@ -191,7 +191,7 @@ pub fn read_phase_review(evidence: &Evidence<'_>) -> Option<PhaseVerdict<PhaseSt
 }
 
 /// Returns the verdict of the gate between two PRDs; `None` if it is unclear.
-pub fn gated(evidence: &Evidence<'_>) -> Option<PhaseVerdict<GateStatus>> {
+pub fn read_gate(evidence: &Evidence<'_>) -> Option<PhaseVerdict<GateStatus>> {
     with_status(evidence, "phase_gate", GateStatus::from_word)
 }
 

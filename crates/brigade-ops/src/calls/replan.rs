@@ -9,15 +9,13 @@ use brigade_catalog::Reads;
 use brigade_core::{ErrorCode, Json, Timestamp};
 use brigade_fs::FsError;
 use brigade_policy::{Blocker, CallKind, Standing};
-use brigade_workspace::{Config, FactReader, ToolFacts};
-
-use crate::doctor::site::Site;
+use brigade_workspace::{Config, FactReader, ToolFacts, WorkspaceContext};
 
 /// Why an approved call cannot run as approved.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     /// The reasons, as sentences.
-    pub said: Vec<String>,
+    pub reasons: Vec<String>,
     /// Whether the only reason is that `PATH` finds another program.
     pub is_only_moved: bool,
 }
@@ -35,20 +33,24 @@ pub(crate) struct Replanner<'a, 'c> {
 
 impl<'a, 'c> Replanner<'a, 'c> {
     /// Starts with the facts in `read`. Facts of other tools are read on first use.
-    pub(crate) fn new(site: &Site<'a>, config: &'c Config, read: &'a [ToolFacts<'c>]) -> Replanner<'a, 'c> {
+    pub(crate) fn new(
+        context: &'a WorkspaceContext,
+        config: &'c Config,
+        read: &'a [ToolFacts<'c>],
+    ) -> Replanner<'a, 'c> {
         Replanner {
-            reader: FactReader::new(site.host, config),
+            reader: FactReader::new(context.host(), config),
             config,
-            caller: site.caller,
+            caller: &context.caller,
             read: read.iter().map(|facts| (facts.tool.id.as_str(), facts)).collect(),
             facts: HashMap::new(),
-            now: site.now(),
+            now: context.now(),
         }
     }
 
     /// Lists why an approved call cannot run as approved; empty if it can.
     pub(crate) fn changes(&mut self, call: &Call) -> Result<Changes, FsError> {
-        let only = |why: String| Changes { said: vec![why], is_only_moved: false };
+        let only = |why: String| Changes { reasons: vec![why], is_only_moved: false };
         let plan = match self.plan_call(call) {
             Ok(plan) => plan,
             Err(ReplanError::NoTool(why)) => return Ok(only(why)),
@@ -76,7 +78,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         let others: Vec<String> = changed.chain(others.map(ToString::to_string)).collect();
         let is_only_moved = moved.is_some() && others.is_empty();
         let moved = moved.map(|moved| moved.blocker.to_string());
-        Ok(Changes { said: moved.into_iter().chain(others).collect(), is_only_moved })
+        Ok(Changes { reasons: moved.into_iter().chain(others).collect(), is_only_moved })
     }
 
     /// Lists why a pending call cannot be approved; empty if it can.
@@ -191,7 +193,7 @@ mod tests {
     /// Plans calls of a workspace again.
     fn with<T>(bench: &CallBench, look: impl FnOnce(&mut Replanner<'_, '_>) -> T) -> T {
         let config = gather::config(&bench.context).unwrap();
-        look(&mut Replanner::new(&Site::new(&bench.context, &config), &config, &[]))
+        look(&mut Replanner::new(&bench.context, &config, &[]))
     }
 
     #[test]
@@ -209,7 +211,7 @@ mod tests {
             bench.write(path, text);
             let changes = with(&bench, |replanner| replanner.changes(&call)).unwrap();
             assert_eq!(
-                (changes.said.as_slice(), changes.is_only_moved),
+                (changes.reasons.as_slice(), changes.is_only_moved),
                 (expect.iter().map(ToString::to_string).collect::<Vec<_>>().as_slice(), false),
                 "{path}"
             );
@@ -246,11 +248,11 @@ mod tests {
         let bench = CallBench::new("");
         let calls = [r#"{"a":1}"#, r#"{"a":2}"#].map(|args| bench.call(&bench.approved(args)));
         with(&bench, |replanner| {
-            assert!(replanner.changes(&calls[0]).unwrap().said.is_empty());
+            assert!(replanner.changes(&calls[0]).unwrap().reasons.is_empty());
             // A file that changes meanwhile is not read again.
             bench.write("bin/tool.sh", "echo other\n");
-            assert!(replanner.changes(&calls[1]).unwrap().said.is_empty());
+            assert!(replanner.changes(&calls[1]).unwrap().reasons.is_empty());
         });
-        assert_eq!(with(&bench, |replanner| replanner.changes(&calls[1])).unwrap().said.len(), 1);
+        assert_eq!(with(&bench, |replanner| replanner.changes(&calls[1])).unwrap().reasons.len(), 1);
     }
 }

@@ -24,14 +24,15 @@ impl Setup<'_> {
         &self,
         edit: impl FnOnce(Option<&str>) -> Result<String, EditError>,
     ) -> Result<(), Failure> {
-        let profiles = read_profiles(self.fs, self.trust).map_err(|issues| invalid(&issues))?;
+        let profiles =
+            read_profiles(&*self.context.fs, &self.context.trust).map_err(|issues| invalid(&issues))?;
         self.check_place(GATEWAY)?;
         let lock = RelPath::from_static(GATEWAY_LOCK);
-        self.fs.create_dir_all(&lock.parent())?;
-        let now = self.clock.now();
+        self.context.fs.create_dir_all(&lock.parent())?;
+        let now = self.context.clock.now();
         let holder = format!("process {} (change of the agents), since {now}", std::process::id());
-        let _lock = self.fs.lock(&lock, &holder, self.timeout)?;
-        let text = match self.fs.read(&RelPath::from_static(GATEWAY), CONFIG_LIMIT) {
+        let _lock = self.context.fs.lock(&lock, &holder, self.context.timeout)?;
+        let text = match self.context.fs.read(&RelPath::from_static(GATEWAY), CONFIG_LIMIT) {
             Ok(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
                 Failure::new(ErrorKind::InvalidConfig, format!("{GATEWAY}: the file is not UTF-8 text"))
             })?),

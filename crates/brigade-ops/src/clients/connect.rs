@@ -96,9 +96,9 @@ impl Clients {
             return generic(client, &connection, request.step, report);
         }
         let redactor = Redactor::new(&gather::secrets(context)).for_settings();
-        let wanted = ClientEntry { client, scope, agent, connection };
+        let client_entry = ClientEntry { client, scope, agent, connection };
         let ConnectOutcome { path, entry, status, diff, mut notes } =
-            files.connect(&wanted, request.step, &redactor)?;
+            files.connect(&client_entry, request.step, &redactor)?;
         let own = files.own_program();
         if request.step != ConnectStep::Remove && request.transport == Transport::Stdio && own != NAME {
             notes.extend((scope == Scope::Project).then(|| not_on_path(&own)));

@@ -26,7 +26,7 @@ impl ClientFile {
     pub(super) fn find(clients: &ClientFiles<'_>, path: &Path, scope: Scope) -> Result<ClientFile, Failure> {
         let home = clients.home();
         if path.starts_with("~") && home.is_none() {
-            return Err(no_home(clients.environment));
+            return Err(no_home(&clients.context.environment));
         }
         let in_home =
             home.and_then(|home| path.strip_prefix(home).ok()).map(|rest| Path::new("~").join(rest));
@@ -36,7 +36,7 @@ impl ClientFile {
 
     /// Resolves a recorded file.
     pub(super) fn open(clients: &ClientFiles<'_>, noted: &str, scope: Scope) -> Result<ClientFile, FsError> {
-        let location = clients.fs.resolve(noted, clients.home())?;
+        let location = clients.context.fs.resolve(noted, clients.home())?;
         if scope == Scope::Project && matches!(location, Location::Outside(_)) {
             return Err(FsError::new("use", noted, FsErrorKind::Outside));
         }
@@ -46,8 +46,8 @@ impl ClientFile {
     /// Reads the file; `None` if it is missing.
     pub(super) fn read(&self, clients: &ClientFiles<'_>) -> Result<Option<Vec<u8>>, FsError> {
         let read = match &self.location {
-            Location::Inside(path) => clients.fs.read(path, LIMIT),
-            Location::Outside(path) => clients.fs.read_outside(path, LIMIT),
+            Location::Inside(path) => clients.context.fs.read(path, LIMIT),
+            Location::Outside(path) => clients.context.fs.read_outside(path, LIMIT),
         };
         match read {
             Ok(bytes) => Ok(Some(bytes)),
@@ -69,16 +69,10 @@ impl ClientFile {
         let mode = FileMode::KeepOr(if self.scope == Scope::Project { 0o644 } else { 0o600 });
         match &self.location {
             Location::Inside(path) => {
-                let setup = Setup {
-                    fs: clients.fs,
-                    trust: clients.trust,
-                    clock: clients.clock,
-                    timeout: clients.timeout,
-                };
                 if after.is_some() {
-                    setup.create_folder(&path.parent())?;
+                    Setup::new(clients.context).create_folder(&path.parent())?;
                 }
-                self.exchange(clients, clients.fs, path, before, after, mode)
+                self.exchange(clients, &*clients.context.fs, path, before, after, mode)
             }
             Location::Outside(path) => {
                 let unfit = || FsError::new("write", path.to_string_lossy(), FsErrorKind::NotAFile);
@@ -117,7 +111,7 @@ impl ClientFile {
     /// Returns where the file is, with links followed.
     fn real(&self, clients: &ClientFiles<'_>) -> PathBuf {
         match &self.location {
-            Location::Inside(path) => clients.fs.root().join(path.as_path()),
+            Location::Inside(path) => clients.context.fs.root().join(path.as_path()),
             Location::Outside(path) => path.clone(),
         }
     }
@@ -125,8 +119,9 @@ impl ClientFile {
     /// Counts the directories above the file that do not exist.
     pub(super) fn missing_folders(&self, clients: &ClientFiles<'_>) -> usize {
         let path = self.real(clients);
-        let is_missing =
-            |folder: &&Path| clients.fs.metadata_outside(folder).is_err_and(|error| error.is_not_found());
+        let is_missing = |folder: &&Path| {
+            clients.context.fs.metadata_outside(folder).is_err_and(|error| error.is_not_found())
+        };
         path.ancestors().skip(1).take_while(is_missing).count()
     }
 
@@ -134,8 +129,8 @@ impl ClientFile {
     pub(super) fn remove_folders(&self, clients: &ClientFiles<'_>, count: usize) {
         let path = self.real(clients);
         for folder in path.ancestors().skip(1).take(count) {
-            let removed = match folder.strip_prefix(clients.fs.root()).map(RelPath::try_from) {
-                Ok(Ok(inside)) => clients.fs.remove_dir(&inside),
+            let removed = match folder.strip_prefix(clients.context.fs.root()).map(RelPath::try_from) {
+                Ok(Ok(inside)) => clients.context.fs.remove_dir(&inside),
                 Ok(Err(_)) => return,
                 Err(_) => remove_outside(folder),
             };

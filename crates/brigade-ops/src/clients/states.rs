@@ -35,7 +35,7 @@ pub(crate) fn client_states(
         }
     };
     // An invalid gateway.toml is reported as a separate issue.
-    let agents = read_agents(clients.fs, clients.trust).ok();
+    let agents = read_agents(&*clients.context.fs, &clients.context.trust).ok();
     let is_gone = |agent: &str| agents.as_ref().is_some_and(|agents| agents.gateway.agent(agent).is_none());
     let of_entry = |entry: &ConnectedEntry| of_entry(clients, catalog, entry, is_gone(&entry.agent));
     states.extend(connected.entries.iter().flat_map(of_entry));
@@ -81,7 +81,7 @@ fn remembered_states(
 ) -> Vec<ClientState> {
     let cache = |what: String| of_file(DISCOVERED, ClientProblem::CacheUnfit(what));
     let unfit = |why: &dyn Display| cache(format!("the cache of agent programs is not used: {why}"));
-    let found = match read_remembered(clients.fs, &Masks::default()) {
+    let found = match read_remembered(&*clients.context.fs, &Masks::default()) {
         Ok(Memory::Found(found)) => found,
         Ok(Memory::Nothing) => return Vec::new(),
         Ok(Memory::Unfit(why)) => return vec![unfit(&why)],
@@ -89,7 +89,7 @@ fn remembered_states(
     };
     let found_at = found.made_at;
     let state = |harness: &str, scope: &str, path: &str, line: Option<usize>, problem: ClientProblem| {
-        let inside = Path::new(path).strip_prefix(clients.fs.root()).ok();
+        let inside = Path::new(path).strip_prefix(clients.context.fs.root()).ok();
         let in_home = clients.home().and_then(|home| Path::new(path).strip_prefix(home).ok());
         let file = inside.unwrap_or(Path::new(path)).display().to_string();
         let noted = in_home.filter(|_| inside.is_none()).map(|rest| format!("~/{}", rest.display()));
@@ -132,7 +132,7 @@ fn remembered_states(
         let tool_id = if entry.command.is_empty() {
             None
         } else {
-            started_with(catalog, clients.fs.root(), &entry.command)
+            started_with(catalog, clients.context.fs.root(), &entry.command)
         };
         for origin in &entry.origins {
             let (harness, scope) = (origin.harness.as_str(), origin.scope.as_str());
@@ -143,7 +143,11 @@ fn remembered_states(
             }
         }
     }
-    let registered = registered_from(clients.fs, clients.environment.config_folder().as_deref(), catalog);
+    let registered = registered_from(
+        &*clients.context.fs,
+        clients.context.environment.config_folder().as_deref(),
+        catalog,
+    );
     if let Some((path, why)) = registered.not_used {
         states.push(state("", "", &path.display().to_string(), None, ClientProblem::UserFileUnsafe(why)));
     }
@@ -242,7 +246,7 @@ fn of_entry(
     let mut states: Vec<ClientState> =
         problem.into_iter().map(|problem| state(shown.clone(), own_line, problem)).collect();
     for server in found.iter().filter(|server| server.name != NAME) {
-        if let Some(tool_id) = started_with(catalog, clients.fs.root(), &server.words()) {
+        if let Some(tool_id) = started_with(catalog, clients.context.fs.root(), &server.words()) {
             let problem = ClientProblem::Bypass { server: server.name.clone(), tool_id, found_at: None };
             states.push(state(shown.clone(), Some(server.at.line), problem));
         }
@@ -258,9 +262,9 @@ fn find_servers(client: &Client, bytes: &[u8]) -> Result<Vec<Server>, ClientProb
 fn outdated(clients: &ClientFiles<'_>, client: &Client, server: &Server) -> Option<ClientProblem> {
     let words = server.words();
     let program = words.first()?;
-    let root = clients.fs.root();
-    let path_variable = clients.environment.get("PATH");
-    if find_program(program, root, path_variable, |path| is_program(clients.fs, path)).is_none() {
+    let root = clients.context.fs.root();
+    let path_variable = clients.context.environment.get("PATH");
+    if find_program(program, root, path_variable, |path| is_program(&*clients.context.fs, path)).is_none() {
         return Some(ClientProblem::ProgramGone);
     }
     let target = words.iter().position(|word| word == "--target").and_then(|at| words.get(at + 1));

@@ -53,7 +53,7 @@ pub fn look_at_machine(machine: &Machine<'_>, look: &DiscoverRequest) -> Discove
     let is_wanted = |harness: &&Harness| {
         look.harnesses.as_ref().is_none_or(|labels| labels.iter().any(|label| label == harness.label()))
     };
-    let wanted: Vec<&'static Harness> = harnesses().iter().filter(is_wanted).collect();
+    let selected: Vec<&'static Harness> = harnesses().iter().filter(is_wanted).collect();
     let wants_user = look.scopes.is_empty() || look.scopes.contains(&Scope::User);
     let mut found = Discovery { lacks_home: !machine.has_home() && wants_user, ..Discovery::default() };
     if found.lacks_home {
@@ -65,23 +65,24 @@ pub fn look_at_machine(machine: &Machine<'_>, look: &DiscoverRequest) -> Discove
     }
     let mut inventory = Inventory::default();
     // Several harnesses may share a file.
-    let mut told: HashSet<DiscoveryIssue> = HashSet::new();
-    let hunts: Vec<HarnessPart> =
-        parallel_map(&wanted, |harness| HarnessSearch::for_harness(machine, look, harness))
+    let mut reported: HashSet<DiscoveryIssue> = HashSet::new();
+    let searches: Vec<HarnessPart> =
+        parallel_map(&selected, |harness| HarnessSearch::for_harness(machine, look, harness))
             .into_iter()
             .flatten()
             .collect();
-    inventory.reserve(hunts.iter().flat_map(|hunt| &hunt.read).map(|(entries, _)| entries.len()).sum());
-    for hunt in hunts {
-        for (entries, launches) in hunt.read {
+    inventory
+        .reserve(searches.iter().flat_map(|search| &search.read).map(|(entries, _)| entries.len()).sum());
+    for search in searches {
+        for (entries, launches) in search.read {
             inventory.add_all(entries, launches);
         }
-        for issue in hunt.issues {
-            if told.insert(DiscoveryIssue { harness: None, ..issue.clone() }) {
+        for issue in search.issues {
+            if reported.insert(DiscoveryIssue { harness: None, ..issue.clone() }) {
                 found.issues.push(issue);
             }
         }
-        found.harnesses.push(hunt.files);
+        found.harnesses.push(search.files);
     }
     found.launches = inventory.take_launches();
     let (entries, differing) = inventory.finish();
@@ -102,11 +103,11 @@ pub(crate) fn hide_in(masks: &Masks, entries: &mut [DiscoveredEntry], issues: &m
 }
 
 /// Applies a function to each item on a few threads, and returns the results in order.
-fn parallel_map<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+fn parallel_map<T: Sync, R: Send>(all: &[T], map: impl Fn(&T) -> R + Sync) -> Vec<R> {
     const MAX_THREADS: usize = 4;
     let next = AtomicUsize::new(0);
     let work = || -> Vec<(usize, R)> {
-        let one = || Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, of(all.get(at)?))));
+        let one = || Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, map(all.get(at)?))));
         std::iter::from_fn(one).collect()
     };
     let helpers = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(all.len());
@@ -178,7 +179,7 @@ impl<'h> HarnessSearch<'h> {
         look: &'h DiscoverRequest,
         harness: &'static Harness,
     ) -> Option<HarnessPart> {
-        let mut hunt = HarnessSearch {
+        let mut search = HarnessSearch {
             machine,
             look,
             read: Vec::new(),
@@ -189,16 +190,16 @@ impl<'h> HarnessSearch<'h> {
             files_seen: HashSet::new(),
             rooms: [ReadBudget::ALL; 2],
         };
-        let shown_by = hunt.shown_by(harness);
+        let shown_by = search.shown_by(harness);
         if harness.is_guest && shown_by.is_none() && look.harnesses.is_none() {
             return None;
         }
-        hunt.harness(harness, shown_by.as_deref());
-        hunt.report_full(harness);
+        search.harness(harness, shown_by.as_deref());
+        search.report_full(harness);
         if let Some(path) = shown_by.as_ref().filter(|_| !harness.is_read()) {
             let title = harness.program.title;
             let message = format!("{title} is installed, but its files are not read");
-            hunt.tell(DiscoveryIssue {
+            search.add_issue(DiscoveryIssue {
                 harness: Some(harness.label().to_owned()),
                 path: Some(path.display().to_string()),
                 ..DiscoveryIssue::new(IssueType::ProgramNotRead, message)
@@ -208,9 +209,9 @@ impl<'h> HarnessSearch<'h> {
             harness: harness.label().to_owned(),
             title: harness.program.title.to_owned(),
             found: shown_by.is_some(),
-            files: hunt.rows,
+            files: search.rows,
         };
-        Some(HarnessPart { files, read: hunt.read, issues: hunt.issues })
+        Some(HarnessPart { files, read: search.read, issues: search.issues })
     }
 }
 
@@ -267,13 +268,13 @@ impl HarnessSearch<'_> {
     }
 
     /// Reads a file, if the budget of its harness allows it.
-    fn look_at(&mut self, spot: &MachinePath, extent: Extent, limit: u64) -> FileContent {
+    fn look_at(&mut self, location: &MachinePath, extent: Extent, limit: u64) -> FileContent {
         if self.room(extent).is_used_up() {
-            let is_there = self.machine.exists(&spot.path);
+            let is_there = self.machine.exists(&location.path);
             self.room(extent).left_out += u64::from(is_there);
             return if is_there { FileContent::Full } else { FileContent::Absent };
         }
-        let looked = self.machine.read(spot, limit);
+        let looked = self.machine.read(location, limit);
         if let FileContent::Read { bytes, .. } = &looked {
             let room = self.room(extent);
             room.bytes = room.bytes.saturating_sub(bytes.len() as u64);
@@ -296,29 +297,29 @@ impl HarnessSearch<'_> {
                 MAX_BYTES >> 20
             );
             let issue = DiscoveryIssue::new(IssueType::TooManyEntries, message);
-            self.tell(DiscoveryIssue { harness: Some(harness.label().to_owned()), ..issue });
+            self.add_issue(DiscoveryIssue { harness: Some(harness.label().to_owned()), ..issue });
         }
     }
 
     fn config(&mut self, harness: &'static Harness, config: &Config, seen: &mut HashSet<(PathBuf, Extent)>) {
         let paths = config.files.paths(Platform::of_this_build(), |name| self.machine.variable(name));
         for path in paths {
-            let Some(spot) = self.machine.spot(&path, config.extent) else { continue };
+            let Some(location) = self.machine.location(&path, config.extent) else { continue };
             // If the home directory is the workspace, its files count as those of the user.
-            let is_of_user = seen.contains(&(spot.path.clone(), Extent::User));
+            let is_of_user = seen.contains(&(location.path.clone(), Extent::User));
             if config.extent == Extent::Project && is_of_user {
                 continue;
             }
             match config.place {
                 PathContent::File => {
-                    if seen.insert((spot.path.clone(), config.extent)) {
-                        self.file(harness, config, &spot, None);
+                    if seen.insert((location.path.clone(), config.extent)) {
+                        self.file(harness, config, &location, None);
                     }
                 }
-                PathContent::Program => self.program(config, &spot),
+                PathContent::Program => self.program(config, &location),
                 PathContent::Directory(endings) => {
-                    let is_new = seen.insert((spot.path.clone(), config.extent));
-                    self.directory(harness, config, &spot, endings, is_new);
+                    let is_new = seen.insert((location.path.clone(), config.extent));
+                    self.directory(harness, config, &location, endings, is_new);
                 }
             }
         }
@@ -328,60 +329,67 @@ impl HarnessSearch<'_> {
         &mut self,
         harness: &'static Harness,
         config: &Config,
-        spot: &MachinePath,
+        location: &MachinePath,
         endings: &[&str],
         is_new: bool,
     ) {
-        let listed = match self.machine.list(spot) {
+        let listed = match self.machine.list(location) {
             Ok(Some(listed)) => listed,
             Ok(None) if is_new => {
-                return self.row(&spot.path, config.extent, EntrySource::Mcp, FileStatus::Absent, 0, None);
+                return self.row(
+                    &location.path,
+                    config.extent,
+                    EntrySource::Mcp,
+                    FileStatus::Absent,
+                    0,
+                    None,
+                );
             }
             Err(why) if is_new => {
-                let source = source(harness, config.extent, &spot.shown, &self.machine.workspace);
-                return self.unreadable(&source, &spot.path, EntrySource::Mcp, why);
+                let source = source(harness, config.extent, &location.shown, &self.machine.workspace);
+                return self.unreadable(&source, &location.path, EntrySource::Mcp, why);
             }
             Ok(None) | Err(_) => return,
         };
         for name in listed.names.iter().filter(|name| endings.iter().any(|ending| name.ends_with(ending))) {
-            if let Some(file) = spot.inner(name) {
+            if let Some(file) = location.inner(name) {
                 self.file(harness, config, &file, None);
             }
         }
         let workspace = self.machine.workspace.clone();
-        let source = source(harness, config.extent, &spot.shown, &workspace);
+        let source = source(harness, config.extent, &location.shown, &workspace);
         self.report_left_out(&source, listed.unnamed, listed.others);
     }
 
     /// Reports a configuration file that is a program, so it cannot be read.
-    fn program(&mut self, config: &Config, spot: &MachinePath) {
+    fn program(&mut self, config: &Config, location: &MachinePath) {
         let status =
-            if self.machine.exists(&spot.path) { FileStatus::NotEvaluated } else { FileStatus::Absent };
-        self.row(&spot.path, config.extent, EntrySource::Mcp, status, 0, None);
+            if self.machine.exists(&location.path) { FileStatus::NotEvaluated } else { FileStatus::Absent };
+        self.row(&location.path, config.extent, EntrySource::Mcp, status, 0, None);
     }
 
     fn file(
         &mut self,
         harness: &'static Harness,
         config: &Config,
-        spot: &MachinePath,
+        location: &MachinePath,
         plugin: Option<&PluginState>,
     ) {
         let workspace = self.machine.workspace.clone();
-        let source = source(harness, config.extent, &spot.shown, &workspace);
+        let source = source(harness, config.extent, &location.shown, &workspace);
         let looked = match self.last.take() {
-            Some((path, looked)) if path == spot.path => looked,
-            _ => self.look_at(spot, config.extent, Config::LIMIT),
+            Some((path, looked)) if path == location.path => looked,
+            _ => self.look_at(location, config.extent, Config::LIMIT),
         };
         match &looked {
             FileContent::Absent => {
-                self.row(&spot.path, config.extent, EntrySource::Mcp, FileStatus::Absent, 0, None)
+                self.row(&location.path, config.extent, EntrySource::Mcp, FileStatus::Absent, 0, None)
             }
             FileContent::Unreadable(why) => {
-                self.unreadable(&source, &spot.path, EntrySource::Mcp, why.clone())
+                self.unreadable(&source, &location.path, EntrySource::Mcp, why.clone())
             }
             FileContent::Full => {
-                self.row(&spot.path, config.extent, EntrySource::Mcp, FileStatus::Unreadable, 0, None)
+                self.row(&location.path, config.extent, EntrySource::Mcp, FileStatus::Unreadable, 0, None)
             }
             FileContent::Read { bytes, .. } => {
                 let mut reading = read_config(&source, config, bytes);
@@ -391,28 +399,30 @@ impl HarnessSearch<'_> {
                 }
                 let (count, broken) = (reading.entries.len(), reading.broken);
                 let status = if broken.is_some() { FileStatus::Broken } else { FileStatus::Read };
-                self.row(&spot.path, config.extent, EntrySource::Mcp, status, count, broken);
+                self.row(&location.path, config.extent, EntrySource::Mcp, status, count, broken);
                 self.take(config.extent, reading);
             }
         }
-        self.last = Some((spot.path.clone(), looked));
+        self.last = Some((location.path.clone(), looked));
     }
 
     /// Reads which servers a harness does not start. A missing file has no row, because it defines nothing.
     fn switches(&mut self, harness: &'static Harness, file: &SwitchFile) {
         let extent = file.files.extent();
         for path in file.files.paths(Platform::of_this_build(), |name| self.machine.variable(name)) {
-            let Some(spot) = self.machine.spot(&path, extent) else { continue };
-            let source = source(harness, extent, &spot.shown, &self.machine.workspace);
-            match self.look_at(&spot, extent, SwitchFile::LIMIT) {
+            let Some(location) = self.machine.location(&path, extent) else { continue };
+            let source = source(harness, extent, &location.shown, &self.machine.workspace);
+            match self.look_at(&location, extent, SwitchFile::LIMIT) {
                 FileContent::Absent | FileContent::Full => {}
-                FileContent::Unreadable(why) => self.unreadable(&source, &spot.path, EntrySource::Mcp, why),
+                FileContent::Unreadable(why) => {
+                    self.unreadable(&source, &location.path, EntrySource::Mcp, why)
+                }
                 FileContent::Read { bytes, .. } => {
                     let read = read_switches(&source, file, &bytes);
                     let status = if read.broken.is_some() { FileStatus::Broken } else { FileStatus::Read };
-                    self.row(&spot.path, extent, EntrySource::Mcp, status, 0, read.broken);
+                    self.row(&location.path, extent, EntrySource::Mcp, status, 0, read.broken);
                     self.switched_off.extend(read.names);
-                    read.issues.into_iter().for_each(|issue| self.tell(issue));
+                    read.issues.into_iter().for_each(|issue| self.add_issue(issue));
                 }
             }
         }
@@ -425,13 +435,13 @@ impl HarnessSearch<'_> {
         self.issues.extend(reading.issues);
     }
 
-    fn tell(&mut self, issue: DiscoveryIssue) {
+    fn add_issue(&mut self, issue: DiscoveryIssue) {
         self.issues.push(issue);
     }
 
     fn unreadable(&mut self, source: &Source<'_>, path: &Path, what: EntrySource, why: String) {
         self.row(path, source.extent, what, FileStatus::Unreadable, 0, None);
-        self.tell(source.issue(IssueType::ClientFileUnreadable, why, None));
+        self.add_issue(source.issue(IssueType::ClientFileUnreadable, why, None));
     }
 
     fn row(

@@ -325,11 +325,11 @@ fn a_broken_file_hides_no_other() {
     let report = found(&bench);
     let servers: Vec<&str> = ids(&report).into_iter().filter(|id| id.starts_with("mcp:")).collect();
     assert_eq!(servers, ["mcp:good"]);
-    let mut told: Vec<(IssueType, Option<usize>)> =
+    let mut reported: Vec<(IssueType, Option<usize>)> =
         report.issues.iter().map(|issue| (issue.code, issue.line)).collect();
-    told.sort_by_key(|(code, _)| code.code());
-    assert!(told.contains(&(IssueType::ClientFileInvalid, Some(4))), "{told:?}");
-    assert!(told.contains(&(IssueType::ServerWithoutCommand, Some(1))), "{told:?}");
+    reported.sort_by_key(|(code, _)| code.code());
+    assert!(reported.contains(&(IssueType::ClientFileInvalid, Some(4))), "{reported:?}");
+    assert!(reported.contains(&(IssueType::ServerWithoutCommand, Some(1))), "{reported:?}");
     assert!(codes(&report.issues).contains(&IssueType::ClientFileUnreadable));
     assert!(!format!("{report:?}").contains("hunter2"));
 }
@@ -409,8 +409,8 @@ fn a_damaged_cache_is_replaced_and_a_newer_one_stays() {
     let bench = site(r#"{"a": {"command": "a"}}"#);
     for damaged in ["", "{", "[]", "{\"schema\": \"brigade.discovered.v1\"}"] {
         bench.write(DISCOVERED, damaged);
-        let told = sync(&bench.context, true).unwrap();
-        assert_eq!(told.issues[0].message, "the cache is damaged");
+        let reported = sync(&bench.context, true).unwrap();
+        assert_eq!(reported.issues[0].message, "the cache is damaged");
         assert_eq!(bench.read(DISCOVERED).as_deref(), Some(damaged));
         let report = synced(&bench);
         assert_eq!((report.written, report.issues[0].code), (true, IssueType::DiscoveredCacheDamaged));
@@ -496,17 +496,17 @@ fn a_registered_source_that_changed_is_reported_and_not_followed() {
     };
     register(false);
     let catalog = bench.read(CATALOG);
-    let told = |code: IssueType| -> Vec<DiscoveryIssue> {
+    let reported = |code: IssueType| -> Vec<DiscoveryIssue> {
         synced(&bench).issues.into_iter().filter(|issue| issue.code == code).collect()
     };
-    assert_eq!(told(IssueType::RegisteredSourceChanged), []);
+    assert_eq!(reported(IssueType::RegisteredSourceChanged), []);
     bench.write(
         CURSOR,
         "{\"mcpServers\": {\n\"voice\": {\"command\": \"sing\", \"args\": [\"--loud\"], \"env\": {\"VOICE\": \"${SOUND}\", \"PITCH\": \"a\"}, \"description\": \"Sings\"}}}",
     );
     // It is reported again until a person registers it again.
     for _ in 0..2 {
-        let [issue] = &told(IssueType::RegisteredSourceChanged)[..] else { panic!("one issue") };
+        let [issue] = &reported(IssueType::RegisteredSourceChanged)[..] else { panic!("one issue") };
         assert_eq!((issue.line, issue.entry_id.as_deref()), (Some(2), Some("mcp:voice")));
         assert_eq!(issue.refs, ["mcp:voice@cursor/user"]);
         for part in [
@@ -520,12 +520,12 @@ fn a_registered_source_that_changed_is_reported_and_not_followed() {
     assert_eq!(bench.read(CATALOG), catalog, "nothing follows by itself");
     // A broken file gives no information about its entries.
     bench.write(CURSOR, "{");
-    assert_eq!(told(IssueType::RegisteredSourceGone), []);
+    assert_eq!(reported(IssueType::RegisteredSourceGone), []);
     bench.write(CURSOR, "{}");
-    assert_eq!(told(IssueType::RegisteredSourceGone).len(), 1);
+    assert_eq!(reported(IssueType::RegisteredSourceGone).len(), 1);
     bench.write(CURSOR, "{\"mcpServers\": {\"voice\": {\"command\": \"sing\", \"args\": [\"--loud\"]}}}");
     register(true);
-    assert_eq!(told(IssueType::RegisteredSourceChanged), []);
+    assert_eq!(reported(IssueType::RegisteredSourceChanged), []);
 }
 
 #[test]
@@ -548,20 +548,20 @@ fn changes_are_named_without_a_copy_in_the_entry() {
     assert!(text.contains("far.example") && !text.contains("canary0"), "{text}");
     // A person may edit the entry during the review. Only changes of the source file are reported.
     bench.replace(CATALOG, "description = \"Sings\"", "description = \"Reviewed\"");
-    let told = || -> Vec<String> {
+    let reported = || -> Vec<String> {
         let issues = synced(&bench).issues.into_iter();
         issues
             .filter(|issue| issue.code == IssueType::RegisteredSourceChanged)
             .map(|issue| issue.message)
             .collect()
     };
-    assert_eq!(told(), [""; 0]);
+    assert_eq!(reported(), [""; 0]);
     bench.write(
         CURSOR,
         r#"{"mcpServers": {"voice": {"url": "https://far.example/mcp?key=canary0", "headers": {"X-One": "b", "X-Two": "c"}}}}"#,
     );
     bench.write(skill, "---\nname: sing\ndescription: Sings\n---\nTwo.\n");
-    let messages = told();
+    let messages = reported();
     assert_eq!(messages.len(), 2, "{messages:?}");
     let server = "header_names is `X-One, X-Two` and not `X-One`";
     assert!(messages.iter().any(|message| message.contains(server)), "{messages:?}");
@@ -569,9 +569,9 @@ fn changes_are_named_without_a_copy_in_the_entry() {
     assert!(!messages.iter().any(|message| message.contains("Reviewed")), "{messages:?}");
     // Without the definitions, or with damaged ones, the change is still reported.
     bench.write(kept, "{");
-    assert_eq!(told().len(), 2);
+    assert_eq!(reported().len(), 2);
     bench.remove(kept);
-    assert_eq!(told().len(), 2);
+    assert_eq!(reported().len(), 2);
 }
 
 #[test]

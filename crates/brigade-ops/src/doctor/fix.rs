@@ -5,14 +5,15 @@ use brigade_macros::part;
 use std::collections::BTreeSet;
 
 use brigade_call::CALLS;
+use brigade_fs::Fs;
 use brigade_queue::{Damage, DamageRepair};
 use brigade_runtime::{Checks, RuntimeState, StopOutcome};
+use brigade_workspace::{Config, WorkspaceContext};
 
 use crate::doctor::error::UpkeepError;
 use crate::doctor::incoming::left_incoming;
 use crate::doctor::locks::{left_locks, remove_lock};
 use crate::doctor::modes::{ListExtent, wide_modes};
-use crate::doctor::site::Site;
 use crate::doctor::temporary::left_temporary;
 use crate::inbox::{INBOX, InboxStore};
 use crate::runtimes::host::{RuntimesFile, find_runtimes, machine_of};
@@ -81,30 +82,28 @@ impl Fixes {
 ///
 /// # Errors
 /// Returns file, queue and runtime errors while looking for things to fix.
-pub fn fix(site: &Site<'_>, dry_run: bool) -> Result<Fixes, UpkeepError> {
+pub fn fix(context: &WorkspaceContext, config: &Config, dry_run: bool) -> Result<Fixes, UpkeepError> {
     let mut fixes = Fixes { dry_run, ..Fixes::default() };
-    fix_modes(site, &mut fixes);
-    fix_pid_files(site, &mut fixes)?;
-    fix_locks(site, &mut fixes);
-    fix_queue(site, &mut fixes)?;
-    fix_inbox(site, &mut fixes)?;
+    fix_modes(&*context.fs, &mut fixes);
+    fix_pid_files(context, config, &mut fixes)?;
+    fix_locks(context, &mut fixes);
+    fix_queue(context, config, &mut fixes)?;
+    fix_inbox(context, &mut fixes)?;
     Ok(fixes)
 }
 
-fn fix_modes(site: &Site<'_>, fixes: &mut Fixes) {
+fn fix_modes(fs: &dyn Fs, fixes: &mut Fixes) {
     // The contents of a directory go first: `wide_modes` does not look into a closed directory.
-    for wide in wide_modes(site.fs(), ListExtent::All).into_iter().rev() {
+    for wide in wide_modes(fs, ListExtent::All).into_iter().rev() {
         let detail = format!("closed to others (mode {:04o})", wide.closed);
-        fixes.one(FixKind::Mode, wide.path.to_string(), detail, || {
-            Ok(site.fs().set_mode(&wide.path, wide.closed)?)
-        });
+        fixes.one(FixKind::Mode, wide.path.to_string(), detail, || Ok(fs.set_mode(&wide.path, wide.closed)?));
     }
 }
 
-fn fix_pid_files(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
-    let found = find_runtimes(site, Checks::Skip)?;
+fn fix_pid_files(context: &WorkspaceContext, config: &Config, fixes: &mut Fixes) -> Result<(), UpkeepError> {
+    let found = find_runtimes(context, config, Checks::Skip)?;
     let RuntimesFile::Read(read) = &found.file else { return Ok(()) };
-    let machine = machine_of(site.host, &site.config.policy)?;
+    let machine = machine_of(context.host(), &config.policy)?;
     let supervisor = machine.supervisor();
     for facts in found.facts.iter().filter(|facts| facts.state == RuntimeState::Stale) {
         let Some(runtime) = read.runtime(&facts.id) else { continue };
@@ -115,7 +114,7 @@ fn fix_pid_files(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> 
             if again.state != RuntimeState::Stale {
                 return Ok(());
             }
-            match supervisor.stop(runtime, site.timeout)? {
+            match supervisor.stop(runtime, context.timeout)? {
                 StopOutcome::Stopped { .. } | StopOutcome::NotRunning { .. } => Ok(()),
                 StopOutcome::Refused { issue } => Err(UpkeepError::LeftAlone(issue.detail)),
                 StopOutcome::Survived { .. } => Err(UpkeepError::NotCleared(facts.id.clone())),
@@ -125,28 +124,29 @@ fn fix_pid_files(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> 
     Ok(())
 }
 
-fn fix_locks(site: &Site<'_>, fixes: &mut Fixes) {
-    for path in left_locks(site.fs(), site.now()) {
+fn fix_locks(context: &WorkspaceContext, fixes: &mut Fixes) {
+    for path in left_locks(&*context.fs, context.now()) {
         let detail = "removed a lock that is no longer held".to_owned();
-        fixes.one(FixKind::Lock, path.to_string(), detail, || Ok(remove_lock(site.fs(), &path)?));
+        fixes.one(FixKind::Lock, path.to_string(), detail, || Ok(remove_lock(&*context.fs, &path)?));
     }
 }
 
-fn fix_queue(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
-    let Some(journal) = site.journal else { return Ok(()) };
+fn fix_queue(context: &WorkspaceContext, config: &Config, fixes: &mut Fixes) -> Result<(), UpkeepError> {
+    let Some(journal) = context.journal() else { return Ok(()) };
     let (damaged, lost, checkpoints, left) = {
-        let view = site.queue.read()?;
+        let queue = context.queue();
+        let view = queue.read()?;
         let check = journal.check()?;
         let is_mended = |damage: &&Damage| damage.mending == DamageRepair::SetAside;
         let has_receipt = |path: &&String| !check.lost_receipts.contains(path);
         // The two lists overlap.
         let mut temporary: BTreeSet<String> = check.temporary.iter().cloned().collect();
-        temporary.extend(left_temporary(site.fs(), &site.config.catalog).iter().map(ToString::to_string));
+        temporary.extend(left_temporary(&*context.fs, &config.catalog).iter().map(ToString::to_string));
         (
             check.damage.iter().filter(is_mended).count(),
             check.forgotten_receipts.iter().filter(has_receipt).count(),
             view.checkpoints()?.errors.iter().filter(|bad| bad.is_recorded).count(),
-            temporary.len() + left_incoming(site.fs(), site.now(), &view)?.len(),
+            temporary.len() + left_incoming(&*context.fs, context.now(), &view)?.len(),
         )
     };
     if damaged == 0 && lost == 0 && checkpoints == 0 && left == 0 {
@@ -156,12 +156,12 @@ fn fix_queue(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
         "set aside what cannot be read ({damaged}), brought calls back from receipts ({lost}), wrote \
          checkpoints anew ({checkpoints}) and removed what crashes left ({left})"
     );
-    fixes.one(FixKind::Queue, CALLS.to_owned(), detail, || compact(site).map(drop));
+    fixes.one(FixKind::Queue, CALLS.to_owned(), detail, || compact(context, config).map(drop));
     Ok(())
 }
 
-fn fix_inbox(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
-    let inbox = InboxStore::for_site(site);
+fn fix_inbox(context: &WorkspaceContext, fixes: &mut Fixes) -> Result<(), UpkeepError> {
+    let inbox = InboxStore::new(context);
     let damaged = inbox.read()?.unreadable();
     if 0 < damaged {
         let detail = format!("set aside what cannot be read ({damaged})");

@@ -11,17 +11,19 @@ use brigade_call::{
 };
 use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, request_fingerprint};
-use brigade_fs::{FileKind, FileMode, Lines, RelPath};
+use brigade_fs::{FileKind, FileMode, Fs, Lines, RelPath};
+use brigade_kitchen_run::Kitchen;
 use brigade_policy::Failure;
 use brigade_queue::{
     Calls, Chain, Detail, FoundReceipt, StoredCall, StoredCheckpoint, StoredReceipt, Verification, View,
     receipt_name,
 };
-use brigade_workspace::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts, WorkspaceContext, is_code_file};
+use brigade_workspace::{
+    CATALOG, CONFIG_LIMIT, Config, POLICY, RUNTIMES, ToolFacts, WorkspaceContext, is_code_file,
+};
 
 use crate::calls::replan::{Changes, Replanner};
 use crate::doctor::error::UpkeepError;
-use crate::doctor::site::Site;
 use crate::doctor::{HistoryExtent, LedgerCheck, Parts};
 use crate::inbox::{INBOX, InboxStore};
 use crate::runs::observed::seen_run;
@@ -106,45 +108,46 @@ impl HistoryFacts {
 
 /// Reads calls, runs and checkpoints, and plans again those that could run or resume.
 pub(crate) fn history_facts(
-    site: &Site<'_>,
+    context: &WorkspaceContext,
+    config: &Config,
     view: &View<'_>,
     read: &[ToolFacts<'_>],
     parts: &Parts,
 ) -> Result<HistoryFacts, UpkeepError> {
-    let mut replanner = Replanner::new(site, site.config, read);
+    let mut replanner = Replanner::new(context, config, read);
     // Receipts are read on all processors, while one thread reads the calls in order.
     let (facts, runs) = std::thread::scope(|scope| {
-        let calls = scope.spawn(|| call_facts(site, view, &mut replanner, parts));
+        let calls = scope.spawn(|| call_facts(context, view, &mut replanner, parts));
         let runs = match parts.extent {
-            HistoryExtent::All => read_runs(site, view, parts.ledger),
-            HistoryExtent::Newest(limit) => read_newest_runs(site, view, limit),
+            HistoryExtent::All => read_runs(&*context.fs, view, parts.ledger),
+            HistoryExtent::Newest(limit) => read_newest_runs(&*context.fs, view, limit),
         };
         (calls.join().expect("what is read of calls does not panic"), runs)
     });
     let (mut facts, runs) = (facts?, runs?);
-    facts.uses = uses(site, view, &runs.runs)?;
+    facts.uses = uses(&*context.fs, config, view, &runs.runs)?;
     add_runs(view, runs, &mut replanner, &mut facts)?;
     add_checkpoints(view, &mut replanner, &mut facts)?;
     Ok(facts)
 }
 
 fn call_facts(
-    site: &Site<'_>,
+    context: &WorkspaceContext,
     view: &View<'_>,
     replanner: &mut Replanner<'_, '_>,
     parts: &Parts,
 ) -> Result<HistoryFacts, UpkeepError> {
     // Without the chain check the caller wants a quick answer, so the inbox is skipped as well.
     let inbox = match parts.ledger {
-        LedgerCheck::Check => unreadable_inbox(site)?,
+        LedgerCheck::Check => unreadable_inbox(context)?,
         LedgerCheck::Trust => None,
     };
     Ok(HistoryFacts {
         calls: found_calls(view, replanner, parts.extent)?,
         call_counts: view.call_counts()?,
-        unreadable: unreadable_calls(site)?.into_iter().chain(inbox).collect(),
-        quarantines: quarantines(site, parts.extent)?,
-        is_of_v030: is_of_v030(site, view)?,
+        unreadable: unreadable_calls(context)?.into_iter().chain(inbox).collect(),
+        quarantines: quarantines(context, parts.extent)?,
+        is_of_v030: is_of_v030(&*context.fs, view)?,
         ..HistoryFacts::default()
     })
 }
@@ -215,8 +218,7 @@ pub(crate) fn done_switching(context: &WorkspaceContext) -> Result<(), Failure> 
 
 /// Returns whether v0.30 was used. It was if it wrote the first call, the catalog, the policy, the runtimes or the
 /// inbox, or if the copy of its adopted journal still exists.
-fn is_of_v030(site: &Site<'_>, view: &View<'_>) -> Result<bool, UpkeepError> {
-    let fs = site.fs();
+fn is_of_v030(fs: &dyn Fs, view: &View<'_>) -> Result<bool, UpkeepError> {
     if fs.exists(&RelPath::from_static(SWITCHED))? {
         return Ok(false);
     }
@@ -243,7 +245,8 @@ fn is_of_v030(site: &Site<'_>, view: &View<'_>) -> Result<bool, UpkeepError> {
 /// Reads the last run of each tool in use, and summarizes its used files. Otherwise reads only the earlier equal run
 /// that was observed.
 fn uses(
-    site: &Site<'_>,
+    fs: &dyn Fs,
+    config: &Config,
     view: &View<'_>,
     runs: &[RunFacts],
 ) -> Result<BTreeMap<String, ToolUse>, UpkeepError> {
@@ -255,13 +258,13 @@ fn uses(
         }
     }
     let mut found = BTreeMap::new();
-    for tool in site.config.catalog.tools().iter().filter(|tool| tool.enabled) {
+    for tool in config.catalog.tools().iter().filter(|tool| tool.enabled) {
         let Some(looked) = last.get(tool.id.as_str()) else { continue };
         let Some(FoundReceipt::Good(stored)) = view.receipt(looked.stored_id())? else { continue };
-        if let Some(seen) = seen_run(site.fs(), view, &stored.receipt)?.run() {
+        if let Some(seen) = seen_run(fs, view, &stored.receipt)?.run() {
             let may_load = may_load_code(&seen.receipt);
-            let is_code = |path: &str| may_load && is_code_file(site.fs(), path);
-            let used = ToolUse::new(tool, [&seen], site.fs().root(), &is_code);
+            let is_code = |path: &str| may_load && is_code_file(fs, path);
+            let used = ToolUse::new(tool, [&seen], fs.root(), &is_code);
             found.insert(tool.id.to_string(), used);
         }
     }
@@ -281,8 +284,8 @@ fn may_load_code(receipt: &Receipt) -> bool {
 }
 
 /// Counts the unreadable lines of the inbox.
-fn unreadable_inbox(site: &Site<'_>) -> Result<Option<BrokenFile>, UpkeepError> {
-    let problem = match InboxStore::for_site(site).read()?.unreadable() {
+fn unreadable_inbox(context: &WorkspaceContext) -> Result<Option<BrokenFile>, UpkeepError> {
+    let problem = match InboxStore::new(context).read()?.unreadable() {
         0 => return Ok(None),
         1 => "1 line cannot be read".to_owned(),
         count => format!("{count} lines cannot be read"),
@@ -291,13 +294,13 @@ fn unreadable_inbox(site: &Site<'_>) -> Result<Option<BrokenFile>, UpkeepError> 
 }
 
 /// Finds the quarantine files.
-fn quarantines(site: &Site<'_>, extent: HistoryExtent) -> Result<Vec<Quarantine>, UpkeepError> {
+fn quarantines(context: &WorkspaceContext, extent: HistoryExtent) -> Result<Vec<Quarantine>, UpkeepError> {
     let mut found = Vec::new();
-    let kitchen = site.kitchen.folders_of_lines()?;
+    let kitchen = Kitchen::new(context).folders_of_lines()?;
     let is_listed = |folder: &&str| extent == HistoryExtent::All || *folder != RUNS;
     let folders = QUARANTINES.into_iter().filter(is_listed).map(RelPath::from_static);
     for folder in folders.chain(kitchen) {
-        for entry in site.fs().list_dir(&folder).unwrap_or_default() {
+        for entry in context.fs.list_dir(&folder).unwrap_or_default() {
             if !entry.name.contains(".quarantine-") {
                 continue;
             }
@@ -306,7 +309,7 @@ fn quarantines(site: &Site<'_>, extent: HistoryExtent) -> Result<Vec<Quarantine>
                 found.push(Quarantine { file: path.to_string(), lines: 0 });
                 continue;
             }
-            let file = site.fs().open(&path)?;
+            let file = context.fs.open(&path)?;
             let mut lines = Lines::new(&*file, 0, file.len()?);
             let mut count = 0;
             while lines.next_line()?.is_some() {
@@ -369,7 +372,7 @@ fn found_calls(
                 },
                 // Only v0.30 queued calls without a plan's fingerprints.
                 CallStatus::Pending if call.planned_binding.is_none() => match replanner.objections(&call) {
-                    Ok(said) => Changes { said, is_only_moved: false },
+                    Ok(reasons) => Changes { reasons, is_only_moved: false },
                     Err(error) => return say(error),
                 },
                 CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
@@ -382,7 +385,7 @@ fn found_calls(
                 _ => Changes::default(),
             };
             keep_little(&mut call);
-            let Changes { said: changes, is_only_moved } = changes;
+            let Changes { reasons: changes, is_only_moved } = changes;
             found.push(FoundCall { call, changes, is_only_moved });
             ControlFlow::Continue(())
         })?;
@@ -459,8 +462,8 @@ struct HistoryReading {
 }
 
 /// Reads every receipt once, on all processors.
-fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: LedgerCheck) -> Result<HistoryReading, UpkeepError> {
-    let listed = site.fs().list_dir(&RelPath::from_static(RUNS)).unwrap_or_default();
+fn read_runs(fs: &dyn Fs, view: &View<'_>, ledger: LedgerCheck) -> Result<HistoryReading, UpkeepError> {
+    let listed = fs.list_dir(&RelPath::from_static(RUNS)).unwrap_or_default();
     let files: HashSet<String> = listed.into_iter().map(|entry| entry.name).collect();
     let read = Mutex::new(HistoryReading::default());
     let chain = match ledger {
@@ -488,10 +491,10 @@ fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: LedgerCheck) -> Result<Hi
 }
 
 /// Reads the newest receipts.
-fn read_newest_runs(site: &Site<'_>, view: &View<'_>, limit: usize) -> Result<HistoryReading, UpkeepError> {
+fn read_newest_runs(fs: &dyn Fs, view: &View<'_>, limit: usize) -> Result<HistoryReading, UpkeepError> {
     let list = view.receipts(limit)?;
     let folder = RelPath::from_static(RUNS);
-    let is_there = |name: &str| folder.join(name).is_ok_and(|path| site.fs().exists(&path).unwrap_or(true));
+    let is_there = |name: &str| folder.join(name).is_ok_and(|path| fs.exists(&path).unwrap_or(true));
     let looked = |stored: StoredReceipt| RunFacts::new(&stored.receipt, stored.stored_id.clone(), &is_there);
     Ok(HistoryReading {
         runs: list.receipts.into_iter().map(looked).collect(),
@@ -502,9 +505,9 @@ fn read_newest_runs(site: &Site<'_>, view: &View<'_>, limit: usize) -> Result<Hi
 }
 
 /// Summarizes unreadable lines by file.
-fn unreadable_calls(site: &Site<'_>) -> Result<Vec<BrokenFile>, UpkeepError> {
+fn unreadable_calls(context: &WorkspaceContext) -> Result<Vec<BrokenFile>, UpkeepError> {
     let mut files: BTreeMap<String, (u64, Option<u64>, &'static str)> = BTreeMap::new();
-    let Some(journal) = site.journal else { return Ok(Vec::new()) };
+    let Some(journal) = context.journal() else { return Ok(Vec::new()) };
     for damage in journal.damage()? {
         files.entry(damage.path).or_insert((0, damage.line, damage.problem)).0 += 1;
     }
@@ -593,7 +596,7 @@ fn resume_blockers(
             CallStatus::Waiting | CallStatus::ResumePending if stored.call.approval.is_none() => {
                 Ok(vec!["Brigade v0.30 approved its call, which bound nothing".to_owned()])
             }
-            CallStatus::Waiting | CallStatus::ResumePending => Ok(replanner.changes(&stored.call)?.said),
+            CallStatus::Waiting | CallStatus::ResumePending => Ok(replanner.changes(&stored.call)?.reasons),
             status => Ok(vec![format!("its call is {status}")]),
         },
     }

@@ -42,19 +42,19 @@ fn entry(id: &str, lines: &str) -> String {
 }
 
 /// A workspace without issues.
-struct Ward {
+struct DoctorBench {
     context: Arc<WorkspaceContext>,
     _folder: tempfile::TempDir,
 }
 
-impl Ward {
-    fn healthy() -> Ward {
+impl DoctorBench {
+    fn healthy() -> DoctorBench {
         let folder = tempfile::tempdir().unwrap();
         let mut context = WorkspaceContext::new(Arc::new(DiskFs::open(folder.path()).unwrap()));
         context.clock = Arc::new(SystemClock);
         let path = (OsString::from("PATH"), OsString::from("/bin:/usr/bin"));
         context.environment = Arc::new(HostEnvironment::new([path]));
-        let ward = Ward { context: Arc::new(context), _folder: folder };
+        let bench = DoctorBench { context: Arc::new(context), _folder: folder };
         let policy = "allowed_families = [\"script\"]\nallowed_effects = [\"local-read\", \"local-write\", \"network\"]\n\
                       denied_effects = [\"secret-read\"]\nrequired_approval_modes = [\"on-request\", \"always\"]\n\
                       max_timeout = 60\n";
@@ -67,9 +67,9 @@ impl Ward {
             ("schemas/tool.output.json", "{\"type\":\"object\"}"),
             ("examples/tool.json", "[]"),
         ] {
-            ward.write(path, text);
+            bench.write(path, text);
         }
-        ward
+        bench
     }
 
     #[track_caller]
@@ -123,12 +123,12 @@ const HELPER: &str = "[[runtime]]\nid = \"helper\"\nname = \"Helper\"\ncommand =
 
 /// Makes a fault in two workspaces. Both report one issue of the type, which is equal wherever the workspace is.
 #[track_caller]
-fn check(kind: &str, severity: &str, tool: &str, file: &str, make: impl Fn(&Ward)) {
+fn check(kind: &str, severity: &str, tool: &str, file: &str, make: impl Fn(&DoctorBench)) {
     let fingerprints: BTreeSet<String> = (0..2)
         .map(|_| {
-            let ward = Ward::healthy();
-            make(&ward);
-            let all = ward.issues();
+            let bench = DoctorBench::healthy();
+            make(&bench);
+            let all = bench.issues();
             let kinds: Vec<&str> = all.iter().map(|issue| &*issue.issue_type).collect();
             let found: Vec<&IssueReport> = all.iter().filter(|issue| issue.issue_type == kind).collect();
             let [issue] = found.as_slice() else { panic!("{} issues {kind} of {kinds:?}", found.len()) };
@@ -140,7 +140,7 @@ fn check(kind: &str, severity: &str, tool: &str, file: &str, make: impl Fn(&Ward
                 !detail.is_empty() && !detail.ends_with('.') && !detail.contains('\n'),
                 "{kind}: {detail}"
             );
-            assert!(!detail.contains(&ward.context.target()), "{kind} names an absolute path: {detail}");
+            assert!(!detail.contains(&bench.context.target()), "{kind} names an absolute path: {detail}");
             assert!(!detail.contains("hunter2") && !issue.fix.is_empty(), "{issue:?}");
             issue.fingerprint.clone()
         })
@@ -151,12 +151,12 @@ fn check(kind: &str, severity: &str, tool: &str, file: &str, make: impl Fn(&Ward
 /// Checks a fault of the entry with these lines.
 #[track_caller]
 fn check_entry(kind: &str, severity: &str, lines: &str) {
-    check(kind, severity, "tool", CATALOG, |ward| ward.lines(lines));
+    check(kind, severity, "tool", CATALOG, |bench| bench.lines(lines));
 }
 
 #[test]
 fn a_healthy_workspace_has_no_issue() {
-    assert_eq!(Ward::healthy().kinds(), [""; 0]);
+    assert_eq!(DoctorBench::healthy().kinds(), [""; 0]);
 }
 
 #[test]
@@ -164,9 +164,9 @@ fn faults_of_the_catalog_are_found() {
     check_entry("config", "error", "family = \"nonsense\"");
     check_entry("unknown_key", "warning", "descripton = \"x\"");
     check_entry("config_warning", "warning", "supported_harnesses = [\"cluade\"]");
-    let ward = Ward::healthy();
-    ward.remove(CATALOG);
-    let issue = ward.issues().into_iter().find(|issue| issue.issue_type == "config").unwrap();
+    let bench = DoctorBench::healthy();
+    bench.remove(CATALOG);
+    let issue = bench.issues().into_iter().find(|issue| issue.issue_type == "config").unwrap();
     assert_eq!((issue.help.as_deref(), issue.labels[0].file.as_str()), (Some(&*issue.fix), CATALOG));
 }
 
@@ -187,10 +187,10 @@ fn faults_of_contracts_are_found() {
     ] {
         check_entry(kind, severity, lines);
     }
-    check("missing_contract", "warning", "tool", CATALOG, |ward| {
+    check("missing_contract", "warning", "tool", CATALOG, |bench| {
         let bare =
             "[[tool]]\nid = \"tool\"\nname = \"Tool\"\nfamily = \"script\"\ncommand = \"sh bin/tool.sh\"\n";
-        ward.write(CATALOG, bare);
+        bench.write(CATALOG, bare);
     });
 }
 
@@ -203,11 +203,11 @@ fn faults_of_schemas_are_found() {
         ("unchecked_input_schema", "warning", "{\"type\":\"object\",\"not\":{\"$ref\":\"x.json\"}}"),
         ("ignored_schema_keywords", "info", "{\"type\":\"object\",\"nullable\":true}"),
     ] {
-        check(kind, severity, "tool", "schemas/tool.json", |ward| ward.write("schemas/tool.json", text));
+        check(kind, severity, "tool", "schemas/tool.json", |bench| bench.write("schemas/tool.json", text));
     }
     for (kind, text) in [("invalid_output_schema", "{\"a\":}"), ("unsupported_output_schema", unsupported)] {
         let file = "schemas/tool.output.json";
-        check(kind, "warning", "tool", file, |ward| ward.write(file, text));
+        check(kind, "warning", "tool", file, |bench| bench.write(file, text));
     }
 }
 
@@ -216,9 +216,9 @@ fn faults_of_servers_are_found() {
     for (kind, servers) in
         [("missing_timeout", "{\"one\":{\"command\":\"sh\"}}"), ("invalid_mcp_server", "{\"one\":7}")]
     {
-        check(kind, "warning", "tool", CATALOG, |ward| {
-            ward.write("m.json", &format!("{{\"mcpServers\":{servers}}}"));
-            ward.lines("family = \"mcp\"\nmanifest_path = \"m.json\"");
+        check(kind, "warning", "tool", CATALOG, |bench| {
+            bench.write("m.json", &format!("{{\"mcpServers\":{servers}}}"));
+            bench.lines("family = \"mcp\"\nmanifest_path = \"m.json\"");
         });
     }
 }
@@ -226,11 +226,11 @@ fn faults_of_servers_are_found() {
 #[test]
 fn all_missing_fields_of_an_mcp_tool_are_reported() {
     let kinds = |more: &str| -> Vec<String> {
-        let ward = Ward::healthy();
-        ward.write("a.md", "# M1\n");
+        let bench = DoctorBench::healthy();
+        bench.write("a.md", "# M1\n");
         let bare = "[[tool]]\nid = \"m1\"\nname = \"m1\"\nfamily = \"mcp\"\nsource_path = \"a.md\"\n";
-        ward.write(CATALOG, &format!("{bare}{more}"));
-        ward.kinds().into_iter().filter(|kind| !kind.starts_with("policy")).collect()
+        bench.write(CATALOG, &format!("{bare}{more}"));
+        bench.kinds().into_iter().filter(|kind| !kind.starts_with("policy")).collect()
     };
     let all =
         ["missing_runtime", "missing_mcp_tool_name", "missing_command", "missing_contract", "invalid_schema"];
@@ -256,16 +256,16 @@ fn faults_of_files_and_commands_are_found() {
     ] {
         check_entry(kind, severity, lines);
     }
-    check("invalid_schema", "warning", "tool", "bad.json", |ward| {
-        ward.write("bad.json", "[");
-        ward.lines("schema_path = \"bad.json\"");
+    check("invalid_schema", "warning", "tool", "bad.json", |bench| {
+        bench.write("bad.json", "[");
+        bench.lines("schema_path = \"bad.json\"");
     });
-    check("stale_health", "warning", "tool", CATALOG, |ward| {
-        ward.write("health.json", "{}");
-        let path = ward.context.fs.root().join("health.json");
+    check("stale_health", "warning", "tool", CATALOG, |bench| {
+        bench.write("health.json", "{}");
+        let path = bench.context.fs.root().join("health.json");
         let old = std::time::SystemTime::now() - std::time::Duration::from_secs(49 * 60 * 60);
         std::fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
-        ward.lines("health_path = \"health.json\"");
+        bench.lines("health_path = \"health.json\"");
     });
 }
 
@@ -275,44 +275,44 @@ fn faults_of_projections_are_found() {
     check_entry("parity_gap", "warning", "supported_harnesses = [\"claude\"]");
     let git = "supported_harnesses = [\"a\"]\nprojections = { a = \".git/hooks/tool.md\" }";
     check_entry("projection_refused", "error", git);
-    let with_target = |kind: &str, change: &dyn Fn(&Ward)| {
-        check(kind, "warning", "tool", CATALOG, |ward| {
-            ward.project();
-            change(ward);
+    let with_target = |kind: &str, change: &dyn Fn(&DoctorBench)| {
+        check(kind, "warning", "tool", CATALOG, |bench| {
+            bench.project();
+            change(bench);
         });
     };
-    with_target("missing_projection", &|ward| ward.remove(target));
-    with_target("conflicted_projection", &|ward| ward.write(target, &(ward.read(target) + "mine\n")));
-    with_target("unmanaged_projection", &|ward| ward.write(target, "mine\n"));
-    with_target("stale_projection", &|ward| ward.write("docs/tool.md", "# Changed\n"));
-    check("projection_not_read", "info", "tool", CATALOG, |ward| {
-        ward.lines("supported_harnesses = [\"claude\"]\nprojections = { claude = \"docs/x.md\" }");
-        ward.apply();
+    with_target("missing_projection", &|bench| bench.remove(target));
+    with_target("conflicted_projection", &|bench| bench.write(target, &(bench.read(target) + "mine\n")));
+    with_target("unmanaged_projection", &|bench| bench.write(target, "mine\n"));
+    with_target("stale_projection", &|bench| bench.write("docs/tool.md", "# Changed\n"));
+    check("projection_not_read", "info", "tool", CATALOG, |bench| {
+        bench.lines("supported_harnesses = [\"claude\"]\nprojections = { claude = \"docs/x.md\" }");
+        bench.apply();
     });
-    check("skill_unreadable", "warning", "tool", "tools/a.md", |ward| {
-        ward.write("tools/a.md", "---\nname: tool\ntools: [a\n---\nText\n");
-        ward.lines(
+    check("skill_unreadable", "warning", "tool", "tools/a.md", |bench| {
+        bench.write("tools/a.md", "---\nname: tool\ntools: [a\n---\nText\n");
+        bench.lines(
             "source_path = \"tools/a.md\"\nfamily = \"skill\"\nsupported_harnesses = [\"claude\"]\n\
              projections = { claude = \".claude/skills/tool/SKILL.md\" }",
         );
-        ward.apply();
+        bench.apply();
     });
     for catalog in [entry("tool", ""), entry("other", "")] {
-        check("orphaned_projection", "warning", "tool", target, |ward| {
-            ward.project();
-            ward.write(CATALOG, &catalog);
+        check("orphaned_projection", "warning", "tool", target, |bench| {
+            bench.project();
+            bench.write(CATALOG, &catalog);
         });
     }
 }
 
 #[test]
 fn applying_again_mends_a_stale_projection() {
-    let ward = Ward::healthy();
-    ward.project();
-    ward.write("docs/tool.md", "# Changed\n");
-    assert_eq!(ward.kinds(), ["stale_projection"]);
-    ward.apply();
-    assert_eq!(ward.kinds(), [""; 0]);
+    let bench = DoctorBench::healthy();
+    bench.project();
+    bench.write("docs/tool.md", "# Changed\n");
+    assert_eq!(bench.kinds(), ["stale_projection"]);
+    bench.apply();
+    assert_eq!(bench.kinds(), [""; 0]);
 }
 
 #[test]
@@ -324,30 +324,32 @@ fn faults_of_runtimes_that_do_not_run_are_found() {
         ("runtime_bad_command", HELPER.replace("sleep", "no-such-program-anywhere")),
         ("runtime_missing_cwd", format!("{HELPER}cwd = \"gone\"\n")),
     ] {
-        check(kind, "error", "helper", RUNTIMES, |ward| ward.write(RUNTIMES, &text));
+        check(kind, "error", "helper", RUNTIMES, |bench| bench.write(RUNTIMES, &text));
     }
-    check("runtime_missing", "error", "tool", CATALOG, |ward| {
-        ward.lines("runtime_id = \"other\"\nrequires_runtime = true");
-        ward.write(RUNTIMES, HELPER);
+    check("runtime_missing", "error", "tool", CATALOG, |bench| {
+        bench.lines("runtime_id = \"other\"\nrequires_runtime = true");
+        bench.write(RUNTIMES, HELPER);
     });
 }
 
 #[test]
 fn refusals_of_the_policy_are_found() {
-    check("policy_missing", "warning", "policy", POLICY, |ward| ward.remove(POLICY));
-    check("policy_config", "error", "policy", POLICY, |ward| ward.write(POLICY, "max_timeout = \"long\"\n"));
-    let tool = |kind: &str, lines: &str| check(kind, "warning", "tool", POLICY, |ward| ward.lines(lines));
+    check("policy_missing", "warning", "policy", POLICY, |bench| bench.remove(POLICY));
+    check("policy_config", "error", "policy", POLICY, |bench| {
+        bench.write(POLICY, "max_timeout = \"long\"\n")
+    });
+    let tool = |kind: &str, lines: &str| check(kind, "warning", "tool", POLICY, |bench| bench.lines(lines));
     tool("policy_missing_env", "env_labels = [\"NOT_BOUND\"]");
     tool("policy_denied_effect", "effects = [\"secret-read\"]");
     tool("policy_timeout", "timeout = 3600");
     tool("policy_approval", "approval_mode = \"never\"");
-    check("policy_blocker", "warning", "tool", POLICY, |ward| {
-        ward.write(POLICY, &ward.read(POLICY).replace("[\"script\"]", "[\"mcp\"]"));
+    check("policy_blocker", "warning", "tool", POLICY, |bench| {
+        bench.write(POLICY, &bench.read(POLICY).replace("[\"script\"]", "[\"mcp\"]"));
     });
-    check("policy_runtime", "warning", "tool", POLICY, |ward| {
-        ward.write(POLICY, &(ward.read(POLICY) + "allowed_runtimes = [\"other\"]\n"));
-        ward.lines("runtime_id = \"helper\"");
-        ward.write(RUNTIMES, HELPER);
+    check("policy_runtime", "warning", "tool", POLICY, |bench| {
+        bench.write(POLICY, &(bench.read(POLICY) + "allowed_runtimes = [\"other\"]\n"));
+        bench.lines("runtime_id = \"helper\"");
+        bench.write(RUNTIMES, HELPER);
     });
 }
 
@@ -356,46 +358,46 @@ fn unreadable_parts_of_the_state_block_nothing() {
     let files = ["tools/pins", "tools/runtime", "tools/outcomes", "tools/checkpoints", "work"];
     let folders = ["tools/queue.lock", "work/imports/inbox.jsonl"];
     for part in files.iter().chain(&folders) {
-        let ward = Ward::healthy();
+        let bench = DoctorBench::healthy();
         let path = format!(".brigade/{part}");
         match folders.contains(part) {
-            true => ward.context.fs.create_dir_all(&path.parse().unwrap()).unwrap(),
-            false => ward.write(&path, "x"),
+            true => bench.context.fs.create_dir_all(&path.parse().unwrap()).unwrap(),
+            false => bench.write(&path, "x"),
         }
-        let found = ward.issues();
+        let found = bench.issues();
         let found: Vec<_> = found.iter().filter(|issue| issue.issue_type == "state_unreadable").collect();
         assert_eq!(found.len(), 1, "{part}: {found:#?}");
         assert!(found[0].file.as_deref().is_some_and(|file| file.starts_with(&path)), "{part}: {found:#?}");
     }
     // A link that leads in a circle or out of the workspace.
     for (link, target) in [(CALLS, "calls.jsonl"), (".brigade/tools/runs", "/etc")] {
-        check("state_unreadable", "error", "", link, |ward| {
-            std::os::unix::fs::symlink(target, ward.context.fs.root().join(link)).unwrap();
+        check("state_unreadable", "error", "", link, |bench| {
+            std::os::unix::fs::symlink(target, bench.context.fs.root().join(link)).unwrap();
         });
     }
 }
 
 #[test]
 fn doctor_writes_nothing() {
-    let ward = Ward::healthy();
-    ward.lines("source_path = \"gone.md\"");
+    let bench = DoctorBench::healthy();
+    bench.lines("source_path = \"gone.md\"");
     let names = || {
-        let mut names = ward.context.fs.list_dir(&".brigade/tools".parse().unwrap()).unwrap();
+        let mut names = bench.context.fs.list_dir(&".brigade/tools".parse().unwrap()).unwrap();
         names.sort_by(|a, b| a.name.cmp(&b.name));
         names.into_iter().map(|entry| entry.name).collect::<Vec<_>>()
     };
     let before = names();
-    ward.issues();
+    bench.issues();
     assert_eq!(names(), before);
 }
 
 #[test]
 fn files_that_others_can_read_are_found_and_closed() {
-    let ward = Ward::healthy();
-    ward.write(CALLS, "");
-    ward.write(".brigade/tools/runs/r.json", "{}");
-    let set = |path: &str, mode: u32| ward.context.fs.set_mode(&path.parse().unwrap(), mode).unwrap();
-    let fs = &*ward.context.fs;
+    let bench = DoctorBench::healthy();
+    bench.write(CALLS, "");
+    bench.write(".brigade/tools/runs/r.json", "{}");
+    let set = |path: &str, mode: u32| bench.context.fs.set_mode(&path.parse().unwrap(), mode).unwrap();
+    let fs = &*bench.context.fs;
     let wide = |extent| -> Vec<String> {
         wide_modes(fs, extent).iter().map(|wide| format!("{} {:o}", wide.path, wide.closed)).collect()
     };
@@ -411,15 +413,14 @@ fn files_that_others_can_read_are_found_and_closed() {
     set(".brigade/tools/runs", 0o755);
     let all = [".brigade/tools/runs 700", ".brigade/tools/runs/r.json 600", ".brigade/tools/calls.jsonl 600"];
     assert_eq!(wide(ListExtent::All), all);
-    let config = brigade_workspace::gather::own_config(&ward.context).unwrap();
-    let site = Site::new(&ward.context, &config);
-    let planned = fix::fix(&site, true).unwrap();
+    let config = brigade_workspace::gather::own_config(&bench.context).unwrap();
+    let planned = fix::fix(&bench.context, &config, true).unwrap();
     let kinds = |fixes: &fix::Fixes| fixes.fixed.iter().map(|fix| fix.kind).collect::<Vec<_>>();
     assert_eq!(kinds(&planned), [FixKind::Mode; 3]);
     assert_eq!(wide(ListExtent::All).len(), 3, "a dry run changes nothing");
-    assert_eq!(kinds(&fix::fix(&site, false).unwrap()), [FixKind::Mode; 3]);
+    assert_eq!(kinds(&fix::fix(&bench.context, &config, false).unwrap()), [FixKind::Mode; 3]);
     assert_eq!(wide(ListExtent::All), [""; 0]);
-    assert_eq!(kinds(&fix::fix(&site, false).unwrap()), []);
+    assert_eq!(kinds(&fix::fix(&bench.context, &config, false).unwrap()), []);
 }
 
 #[test]
@@ -448,9 +449,8 @@ fn a_fix_removes_locks_and_sets_damaged_lines_aside() {
     let bench = Bench::new(&[(CATALOG, ""), (CALLS, "garbage\n"), (crate::inbox::INBOX, "garbage\n")]);
     bench.write(".brigade/tools/calls.jsonl.lock/pid", &u32::MAX.to_string());
     let config = brigade_workspace::gather::own_config(&bench.context).unwrap();
-    let site = Site::new(&bench.context, &config);
     let kinds = |dry_run: bool| -> Vec<FixKind> {
-        let done = fix::fix(&site, dry_run).unwrap();
+        let done = fix::fix(&bench.context, &config, dry_run).unwrap();
         assert!(done.failed.is_empty(), "{:?}", done.failed);
         done.fixed.into_iter().map(|fix| fix.kind).collect()
     };

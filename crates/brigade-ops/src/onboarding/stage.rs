@@ -61,7 +61,7 @@ impl Onboarding {
     ///
     /// # Errors
     /// Fails if something that was chosen is not there, inside a run, and on file errors.
-    pub fn begin(&self, choice: &SetupChoice, tell: &mut dyn FnMut(&str)) -> Result<StagedSetup, Error> {
+    pub fn begin(&self, choice: &SetupChoice, show_name: &mut dyn FnMut(&str)) -> Result<StagedSetup, Error> {
         self.context.require_outside_run()?;
         let mut report = self.look()?;
         for name in &choice.programs {
@@ -94,7 +94,7 @@ impl Onboarding {
         };
         setup.create(choice)?;
         for (row, source) in chosen {
-            let row = setup.add(row, &source, choice.id.as_deref(), tell);
+            let row = setup.add(row, &source, choice.id.as_deref(), show_name);
             setup.report.servers.push(row);
         }
         setup.list()?;
@@ -136,12 +136,12 @@ impl StagedSetup {
         row: SetupServer,
         source: &RegisterSource,
         id: Option<&str>,
-        tell: &mut dyn FnMut(&str),
+        show_name: &mut dyn FnMut(&str),
     ) -> SetupServer {
         if row.state == SetupState::Known {
             return row;
         }
-        tell(&row.name);
+        show_name(&row.name);
         let inner = Arc::new(StagedFs::new(self.staged.clone()));
         let context = Arc::new(self.context.over(inner.clone()));
         let added = add_tools(&context, source, id, row.runtime_id.as_deref());

@@ -17,8 +17,8 @@ pub fn pin_states(store: PinStore<'_>, catalog: &Catalog) -> Result<Vec<PinState
             keys.extend(store.key(catalog, tool)?.map(|key| (key, tool.id.as_str())));
         }
     }
-    let asks_for = |wanted: &dyn Fn(&McpTool) -> bool| {
-        keys.iter().find(|(key, _)| wanted(key)).map(|(_, id)| (*id).to_owned())
+    let asks_for = |is_wanted: &dyn Fn(&McpTool) -> bool| {
+        keys.iter().find(|(key, _)| is_wanted(key)).map(|(_, id)| (*id).to_owned())
     };
     let of_pins = pins.iter().filter_map(|pin| {
         let problem = match (&pin.missing_since, &pin.offered) {
@@ -72,12 +72,12 @@ fn updated_servers(pins: &[PinRecord], servers: &[ServerState]) -> Vec<PinState>
 
 /// Returns the changes in a server's tool list.
 fn server_problems(state: &ServerState) -> impl Iterator<Item = PinState> {
-    let problem = |names: &[String], what: &str, of: fn(String) -> PinProblem| {
+    let problem = |names: &[String], what: &str, make_problem: fn(String) -> PinProblem| {
         (!names.is_empty()).then(|| PinState {
             id: state.listing.id(),
             file: state.listing.path().to_string(),
             tool_id: None,
-            problem: of(sentence(names, what)),
+            problem: make_problem(sentence(names, what)),
         })
     };
     let appeared = problem(&state.appeared, "appeared", PinProblem::Appeared);

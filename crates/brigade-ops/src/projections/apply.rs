@@ -1,6 +1,6 @@
 //! Writes projections and removes orphans.
 
-use crate::{Change, Prune, PruneResult, Purpose, Turn, Work, find_orphans, prune};
+use crate::{ApplyLock, Change, Prune, PruneResult, Purpose, Work, find_orphans, prune};
 use brigade_core::{ErrorKind, NextStep, Report as _};
 use brigade_fs::{FsError, RelPath};
 use brigade_policy::{Failure, FailureReport};
@@ -55,9 +55,9 @@ pub fn apply(
     request: &ApplyRequest,
 ) -> Result<ApplyReport, FailureReport<Box<ApplyReport>>> {
     let host = context.host();
-    let turn = match request.dry_run {
+    let lock = match request.dry_run {
         true => None,
-        false => Some(Turn::to_write(host, context.timeout)?),
+        false => Some(ApplyLock::acquire(host, context.timeout)?),
     };
     let config = gather::config(context)?;
     let places = super::places(context);
@@ -69,12 +69,12 @@ pub fn apply(
     let search = if request.prune { find_orphans(host, &config, &places).orphans } else { Vec::new() };
     let mut selected = super::select(context, &config.catalog, id, &search);
     let overwrite = if request.force { Overwrite::Force } else { Overwrite::Never };
-    let purpose = if request.dry_run { Purpose::Tell } else { Purpose::Write };
+    let purpose = if request.dry_run { Purpose::Report } else { Purpose::Write };
     let sources = Sources::new(host, &config, &selected.tools);
     let tools = &selected.tools;
     let mut work = Work::plan(&sources, tools, &config, &places, overwrite, purpose, context.now());
-    if let Some(turn) = &turn {
-        turn.write(&mut work, &config)?;
+    if let Some(lock) = &lock {
+        lock.write(&mut work, &config)?;
     }
     let how = match (request.prune, request.dry_run) {
         (false, _) => Prune::Keep,

@@ -1,11 +1,11 @@
 //! Writes projections, and finds and removes orphaned ones.
 //!
-//! Owns: the exclusive right to write ([`Turn`]), the planned writes ([`Work`]) and how they reach the disk, the search
-//! for orphans ([`find_orphans`]) and their removal ([`prune`]), and the list of files written outside of the
+//! Owns: the exclusive right to write ([`ApplyLock`]), the planned writes ([`Work`]) and how they reach the disk, the
+//! search for orphans ([`find_orphans`]) and their removal ([`prune`]), and the list of files written outside of the
 //! searched directories. Does not know: what a projection contains, calls.
 //!
 //! ```
-//! use brigade_ops::{Purpose, Turn, Work, find_orphans};
+//! use brigade_ops::{ApplyLock, Purpose, Work, find_orphans};
 //! use brigade_core::SystemClock;
 //! use brigade_exec::HostEnvironment;
 //! use brigade_workspace::{Config, Digests, Host, Places, Sources, TrustStore, read_catalog, read_policy};
@@ -24,27 +24,27 @@
 //! let host = Host {
 //!     fs: &fs, environment: &environment, digests: &digests, trust: &trust, clock: &SystemClock, names: None,
 //! };
-//! let turn = Turn::to_write(host, std::time::Duration::from_secs(1))?;
+//! let lock = ApplyLock::acquire(host, std::time::Duration::from_secs(1))?;
 //! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs, &trust));
 //! let places = Places::new(&fs, host.root());
 //! let tools: Vec<_> = config.catalog.tools().iter().collect();
 //! let sources = Sources::new(host, &config, &tools);
 //! let now = brigade_core::Clock::now(&SystemClock);
 //! let mut work = Work::plan(&sources, &tools, &config, &places, Overwrite::Never, Purpose::Write, now);
-//! turn.write(&mut work, &config)?;
+//! lock.write(&mut work, &config)?;
 //! assert!(fs.exists(&".claude/skills/greet/SKILL.md".parse()?)?);
 //! assert!(find_orphans(host, &config, &places).orphans.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod apply_lock;
 mod projected;
 mod remove;
 mod search;
 mod staging;
-mod turn;
 mod work;
 
+pub use apply_lock::ApplyLock;
 pub use remove::{Prune, PruneResult, prune};
 pub use search::{OrphanSearch, find_orphans};
-pub use turn::Turn;
 pub use work::{Change, Purpose, Work};

@@ -177,9 +177,7 @@ impl RuntimeStartReport {
 }
 
 /// Why a runtime was not ready after the requested wait. The runtime is alive, and continues to start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 #[cfg_attr(feature = "schemas", schemars(rename = "NotReady"))]
 pub struct ReadinessFailure {
     /// The error, if the caller asked to wait and the runtime is not ready.

@@ -105,7 +105,7 @@ mod tests {
     use crate::testing::{CallBench, RunEnding};
 
     /// Says what is known of the start of a kept server with this record.
-    fn told(record: Option<&str>) -> ObservedRun {
+    fn reported(record: Option<&str>) -> ObservedRun {
         let fs = MemoryFs::new();
         if let Some(record) = record {
             let path: RelPath = ".brigade/tools/runtime/upstreams/start-1.json".parse().unwrap();
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_kept_server_needs_its_record() {
         for record in [None, Some("{"), Some("[]")] {
-            let ObservedRun::Nothing(why) = told(record) else { panic!("{record:?}") };
+            let ObservedRun::Nothing(why) = reported(record) else { panic!("{record:?}") };
             assert_eq!(why, "its server was kept, but the record of that start (start-1) no longer exists");
         }
     }

@@ -22,7 +22,7 @@ pub(crate) struct ToolObserver<'a> {
     secrets: Vec<SecretValue>,
     catalog: &'a brigade_catalog::Catalog,
     kept: KeptChecks,
-    told: HashMap<String, Answer>,
+    answers: HashMap<String, Answer>,
 }
 
 /// The result of a command.
@@ -44,13 +44,13 @@ impl<'a> ToolObserver<'a> {
             secrets: gather::bound_secrets(context, &config.policy),
             catalog: &config.catalog,
             kept: KeptChecks::read(&*context.fs),
-            told: HashMap::new(),
+            answers: HashMap::new(),
         }
     }
 
     /// Returns the problem of the stored results, if any.
     pub(crate) fn problem(&self) -> Option<String> {
-        self.kept.problem(!self.told.is_empty())
+        self.kept.problem(!self.answers.is_empty())
     }
 
     /// Runs the version command of a tool, and its check if nothing else answers it.
@@ -80,11 +80,11 @@ impl<'a> ToolObserver<'a> {
     fn ask(&mut self, tool: &Tool, command: &str) -> Result<Answer, Failure> {
         // Found before the command starts, like its files.
         let program = self.facts.program_of(tool);
-        let answer = match self.told.get(command) {
+        let answer = match self.answers.get(command) {
             Some(answer) => answer.clone(),
             None => {
                 let answer = self.start(tool, command)?;
-                self.told.insert(command.to_owned(), answer.clone());
+                self.answers.insert(command.to_owned(), answer.clone());
                 answer
             }
         };
@@ -109,7 +109,7 @@ impl<'a> ToolObserver<'a> {
         let program = program.expect("a verified start has its program open");
         // Read before it starts, so that a change during the run is noticed.
         let files = KeptCheck::before(&*self.context.fs, &start, at);
-        let told = brigade_exec::check(&Conversation {
+        let CheckResult { exit, problem, stdout, stderr } = brigade_exec::check(&Conversation {
             start: &start,
             program: &program,
             workspace: self.context.fs.root(),
@@ -118,7 +118,6 @@ impl<'a> ToolObserver<'a> {
             timeout: OBSERVE_TIMEOUT,
             cancel: self.context.cancel.clone(),
         });
-        let CheckResult { exit, problem, stdout, stderr } = told;
         let Some(exit) = exit else { return Ok(nothing(problem.unwrap_or_default())) };
         let succeeded = exit.success();
         let version = Version::find_in(&stdout).or_else(|| Version::find_in(&stderr)).filter(|_| succeeded);
@@ -134,7 +133,7 @@ impl<'a> ToolObserver<'a> {
     /// # Errors
     /// Fails on a disk error. The earlier results then remain.
     pub(crate) fn keep(self) -> Result<(), Failure> {
-        if self.told.is_empty() {
+        if self.answers.is_empty() {
             return Ok(());
         }
         Ok(self.kept.write(&*self.context.fs, self.catalog)?)

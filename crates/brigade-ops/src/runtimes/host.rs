@@ -13,11 +13,11 @@ use brigade_policy::{Blocker, Decision, Failure, Fault, PolicyState, SandboxMode
 use brigade_process::{PrivateFolder, Spec};
 use brigade_runtime::{Checks, HealthSandbox, RuntimeFacts, Supervisor};
 use brigade_workspace::{
-    Host, RUNTIMES, TrustKind, TrustTarget, bound_values, masks, read_runtimes, writable_directories,
+    Config, Host, RUNTIMES, TrustKind, TrustTarget, WorkspaceContext, bound_values, masks, read_runtimes,
+    writable_directories,
 };
 
 use crate::doctor::error::UpkeepError;
-use crate::doctor::site::Site;
 
 /// The directory of the state of runtimes, relative to the workspace.
 pub const STATE: &str = ".brigade/tools/runtime";
@@ -38,18 +38,23 @@ pub(crate) struct FoundRuntimes {
 }
 
 /// Reads the runtimes and looks up their processes. Never starts or stops a runtime.
-pub(crate) fn find_runtimes(site: &Site<'_>, checks: Checks) -> Result<FoundRuntimes, UpkeepError> {
-    let file = match read_runtimes(&site.host) {
+pub(crate) fn find_runtimes(
+    context: &WorkspaceContext,
+    config: &Config,
+    checks: Checks,
+) -> Result<FoundRuntimes, UpkeepError> {
+    let file = match read_runtimes(&context.host()) {
         Ok(read) => RuntimesFile::Read(read),
         Err(error) if error.is_not_found() => RuntimesFile::Missing,
         Err(error) => RuntimesFile::Unreadable(error.kind.to_string()),
     };
-    let machine = machine_of(site.host, &site.config.policy)?;
+    let machine = machine_of(context.host(), &config.policy)?;
     let supervisor = machine.supervisor();
     let (facts, left) = match &file {
-        RuntimesFile::Read(read) => {
-            (supervisor.facts(read.runtimes(), checks, site.cancel), supervisor.left(read.runtimes())?)
-        }
+        RuntimesFile::Read(read) => (
+            supervisor.facts(read.runtimes(), checks, context.cancel.as_ref()),
+            supervisor.left(read.runtimes())?,
+        ),
         RuntimesFile::Missing => (Vec::new(), supervisor.left(&[])?),
         // Without the file it is unknown which runtimes have an entry.
         RuntimesFile::Unreadable(_) => (Vec::new(), Vec::new()),

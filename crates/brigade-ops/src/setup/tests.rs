@@ -1,3 +1,6 @@
+use std::time::Duration;
+
+use brigade_fs::Fs as _;
 use brigade_workspace::POLICY;
 
 use super::*;

@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use brigade_core::NextStep;
 use brigade_queue::{BadReceipt, Chain, Check, DamageRepair, Detail, QueueError, View};
+use brigade_workspace::{Config, WorkspaceContext};
 
 use crate::doctor::error::UpkeepError;
 use crate::doctor::incoming::left_incoming;
-use crate::doctor::site::Site;
 use crate::doctor::temporary::left_temporary;
 
 /// A part of the state that cannot be read or trusted.
@@ -38,9 +38,10 @@ pub struct StateCheck {
 }
 
 /// Checks calls and receipts, and lists unreadable records. Changes nothing.
-pub fn check_state(site: &Site<'_>) -> Result<StateCheck, UpkeepError> {
-    let view = site.queue.read()?;
-    let mut check = match site.journal {
+pub fn check_state(context: &WorkspaceContext, config: &Config) -> Result<StateCheck, UpkeepError> {
+    let queue = context.queue();
+    let view = queue.read()?;
+    let mut check = match context.journal() {
         Some(journal) => journal.check()?,
         None => Check::default(),
     };
@@ -79,8 +80,8 @@ pub fn check_state(site: &Site<'_>) -> Result<StateCheck, UpkeepError> {
         let next = if bad.is_recorded { NextStep::CompactState } else { NextStep::ListCheckpoints };
         of_file(&bad.place, &bad.problem, next)
     }));
-    let left = left_incoming(site.fs(), site.now(), &view)?;
-    let left = left.into_iter().chain(left_temporary(site.fs(), &site.config.catalog));
+    let left = left_incoming(&*context.fs, context.now(), &view)?;
+    let left = left.into_iter().chain(left_temporary(&*context.fs, &config.catalog));
     check.temporary.extend(left.map(|path| path.to_string()));
     check.temporary.sort();
     check.temporary.dedup();

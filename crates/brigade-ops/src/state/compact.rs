@@ -2,10 +2,10 @@
 
 use brigade_fs::remove_if_left;
 use brigade_queue::Compaction;
+use brigade_workspace::{Config, WorkspaceContext};
 
 use crate::doctor::error::UpkeepError;
 use crate::doctor::incoming::left_incoming;
-use crate::doctor::site::Site;
 use crate::doctor::temporary::left_temporary;
 
 /// The result of compacting the state.
@@ -22,20 +22,20 @@ pub struct CompactResult {
 ///
 /// # Errors
 /// Returns errors of files and of the queue.
-pub fn compact(site: &Site<'_>) -> Result<CompactResult, UpkeepError> {
-    let now = site.now();
+pub fn compact(context: &WorkspaceContext, config: &Config) -> Result<CompactResult, UpkeepError> {
+    let (fs, now, queue) = (&*context.fs, context.now(), context.queue());
     // Taking the lock records the runs whose runner is gone.
-    drop(site.queue.lock(now)?);
-    let compaction = match site.journal {
+    drop(queue.lock(now)?);
+    let compaction = match context.journal() {
         Some(journal) => journal.compact(now)?,
         None => Compaction::default(),
     };
-    let left = left_incoming(site.fs(), site.now(), &site.queue.read()?)?;
+    let left = left_incoming(fs, context.now(), &queue.read()?)?;
     for path in &left {
         // The next compaction tries again.
-        let _ = site.fs().remove_tree(path).or_else(|_| site.fs().remove(path));
+        let _ = fs.remove_tree(path).or_else(|_| fs.remove(path));
     }
-    let temporary = left_temporary(site.fs(), &site.config.catalog);
-    let removed: u64 = temporary.iter().map(|path| u64::from(remove_if_left(site.fs(), path))).sum();
+    let temporary = left_temporary(fs, &config.catalog);
+    let removed: u64 = temporary.iter().map(|path| u64::from(remove_if_left(fs, path))).sum();
     Ok(CompactResult { removed: compaction.removed + left.len() as u64 + removed, compaction })
 }

@@ -549,7 +549,7 @@ fn open(
         Some(String::from_utf8(name).ok()?.trim().to_owned())
     });
     Ok(TeamStore::new(TeamStoreOptions {
-        connection: connect(fs, environment, url, schema, timeout)?,
+        connection: Arc::new(connect(fs, environment, url, schema, timeout)?),
         workspace,
         team_id,
         keys,

@@ -169,14 +169,14 @@ impl<'a> RunnerLoop<'a> {
         }
     }
 
-    fn tell(&mut self, event: &RunnerEvent) {
+    fn report(&mut self, event: &RunnerEvent) {
         *self.counts.entry(event.event.as_str().to_owned()).or_default() += 1;
         (self.found)(event);
     }
 
     fn say(&mut self, event: RunnerEventKind) {
         let event = self.host.core.event(event, None, None, None, None);
-        self.tell(&event);
+        self.report(&event);
     }
 
     /// Runs until it is asked to stop, or there is nothing left to do.
@@ -215,7 +215,7 @@ impl<'a> RunnerLoop<'a> {
             && let Ok(message) = receive.recv_timeout(until.saturating_duration_since(Instant::now()))
         {
             match message {
-                Message::Event(event) => self.tell(&event),
+                Message::Event(event) => self.report(&event),
                 Message::Looked(_) => self.missing -= 1,
                 Message::Woken | Message::Signalled | Message::Ended(..) => {}
             }
@@ -230,7 +230,7 @@ impl<'a> RunnerLoop<'a> {
         'a: 's,
     {
         match message {
-            Message::Event(event) => self.tell(&event),
+            Message::Event(event) => self.report(&event),
             Message::Woken => self.look_soon(),
             Message::Signalled => {
                 self.is_draining = true;
@@ -303,7 +303,7 @@ impl<'a> RunnerLoop<'a> {
         if std::mem::take(&mut self.is_away) || looked.is_reconnected {
             self.say(RunnerEventKind::Reconnected);
         }
-        looked.reported.iter().for_each(|event| self.tell(event));
+        looked.reported.iter().for_each(|event| self.report(event));
         looked.offers.iter().for_each(|offer| self.note_offer(offer));
         let stop = self.request.stop;
         self.says_ready = looked.waits_for.is_some();
@@ -363,15 +363,15 @@ impl<'a> RunnerLoop<'a> {
             Some(reason) => (RunnerEventKind::PassedOver, vec![reason.clone()]),
             None => (RunnerEventKind::Offered, offer.blockers.clone()),
         };
-        let said = Fingerprint::builder("brigade.offer.v1")
+        let fingerprint = Fingerprint::builder("brigade.offer.v1")
             .text("kind", kind.as_str())
             .text("binding", offer.binding.as_ref().map(|binding| binding.fingerprint().to_hex()).as_deref())
             .list("reasons", &reasons)
             .finish();
-        if self.offered.insert(new.call.clone(), said) != Some(said) {
+        if self.offered.insert(new.call.clone(), fingerprint) != Some(fingerprint) {
             let reason = Some(reasons.join("; ")).filter(|reason| !reason.is_empty());
             let event = self.host.core.event(kind, Some(new.call.as_str()), None, reason, None);
-            self.tell(&event);
+            self.report(&event);
         }
     }
 }

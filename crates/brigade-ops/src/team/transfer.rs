@@ -177,7 +177,7 @@ impl Import<'_> {
     }
 
     fn calls(&mut self, batch: &[StoredCall], now: brigade_core::Timestamp) -> Result<(), Error> {
-        let mut wanted = Vec::with_capacity(batch.len());
+        let mut importable = Vec::with_capacity(batch.len());
         for stored in batch {
             let id = stored.call.id.to_string();
             match (&stored.call.status, stored.version) {
@@ -185,19 +185,19 @@ impl Import<'_> {
                     self.leave_out(id, "a newer version of Brigade wrote it".to_owned());
                 }
                 (CallStatus::Running, _) => self.leave_out(id, "it is running".to_owned()),
-                _ => wanted.push(stored),
+                _ => importable.push(stored),
             }
         }
         let receipts = std::mem::take(&mut self.receipts);
         let of_call =
             |stored: &StoredCall| receipts.get(stored.call.id.as_str()).map_or(&[][..], Vec::as_slice);
         let calls: Vec<FileCall<'_>> =
-            wanted.iter().map(|stored| FileCall { stored, receipts: of_call(stored) }).collect();
+            importable.iter().map(|stored| FileCall { stored, receipts: of_call(stored) }).collect();
         let after = match self.step {
             ImportStep::DryRun => self.store.has_calls(&calls)?,
             ImportStep::Write => self.store.import_calls(&calls, now)?,
         };
-        for (stored, presence) in wanted.iter().zip(after) {
+        for (stored, presence) in importable.iter().zip(after) {
             let counts = match presence {
                 Presence::Missing => &mut self.report.added,
                 Presence::Present => &mut self.report.present,

@@ -100,8 +100,8 @@ pub fn describe(
     let tool = load::any_tool(&config.catalog, id).map_err(|error| {
         let mut errors = errors.clone();
         let message = error.to_string();
-        let told = error.with_hints(&context.speller());
-        if errors.iter().all(|known| known.as_str() != message && known.as_str() != told) {
+        let with_hints = error.with_hints(&context.speller());
+        if errors.iter().all(|known| known.as_str() != message && known.as_str() != with_hints) {
             errors.push(ErrorLine::new(error.code_word(), message));
         }
         FailureReport::refused(error, errors)

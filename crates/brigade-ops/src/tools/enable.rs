@@ -292,25 +292,25 @@ fn show_gates(context: &WorkspaceContext, project: Catalog, tools: &mut [Enabled
         let looks = AgentLook::new(context.host(), &config, agent, &rights);
         for row in &mut *tools {
             let Some(tool) = config.catalog.tool(&row.tool_id) else { continue };
-            let seen = looks.look(tool);
+            let visibility = looks.look(tool);
             let request = ToolRequest {
                 tool,
-                check: seen.check,
-                reviewed: &seen.reviewed,
+                check: visibility.check,
+                reviewed: &visibility.reviewed,
                 agent: agent.name.as_str(),
                 agents: &names,
                 now: context.now(),
                 pin_changed: false,
                 approved_last_hour: &|_| 0,
             };
-            let gate = match &seen.visible {
+            let gate = match &visibility.visible {
                 Err(reasons) => {
                     let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
                     format!("hidden: {}", reasons.join("; "))
                 }
                 Ok(_) => match explain_approval(&config, &rights, &request).0 {
                     Some(rule) => format!("rule {rule}"),
-                    None => seen.action().as_str().to_owned(),
+                    None => visibility.action().as_str().to_owned(),
                 },
             };
             row.gates.insert(agent.name.to_string(), gate);

@@ -43,8 +43,9 @@ pub struct ListFilter {
 
 /// Returns the built-in tools, if their family is requested.
 fn built_in<'t>(config: &Config, families: &[Family]) -> impl Iterator<Item = &'t Tool> + use<'t> {
-    let is_asked_for = families.contains(&Family::Builtin);
-    load::built_in(config).filter(move |_| is_asked_for).map(|tool| -> &'t Tool { tool })
+    // Other lists do not read the rows of built-in tools.
+    let is_requested = families.contains(&Family::Builtin);
+    is_requested.then(|| config.own_tools()).into_iter().flatten().map(|tool| -> &'t Tool { tool })
 }
 
 impl ListFilter {
@@ -65,10 +66,10 @@ impl ListFilter {
 
     /// Returns whether the entry of a tool matches. Does not check whether the tool is present.
     fn takes(&self, tool: &Tool) -> bool {
-        let has_any = |asked: &[String], own: Vec<&str>| {
-            asked.is_empty() || {
+        let has_any = |requested: &[String], own: Vec<&str>| {
+            requested.is_empty() || {
                 let own: Vec<String> = own.into_iter().map(label_key).collect();
-                asked.iter().any(|label| own.contains(&label_key(label)))
+                requested.iter().any(|label| own.contains(&label_key(label)))
             }
         };
         let has_source = || tool.source().is_some_and(|source| self.sources.contains(&source));
@@ -198,8 +199,9 @@ pub fn find(context: &WorkspaceContext, query: &FindQuery) -> Result<FindReport,
         Ok(found)
     });
     let matches: Vec<FindMatch> = matches.collect::<Result<_, Failure>>()?;
-    let asked = query.capabilities.iter().chain(&query.categories).chain(has_words.then_some(&query.words));
-    let asked: Vec<SearchText> = asked.map(|label| SearchText::new(label)).collect();
+    let requested =
+        query.capabilities.iter().chain(&query.categories).chain(has_words.then_some(&query.words));
+    let requested: Vec<SearchText> = requested.map(|label| SearchText::new(label)).collect();
     let (suggestions, discovered_at) = suggestions(context, |entry| {
         let fits =
             |text: &SearchText| text.compare([entry.name.as_str()], entry.description.as_deref()).is_some();
@@ -211,7 +213,7 @@ pub fn find(context: &WorkspaceContext, query: &FindQuery) -> Result<FindReport,
         query.families.is_empty()
             && is_of_source
             && is_offered
-            && (asked.is_empty() || asked.iter().any(fits))
+            && (requested.is_empty() || requested.iter().any(fits))
     });
     let gaps = gaps(tools.iter().copied(), query);
     let mut notes = notes_with_cache(context, &config.catalog);

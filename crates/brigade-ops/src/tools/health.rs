@@ -1,6 +1,5 @@
 //! The catalog with its health.
 
-use crate::doctor::site::Site;
 use crate::{
     HistoryExtent, LedgerCheck, ParitySection, Parts, Sections, Survey, closeouts, latest_closeout,
     shown_issues, top_issue_of,
@@ -94,10 +93,9 @@ fn catalog_report(
     let wants_discovered = filter.includes_discovered();
     let found = if wants_discovered { Some(discovered_entries(context, filter)?) } else { None };
     let (discovered, discovered_at) = found.unzip();
-    let wanted = if filter.is_empty() { None } else { Some(filter.places(context, &config)?) };
-    let site = Site::new(context, &config);
-    let mut survey = Survey::read(&site, parts)?;
-    let mut found = survey.diagnose(&site);
+    let selected = if filter.is_empty() { None } else { Some(filter.places(context, &config)?) };
+    let mut survey = Survey::read(context, &config, parts)?;
+    let mut found = survey.diagnose(context);
     let tools = config.catalog.tools().iter().map(|tool| tool.id.as_str());
     let runtimes = survey.runtime_facts().iter().map(|facts| facts.id.as_str());
     request.check_tool(tools.chain(runtimes), &found)?;
@@ -145,7 +143,7 @@ fn catalog_report(
         let facts: Vec<(usize, SummaryFacts)> = tools.map(|(place, tool)| (place, of_tool(tool))).collect();
         (own, facts)
     };
-    let tools = tool_rows(context, config.catalog, facts, wanted, own);
+    let tools = tool_rows(context, config.catalog, facts, selected, own);
     Ok(CatalogReport {
         schema: CatalogReport::SCHEMA,
         missing_tools,
@@ -185,12 +183,12 @@ fn tool_rows(
     context: &WorkspaceContext,
     catalog: Catalog,
     mut rows: Vec<(usize, SummaryFacts)>,
-    wanted: Option<Vec<usize>>,
+    selected: Option<Vec<usize>>,
     own: Vec<(&'static Tool, SummaryFacts)>,
 ) -> Rows<ToolSummary> {
     let absolute = context.absolute_paths();
-    if let Some(wanted) = wanted {
-        rows.retain(|(place, _)| wanted.binary_search(place).is_ok());
+    if let Some(selected) = selected {
+        rows.retain(|(place, _)| selected.binary_search(place).is_ok());
     }
     Rows::new(rows.len() + own.len(), move |index| match rows.get(index) {
         Some((place, facts)) => ToolSummary::new(&catalog.tools()[*place], facts, &absolute),

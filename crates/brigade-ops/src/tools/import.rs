@@ -73,14 +73,14 @@ impl Setup<'_> {
         &self,
         text: &str,
         listed: &ServerListing<'_>,
-        wanted: &[&ListedTool],
+        selected: &[&ListedTool],
         added: ImportAction,
         absolute: impl Fn(&str) -> String,
     ) -> Result<ImportPlan, Failure> {
         let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
         let ids = import_ids(listed.runtime, listed.tools, &catalog);
         let mut plan = ImportPlan { tools: Vec::new(), text: text.to_owned(), files: Vec::new() };
-        for tool in wanted {
+        for tool in selected {
             let id = &ids[tool.name.as_str()];
             let paths = SchemaPaths::new(SCHEMAS, id, tool);
             let entry = imported_tool(listed.asking, tool, id, &paths);
@@ -90,7 +90,7 @@ impl Setup<'_> {
             row.proposed_effects.clone_from(&entry.proposed_effects);
             row.output_schema_path = paths.output.as_deref().map(&absolute);
             row.schema_problems = schema_problems(&stored_schema(tool));
-            row.detail = why_skipped(self.fs, listed, &catalog, tool, &entry, &files);
+            row.detail = why_skipped(&*self.context.fs, listed, &catalog, tool, &entry, &files);
             if row.detail.is_none() {
                 match edit::add_tool(&plan.text, &entry) {
                     Ok(text) => {
@@ -115,7 +115,7 @@ impl Setup<'_> {
     /// Fails on a disk error.
     pub(crate) fn write_catalog_with(&self, mut files: Vec<NewFile>, text: String) -> Result<(), Failure> {
         files.push((RelPath::from_static(CATALOG), text.into(), FileMode::KeepOr(0o600)));
-        Ok(write_together(self.fs, &files, CONFIG_LIMIT)?)
+        Ok(write_together(&*self.context.fs, &files, CONFIG_LIMIT)?)
     }
 }
 

@@ -163,7 +163,7 @@ fn stored(context: &WorkspaceContext, plans: &[&Plan]) -> Result<Vec<Option<(Cal
     let view = queue.read()?;
     let is_taken = |_: &CallId| false;
     let stored = |plan: &&Plan| {
-        let found = view.stands_for(&plan.to_call(now, None, is_taken))?;
+        let found = view.existing_duplicate(&plan.to_call(now, None, is_taken))?;
         Ok(found.map(|stored| (stored.call, false)))
     };
     plans.iter().map(stored).collect()
@@ -342,16 +342,16 @@ impl<'a> InstallCheck<'a> {
 impl Postcondition for InstallCheck<'_> {
     /// Looks again after the run. A run that succeeded while the tool is still missing has failed.
     fn check(&self, run: &EndedRun<'_>) -> PostconditionResult {
-        let seen = look_again(self.context, self.config, self.tool);
+        let presence = look_again(self.context, self.config, self.tool);
         let mut install = InstallRun {
             before: Some(self.before),
-            after: Some(seen.state),
-            program: seen.program,
-            version: seen.version.map(|version| version.to_string()),
+            after: Some(presence.state),
+            program: presence.program,
+            version: presence.version.map(|version| version.to_string()),
             ..InstallRun::default()
         };
         let is_completed = *run.status == RunStatus::Completed;
-        let has_effect = seen.state != ToolState::Missing;
+        let has_effect = presence.state != ToolState::Missing;
         let failure = (is_completed && !has_effect).then(|| {
             let code = InstallRun::NOT_EFFECTIVE;
             install.code = Some(code.to_owned());
@@ -379,28 +379,28 @@ fn closed_to(run: &EndedRun<'_>) -> Option<String> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let said = match shown.is_empty() {
+    let reason = match shown.is_empty() {
         true => {
             "the sandbox let the installation write only the workspace and what the policy names".to_owned()
         }
         false => format!("denied: writing {}{more}", shown.join(", ")),
     };
     Some(format!(
-        "{said}; what it needs outside of the workspace belongs in write_paths of [sandbox.install] in {POLICY}"
+        "{reason}; what it needs outside of the workspace belongs in write_paths of [sandbox.install] in {POLICY}"
     ))
 }
 
 /// Checks one tool. Without the runtimes, the state of a tool that depends on one is unknown.
 fn look(context: &WorkspaceContext, config: &Config, tool: &Tool) -> Presence {
-    let seen = presences(context, config, &[tool]).ok().and_then(|mut seen| seen.pop());
-    seen.unwrap_or_else(Presence::unknown)
+    let found = presences(context, config, &[tool]).ok().and_then(|mut found| found.pop());
+    found.unwrap_or_else(Presence::unknown)
 }
 
 /// Checks one tool again, because the installation may have changed the result.
 fn look_again(context: &WorkspaceContext, config: &Config, tool: &Tool) -> Presence {
     let named = CheckSelection::Named(Vec::new());
-    let seen = observed_presences(context, config, &[tool], &named, &mut Vec::new());
-    seen.ok().and_then(|mut seen| seen.pop()).unwrap_or_else(Presence::unknown)
+    let found = observed_presences(context, config, &[tool], &named, &mut Vec::new());
+    found.ok().and_then(|mut found| found.pop()).unwrap_or_else(Presence::unknown)
 }
 
 impl From<InstallSelection> for InstallRequest {

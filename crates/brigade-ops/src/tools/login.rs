@@ -48,7 +48,7 @@ pub struct LoginRequest {
 pub fn login(
     context: &WorkspaceContext,
     request: &LoginRequest,
-    tell: &mut dyn FnMut(&str),
+    show_url: &mut dyn FnMut(&str),
 ) -> Result<LoginReport, Error> {
     context.require_outside_run()?;
     let RemoteRuntime { id, url, server, origins, store } = remote(context, &request.server)?;
@@ -68,7 +68,7 @@ pub fn login(
     })?;
     let choice = LoginChoice { client_id: request.client_id.as_deref(), scope: request.scope.as_deref() };
     let pending = PendingLogin::new(&client, &url.to_string(), callback.url(), choice).map_err(failed)?;
-    tell(&pending.authorize_url);
+    show_url(&pending.authorize_url);
     if !request.no_browser {
         open_browser(context, &pending.authorize_url);
     }

@@ -319,21 +319,21 @@ impl SourceFindings {
         let tool = definition.tool_id(id);
         let source = Source::Reference(shown.clone().into_owned());
         self.take(read, &source, |error| at(row(error, None)));
-        let told = [
+        let codes = [
             IssueType::CommandInOneText,
             IssueType::FieldInvalid,
             IssueType::FrontMatterInvalid,
             IssueType::DuplicateKey,
             IssueType::ServerAmbiguous,
         ];
-        let is_told = |issue: &&DiscoveryIssue| {
+        let is_reported = |issue: &&DiscoveryIssue| {
             let is_of_entry = match &issue.entry_id {
                 Some(id) => *id == entry.id,
                 None => issue.code == IssueType::FrontMatterInvalid,
             };
-            issue.path.as_ref() == Some(&origin.path) && is_of_entry && told.contains(&issue.code)
+            issue.path.as_ref() == Some(&origin.path) && is_of_entry && codes.contains(&issue.code)
         };
-        self.notes.extend(discovered.issues.iter().filter(is_told).map(|issue| RegisterNoteRow {
+        self.notes.extend(discovered.issues.iter().filter(is_reported).map(|issue| RegisterNoteRow {
             code: issue.code.code().to_owned(),
             field: tool.clone(),
             message: issue.message.clone(),
@@ -349,7 +349,7 @@ impl SourceFindings {
         let is_meant = |issue: &&DiscoveryIssue| {
             // Issues of invalid entries have the id that the entry would have.
             (codes.contains(&issue.code) || issue.entry_id.as_deref() == Some(id))
-                && label.is_none_or(|label| issue.harness.as_deref().is_none_or(|of| of == label))
+                && label.is_none_or(|label| issue.harness.as_deref().is_none_or(|other| other == label))
         };
         let unread = discovered.issues.iter().filter(is_meant).map(|issue| RegisterErrorRow {
             file: issue.path.clone(),

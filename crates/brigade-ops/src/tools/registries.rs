@@ -393,10 +393,10 @@ fn search_one(
     };
     if registry.digest.is_some() {
         rows(&servers_of_file(context, registry)?, &mut found);
-        let wanted: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+        let search_words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
         found.retain(|server| {
             let text = format!("{} {}", server.name, server.description).to_lowercase();
-            wanted.iter().all(|word| text.contains(word))
+            search_words.iter().all(|word| text.contains(word))
         });
         let is_whole = found.len() <= MAX_PAGES * PAGE_SERVERS;
         found.truncate(MAX_PAGES * PAGE_SERVERS);

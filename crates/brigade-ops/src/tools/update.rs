@@ -86,7 +86,7 @@ pub fn update_tools(
     }
     let shown: Vec<&UpdatedTool> = report.servers.iter().flat_map(|server| &server.tools).collect();
     let is_shown = |tool: &Tool| shown.iter().any(|row| tool.id == row.tool_id.as_str());
-    let mut seen = reviewed_tools(context, is_shown)?;
+    let mut reviewed = reviewed_tools(context, is_shown)?;
     setup.write_catalog_with(draft.files, draft.text)?;
     // With the new catalog, the new tools do not count as appeared.
     let catalog = load::catalog(context)?;
@@ -94,8 +94,9 @@ pub fn update_tools(
         .accepted
         .iter()
         .try_for_each(|server| accept(pin_store(context), &catalog, server, context.now()))?;
-    seen.extend(shown.iter().filter(|row| row.action == UpdateAction::New).map(|row| row.tool_id.clone()));
-    note_shown(context, "tools update", |tool| seen.iter().any(|id| tool.id == id.as_str()));
+    reviewed
+        .extend(shown.iter().filter(|row| row.action == UpdateAction::New).map(|row| row.tool_id.clone()));
+    note_shown(context, "tools update", |tool| reviewed.iter().any(|id| tool.id == id.as_str()));
     report.written = true;
     Ok(report)
 }

@@ -132,40 +132,40 @@ impl Recorder {
     pub(super) fn new(
         context: &WorkspaceContext,
         paths: Paths,
-        of: &RecordSubject<'_>,
+        subject: &RecordSubject<'_>,
         run: KeptRun,
         sandbox: Arc<OnceLock<SandboxUsed>>,
     ) -> Recorder {
-        let masked = |text: &str| of.redactor.redact_str(text);
-        let effects: BTreeSet<&String> = of.served.iter().flat_map(|tool| &tool.effects).collect();
-        let tools: BTreeSet<String> = of.served.iter().map(|tool| tool.id.to_string()).collect();
+        let masked = |text: &str| subject.redactor.redact_str(text);
+        let effects: BTreeSet<&String> = subject.served.iter().flat_map(|tool| &tool.effects).collect();
+        let tools: BTreeSet<String> = subject.served.iter().map(|tool| tool.id.to_string()).collect();
         let root = context.fs.root();
         let inside =
             |path: &std::path::Path| path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
-        let words = of.start.argv().words();
+        let words = subject.start.argv().words();
         let command: Vec<String> =
-            of.redactor.redact_command(words).iter().map(|word| word.as_str().to_owned()).collect();
+            subject.redactor.redact_command(words).iter().map(|word| word.as_str().to_owned()).collect();
         let record = UpstreamStart {
             schema: UpstreamStart::SCHEMA,
             id: paths.id.clone(),
-            server_id: masked(server_id(of.tool)),
-            agent: of.agent.map(str::to_owned),
+            server_id: masked(server_id(subject.tool)),
+            agent: subject.agent.map(str::to_owned),
             pid: None,
             process: None,
             command: command.join(" "),
-            cwd: match inside(of.start.directory()) {
+            cwd: match inside(subject.start.directory()) {
                 path if path.is_empty() => ".".to_owned(),
                 path => path,
             },
             program: ProgramBinding {
-                path: inside(of.start.program()),
-                sha256: of.start.sha256().unwrap_or_else(|| Fingerprint::of_bytes(b"")),
+                path: inside(subject.start.program()),
+                sha256: subject.start.sha256().unwrap_or_else(|| Fingerprint::of_bytes(b"")),
             },
-            files: of.start.files().clone(),
+            files: subject.start.files().clone(),
             tools: tools.into_iter().collect(),
             effects: effects.into_iter().cloned().collect(),
-            data: of.start.data().to_vec(),
-            env_labels: of.tool.env_labels.clone(),
+            data: subject.start.data().to_vec(),
+            env_labels: subject.tool.env_labels.clone(),
             sandbox: None,
             started_at: context.now(),
             ended_at: None,
@@ -185,9 +185,9 @@ impl Recorder {
             record,
             run: Some(run),
             sandbox,
-            redactor: of.redactor.clone(),
+            redactor: subject.redactor.clone(),
             speller: context.speller.clone(),
-            tool: of.tool.id.to_string(),
+            tool: subject.tool.id.to_string(),
         }
     }
 

@@ -4,6 +4,7 @@ use brigade_call::Step;
 use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, ErrorCode, Glob, IdPrefix, NextStep};
 use brigade_policy::Failure;
+use brigade_queue::Review;
 
 use super::daily::Daily;
 use super::numbers::{ShownNumbers, ShownThing};
@@ -124,11 +125,15 @@ impl Daily {
             ChosenCall::Named(_) => DecisionBasis::Current,
             ChosenCall::Reviewed { fingerprint, .. } => DecisionBasis::Review(fingerprint),
         };
-        let find = |step| self.calls.find(&chosen.prefix(), step);
+        let decline = |step, review, reason| {
+            self.calls.decline(&self.calls.find(&chosen.prefix(), step)?, &basis, step, review, reason)
+        };
         match decision {
-            CallDecision::Approve => self.calls.approve_as(&find(Step::Approve)?, &basis),
-            CallDecision::Reject(reason) => self.calls.reject_as(&find(Step::Reject)?, &basis, reason),
-            CallDecision::Hold(reason) => self.calls.hold_as(&find(Step::Hold)?, &basis, reason),
+            CallDecision::Approve => {
+                self.calls.approve_as(&self.calls.find(&chosen.prefix(), Step::Approve)?, &basis)
+            }
+            CallDecision::Reject(reason) => decline(Step::Reject, Review::Reject, reason),
+            CallDecision::Hold(reason) => decline(Step::Hold, Review::Hold, reason),
         }
     }
 }

@@ -201,9 +201,9 @@ fn failure(receipt: &Receipt) -> Option<String> {
     }
     let code = receipt.exit_code.map(|code| format!("exit code {code}"));
     let printed = || receipt.stderr_summary.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let said = receipt.failure.clone().or_else(|| receipt.mcp_error_kind.clone());
-    let said = said.or_else(|| printed().map(str::to_owned)).or(code)?;
-    Some(short(&said, MAX_FAILURE))
+    let failure = receipt.failure.clone().or_else(|| receipt.mcp_error_kind.clone());
+    let failure = failure.or_else(|| printed().map(str::to_owned)).or(code)?;
+    Some(short(&failure, MAX_FAILURE))
 }
 
 #[cfg(test)]

@@ -52,10 +52,10 @@ impl Daily {
             WaitingKind::Checkpoint => {
                 let stored = self.context.queue().read()?.the_checkpoint(&IdPrefix::new(id))?;
                 let shown = stored.shown(&*self.context);
-                let said =
+                let parts =
                     [("", &shown.prompt), ("next: ", &shown.requested_action), ("why: ", &shown.reason)];
-                let said = said.iter().filter_map(|(head, text)| Some(format!("{head}{}", text.as_ref()?)));
-                text = said.collect::<Vec<_>>().join("\n");
+                let parts = parts.iter().filter_map(|(head, text)| Some(format!("{head}{}", text.as_ref()?)));
+                text = parts.collect::<Vec<_>>().join("\n");
                 checkpoint = Some(Box::new(shown));
             }
             WaitingKind::Decision => {
@@ -180,11 +180,6 @@ impl ReviewCall {
     /// Returns how this review differs from the parts that were shown before.
     pub fn differences(&self, shown: &[ReviewPart]) -> Vec<ReviewDifference> {
         differences(shown, &self.parts())
-    }
-
-    /// Returns the names of the parts that changed since a review with this fingerprint.
-    pub fn changed_since(&self, shown: &str) -> Vec<&'static str> {
-        changed_parts(&self.parts(), shown)
     }
 
     /// Checks that this is what was shown.

@@ -18,7 +18,6 @@ use crate::discovery::remember::{Memory, read_remembered};
 use crate::discovery::sync;
 use crate::doctor::history::FoundCall;
 use crate::doctor::shown::top_issue_of;
-use crate::doctor::site::Site;
 use crate::doctor::{Parts, Survey};
 use crate::inbox::InboxStore;
 use crate::report::{BriefReport, HistoryRow, WaitingRow};
@@ -42,9 +41,8 @@ pub fn brief(
     questions: Vec<WaitingRow>,
 ) -> Result<BriefReport, Failure> {
     let config = gather::config(context)?;
-    let site = Site::new(context, &config);
-    let mut survey = Survey::read(&site, &Parts { health: Checks::Skip, ..Parts::all() })?;
-    let found = survey.diagnose(&site);
+    let mut survey = Survey::read(context, &config, &Parts { health: Checks::Skip, ..Parts::all() })?;
+    let found = survey.diagnose(context);
     let listed = closeouts(&*context.fs).fingerprints();
     let issues = brigade_doctor::quiet(found, listed.as_ref(), &context.target()).issues;
     let inbox = InboxStore::new(context).read()?;

@@ -242,7 +242,7 @@ pub(crate) fn create(fs: &dyn Fs, checkpoints: Vec<Checkpoint>) -> Result<Vec<St
         fs.create_dir_all(&layout::checkpoints())?;
     }
     for mut checkpoint in checkpoints {
-        let wanted = checkpoint.id.as_str().to_owned();
+        let wanted_id = checkpoint.id.as_str().to_owned();
         let mut number = 2;
         loop {
             let path = layout::checkpoint(&checkpoint.id);
@@ -252,7 +252,7 @@ pub(crate) fn create(fs: &dyn Fs, checkpoints: Vec<Checkpoint>) -> Result<Vec<St
                     break;
                 }
                 Err(error) if error.is_exists() => {
-                    checkpoint.id = StoredCheckpoint::numbered(&wanted, number);
+                    checkpoint.id = StoredCheckpoint::numbered(&wanted_id, number);
                     number += 1;
                 }
                 Err(error) => return Err(error.into()),

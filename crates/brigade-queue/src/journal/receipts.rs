@@ -149,9 +149,9 @@ pub(crate) fn list(state: &State, limit: usize) -> Result<RunList, FsError> {
 /// Lists the receipts after the `skip` newest ones, newest first. Reads only these, if the ledger is complete.
 pub(crate) fn part(state: &State, skip: usize, limit: usize) -> Result<RunList, FsError> {
     let fs = &**state.place().fs();
-    let wanted = skip.saturating_add(limit);
+    let needed = skip.saturating_add(limit);
     let entries = match usable_ledger(state)? {
-        Some(ledger) => newest(&*ledger, wanted)?,
+        Some(ledger) => newest(&*ledger, needed)?,
         None => None,
     };
     if let Some(entries) = entries {
@@ -181,16 +181,16 @@ pub(crate) fn misplaced(fs: &dyn Fs) -> Result<Vec<BadReceipt>, FsError> {
 /// Reads the newest receipts that a ledger names, and few others.
 fn newest_in(fs: &dyn Fs, ledger: &dyn ReadFile, limit: usize) -> Result<RunList, FsError> {
     // Unreadable files make room for older ones.
-    let mut wanted = limit;
+    let mut needed = limit;
     loop {
-        let Some(entries) = newest(ledger, wanted)? else { return Ok(read(fs, &files(fs)?)) };
-        let is_all = entries.len() < wanted;
+        let Some(entries) = newest(ledger, needed)? else { return Ok(read(fs, &files(fs)?)) };
+        let is_all = entries.len() < needed;
         let paths: Vec<_> = entries.iter().filter_map(|entry| receipt_path(&entry.run_id)).collect();
         let list = read(fs, &paths);
         if limit <= list.receipts.len() || is_all {
             return Ok(list);
         }
-        wanted += (limit - list.receipts.len()).max(16);
+        needed += (limit - list.receipts.len()).max(16);
     }
 }
 
@@ -324,7 +324,7 @@ pub(crate) struct ReadReceipts {
 /// Calls `found` with some members of every receipt, and returns what a verification needs.
 pub(crate) fn examine(
     fs: &dyn Fs,
-    wanted: &[&str],
+    needed: &[&str],
     hashes: Hashes,
     found: &ExaminedRun<'_>,
 ) -> Result<ReadReceipts, FsError> {
@@ -338,7 +338,7 @@ pub(crate) fn examine(
         if !has_own.load(Relaxed) && own.find(text).is_some() {
             has_own.store(true, Relaxed);
         }
-        found(examined(path, bytes, wanted));
+        found(examined(path, bytes, needed));
         hash
     });
     let hashes = paths.iter().zip(read).filter_map(|(path, hash)| Some((path.clone(), hash?))).collect();
@@ -365,10 +365,10 @@ pub(crate) fn has_own(fs: &dyn Fs, paths: &[RelPath]) -> bool {
 fn examined(
     path: &RelPath,
     bytes: Result<Vec<u8>, FsError>,
-    wanted: &[&str],
+    needed: &[&str],
 ) -> Result<ExaminedReceipt, BadReceipt> {
     if let Ok(bytes) = &bytes
-        && let Some(some) = some_members(bytes, wanted)
+        && let Some(some) = some_members(bytes, needed)
         && let Ok(receipt) = Receipt::from_json(Json::Object(some))
     {
         return Ok(ExaminedReceipt { receipt, stored_id: layout::stored_id(path) });
@@ -382,13 +382,13 @@ fn examined(
 const NEEDED: [&str; 3] = ["id", "call_id", "status"];
 
 /// Reads some members of an object. Returns `None` if the text needs the full parser.
-fn some_members(bytes: &[u8], wanted: &[&str]) -> Option<Object> {
+fn some_members(bytes: &[u8], needed: &[&str]) -> Option<Object> {
     let mut is_plain = true;
     let mut some = Object::new();
     members(bytes, |key, value| {
         is_plain &= key.plain().is_some();
         let is_wanted = |name: &&&str| **name == key.raw();
-        if let Some(name) = NEEDED.iter().find(is_wanted).or_else(|| wanted.iter().find(is_wanted)) {
+        if let Some(name) = NEEDED.iter().find(is_wanted).or_else(|| needed.iter().find(is_wanted)) {
             match value.parse(Dialect::Lenient) {
                 Ok(value) => drop(some.insert((*name).to_owned(), value)),
                 Err(_) => is_plain = false,

@@ -133,7 +133,7 @@ impl SeenServer for MemorySeenServer {
 fn store_with(world: &World, member: &str, rules: Vec<JoinedRule>, seen: Arc<MemorySeenServer>) -> TeamStore {
     let owned = member.to_owned();
     TeamStore::new(TeamStoreOptions {
-        connection: connection(&world.url(&world.login(member)), &world.schema).unwrap(),
+        connection: Arc::new(connection(&world.url(&world.login(member)), &world.schema).unwrap()),
         workspace: "shop".to_owned(),
         team_id: world.made.team_id.clone(),
         keys: world.members().iter().map(|name| (world.login(name), hex_key(name))).collect(),

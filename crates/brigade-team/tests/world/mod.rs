@@ -106,7 +106,7 @@ impl World {
     ) -> TeamStore {
         let (url, key) = (self.server.url("postgres", &self.login(member)), key(member));
         TeamStore::new(TeamStoreOptions {
-            connection: connection(&url, &self.schema).unwrap(),
+            connection: Arc::new(connection(&url, &self.schema).unwrap()),
             workspace: workspace.to_owned(),
             team_id: team_id.to_owned(),
             keys,
@@ -127,7 +127,7 @@ impl World {
         (team_id, keys): (&str, BTreeMap<String, String>),
     ) -> TeamStore {
         TeamStore::new(TeamStoreOptions {
-            connection: connection(&server.url("postgres", login), schema).unwrap(),
+            connection: Arc::new(connection(&server.url("postgres", login), schema).unwrap()),
             workspace: "shop".to_owned(),
             team_id: team_id.to_owned(),
             keys,
@@ -145,7 +145,9 @@ impl World {
         let (say, said) = channel();
         let member = member.to_owned();
         let store = TeamStore::new(TeamStoreOptions {
-            connection: connection(&self.server.url("postgres", &self.login(&member)), &self.schema).unwrap(),
+            connection: Arc::new(
+                connection(&self.server.url("postgres", &self.login(&member)), &self.schema).unwrap(),
+            ),
             workspace: "shop".to_owned(),
             team_id: self.made.team_id.clone(),
             keys: BTreeMap::from([(self.login(&member), hex_key(&member))]),

@@ -77,7 +77,7 @@ const ENTRIES: &[&str] = &[
 
 /// The compiled patterns of one tool.
 struct FilePatterns {
-    wanted: GlobSet,
+    included: GlobSet,
     not: GlobSet,
 }
 
@@ -92,23 +92,23 @@ fn set(patterns: &[&[&str]]) -> GlobSet {
 
 impl FilePatterns {
     fn matches(&self, path: &str) -> bool {
-        self.wanted.is_match(path) && !self.not.is_match(path)
+        self.included.is_match(path) && !self.not.is_match(path)
     }
 }
 
 fn routes_of() -> &'static FilePatterns {
-    static WANTED: OnceLock<FilePatterns> = OnceLock::new();
-    WANTED.get_or_init(|| FilePatterns { wanted: set(&[ROUTES]), not: set(&[OUT]) })
+    static PATTERNS: OnceLock<FilePatterns> = OnceLock::new();
+    PATTERNS.get_or_init(|| FilePatterns { included: set(&[ROUTES]), not: set(&[OUT]) })
 }
 
 fn pages_of() -> &'static FilePatterns {
-    static WANTED: OnceLock<FilePatterns> = OnceLock::new();
-    WANTED.get_or_init(|| FilePatterns { wanted: set(&[PAGES]), not: set(&[OUT, NO_PAGES]) })
+    static PATTERNS: OnceLock<FilePatterns> = OnceLock::new();
+    PATTERNS.get_or_init(|| FilePatterns { included: set(&[PAGES]), not: set(&[OUT, NO_PAGES]) })
 }
 
 fn entries_of() -> &'static FilePatterns {
-    static WANTED: OnceLock<FilePatterns> = OnceLock::new();
-    WANTED.get_or_init(|| FilePatterns { wanted: set(&[ENTRIES]), not: set(&[OUT]) })
+    static PATTERNS: OnceLock<FilePatterns> = OnceLock::new();
+    PATTERNS.get_or_init(|| FilePatterns { included: set(&[ENTRIES]), not: set(&[OUT]) })
 }
 
 #[derive(Deserialize)]
@@ -120,7 +120,7 @@ struct FrontendArgs {
 fn find<const N: usize>(
     input: &Json,
     context: &Context<'_>,
-    wanted: [&FilePatterns; N],
+    included: [&FilePatterns; N],
 ) -> Result<[Vec<String>; N], Failure> {
     let args: FrontendArgs = arguments(input)?;
     let place = place(context, &args.path, PathUse::Search)?;
@@ -128,8 +128,8 @@ fn find<const N: usize>(
     let mut walk = Walk::new(context, &place.path)?;
     let mut found = [const { Vec::new() }; N];
     walk.files(&folder, &mut |_, _, path| {
-        for (wanted, found) in wanted.iter().zip(&mut found) {
-            if wanted.matches(path.as_str()) {
+        for (included, found) in included.iter().zip(&mut found) {
+            if included.matches(path.as_str()) {
                 found.push(path.to_string());
             }
         }

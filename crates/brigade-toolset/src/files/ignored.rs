@@ -43,8 +43,8 @@ impl UnreadPath {
     }
 
     /// Returns the unread paths that fit in the result.
-    pub(super) fn shown(unread: &[UnreadPath], room: &mut ByteBudget) -> Vec<UnreadPath> {
-        unread.iter().take(100).take_while(|row| room.take(row)).cloned().collect()
+    pub(super) fn shown(unread: &[UnreadPath], budget: &mut ByteBudget) -> Vec<UnreadPath> {
+        unread.iter().take(100).take_while(|row| budget.take(row)).cloned().collect()
     }
 }
 
@@ -73,12 +73,12 @@ impl<'a, 'c> Walk<'a, 'c> {
     /// Reads the .gitignore files of the parent directories.
     pub(super) fn new(context: &'a Context<'c>, start: &RelPath) -> Result<Walk<'a, 'c>, Failure> {
         let mut walk = Walk { context, ignored: Vec::new(), unread: Vec::new(), closed: Vec::new() };
-        let mut here = root(context)?;
+        let mut folder = root(context)?;
         for name in start.as_str().split('/').filter(|name| !name.is_empty()) {
-            let ignored = walk.gitignore(&here);
+            let ignored = walk.gitignore(&folder);
             walk.ignored.push(ignored);
-            match here.folder(name) {
-                Ok(inside) => here = inside,
+            match folder.folder(name) {
+                Ok(inside) => folder = inside,
                 // It is a file or missing. Opening it reports this.
                 Err(_) => break,
             }
@@ -113,8 +113,9 @@ impl<'a, 'c> Walk<'a, 'c> {
     /// Adds the wanted protected files to the unread paths.
     pub(super) fn note_closed(&mut self, is_wanted: impl Fn(&RelPath) -> bool) {
         let closed = std::mem::take(&mut self.closed);
-        let told = closed.iter().filter(|path| is_wanted(path)).map(|path| UnreadPath::closed(path.as_str()));
-        self.unread.extend(told);
+        let reported =
+            closed.iter().filter(|path| is_wanted(path)).map(|path| UnreadPath::closed(path.as_str()));
+        self.unread.extend(reported);
     }
 
     /// Calls `visit` with each file below a directory. Leaves out links, and ignored and protected files.

@@ -43,7 +43,7 @@ struct Lines {
     /// Lines still to take.
     left: u64,
     /// The remaining space.
-    room: ByteBudget,
+    budget: ByteBudget,
     /// Whole lines taken so far.
     taken: u64,
     text: Vec<u8>,
@@ -63,18 +63,18 @@ impl Lines {
                 self.is_cut = true;
                 return;
             }
-            let (fitting, cost) = self.room.fitting(part);
+            let (fitting, cost) = self.budget.fitting(part);
             if fitting < part.len() {
                 // A line is cut only if it alone does not fit. Otherwise it begins the next part.
                 if self.text.is_empty() || !self.at_line_start {
                     self.text.extend_from_slice(&part[..fitting]);
                     self.taken += 1;
                 }
-                (self.room, self.is_cut) = (ByteBudget(0), true);
+                (self.budget, self.is_cut) = (ByteBudget(0), true);
                 return;
             }
             self.text.extend_from_slice(part);
-            self.room.0 -= cost;
+            self.budget.0 -= cost;
             self.at_line_start = ends;
             self.taken += u64::from(ends);
             self.left -= u64::from(ends);
@@ -93,12 +93,12 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let folder = place.folder(context)?;
     let mut file = folder.open(place.path.name()).map_err(error)?;
     let mut sha256 = FingerprintStream::new();
-    let room = ByteBudget::new(context);
+    let budget = ByteBudget::new(context);
     let mut lines = Lines {
         before: args.offset,
         left: args.limit,
         // Read further, to find a secret that extends beyond the end.
-        room: ByteBudget(room.0.saturating_add(context.redactor.holds_back())),
+        budget: ByteBudget(budget.0.saturating_add(context.redactor.holds_back())),
         taken: 0,
         text: Vec::new(),
         is_cut: false,
@@ -125,7 +125,7 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         text.truncate(error.valid_up_to());
     }
     let mut text = if is_binary { None } else { String::from_utf8(text).ok() };
-    let most = text.as_ref().map_or(0, |text| room.fitting(text.as_bytes()).0);
+    let most = text.as_ref().map_or(0, |text| budget.fitting(text.as_bytes()).0);
     if let Some(text) = text.as_mut().filter(|text| most < text.len()) {
         // Keep whole lines, unless the first one does not fit.
         let end = memchr::memrchr(b'\n', &text.as_bytes()[..most]).map_or(most, |at| at + 1);
@@ -209,10 +209,10 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         };
         Some(Entry { name: name.to_owned(), file_type: kind })
     };
-    let (mut room, mut rows, mut next) = (ByteBudget::new(context), Vec::new(), args.offset);
+    let (mut budget, mut rows, mut next) = (ByteBudget::new(context), Vec::new(), args.offset);
     for entry in entries.iter().skip(args.offset).take(args.limit) {
         if let Some(row) = row(entry) {
-            if !room.take(&row) && !rows.is_empty() {
+            if !budget.take(&row) && !rows.is_empty() {
                 break;
             }
             rows.push(row);
@@ -226,6 +226,6 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         total,
         truncated: next < total,
         next_offset: (next < total).then_some(next),
-        unread: UnreadPath::shown(&unread, &mut room),
+        unread: UnreadPath::shown(&unread, &mut budget),
     }))
 }

@@ -58,8 +58,8 @@ struct Matches<M> {
 }
 
 impl<M: Serialize> Matches<M> {
-    fn output(matches: Vec<M>, truncated: bool, unread: &[UnreadPath], room: &mut ByteBudget) -> Output {
-        let (count, unread) = (matches.len(), UnreadPath::shown(unread, room));
+    fn output(matches: Vec<M>, truncated: bool, unread: &[UnreadPath], budget: &mut ByteBudget) -> Output {
+        let (count, unread) = (matches.len(), UnreadPath::shown(unread, budget));
         Output::from_result(&Matches { status: "success", count, matches, truncated, unread })
     }
 }
@@ -213,7 +213,7 @@ fn start(context: &Context<'_>, place: &Place) -> Result<SearchRoot, Failure> {
 pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: GrepArgs = arguments(input)?;
     let place = place(context, &args.path, PathUse::Search)?;
-    let wanted = args.glob.as_deref().map(glob_of).transpose()?;
+    let glob = args.glob.as_deref().map(glob_of).transpose()?;
     let is_of_names = !args.glob.as_ref().is_some_and(|glob| glob.contains('/'));
     let searcher = SearcherBuilder::new()
         .line_number(true)
@@ -234,8 +234,8 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let mut walk = Walk::new(context, &place.path)?;
     // A glob without a slash matches names, as in other search programs.
     let is_wanted = |path: &RelPath, start: &RelPath| {
-        wanted.as_ref().is_none_or(|wanted| {
-            wanted.is_match(relative_path(path, start)) || (is_of_names && wanted.is_match(path.name()))
+        glob.as_ref().is_none_or(|glob| {
+            glob.is_match(relative_path(path, start)) || (is_of_names && glob.is_match(path.name()))
         })
     };
     match start(context, &place)? {
@@ -267,16 +267,16 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     for (path, sha256) in &search.files {
         context.touch(path, Some(*sha256), Some(*sha256));
     }
-    let (mut room, mut rows, mut text) = (ByteBudget::new(context), Vec::new(), Vec::new());
+    let (mut budget, mut rows, mut text) = (ByteBudget::new(context), Vec::new(), Vec::new());
     for found in &search.found {
-        if room.take(found) {
+        if budget.take(found) {
             rows.push(found.clone());
         } else {
             // The context of a single match may exceed the space.
             search.is_full = true;
             let bare = MatchedLine { before: Vec::new(), after: Vec::new(), ..found.clone() };
-            room = if rows.is_empty() { ByteBudget::new(context) } else { room };
-            if !rows.is_empty() || !room.take(&bare) {
+            budget = if rows.is_empty() { ByteBudget::new(context) } else { budget };
+            if !rows.is_empty() || !budget.take(&bare) {
                 break;
             }
             rows.push(bare);
@@ -286,7 +286,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     if search.is_full {
         text.push(cut_after(rows.len()));
     }
-    Ok(Matches::output(rows, search.is_full, &unread, &mut room).text(text.join("\n")))
+    Ok(Matches::output(rows, search.is_full, &unread, &mut budget).text(text.join("\n")))
 }
 
 /// Returns a note that there are more matches, and how to get them.
@@ -308,24 +308,24 @@ struct GlobArgs {
 pub(super) fn glob(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: GlobArgs = arguments(input)?;
     let place = place(context, &args.path, PathUse::Search)?;
-    let wanted = glob_of(args.pattern.trim_start_matches("./"))?;
+    let glob = glob_of(args.pattern.trim_start_matches("./"))?;
     let folder = root(context)?.beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
     let mut walk = Walk::new(context, &place.path)?;
     let mut found: Vec<String> = Vec::new();
     walk.files(&folder, &mut |_, _, path| {
-        if wanted.is_match(relative_path(path, &place.path)) {
+        if glob.is_match(relative_path(path, &place.path)) {
             found.push(path.to_string());
         }
         Ok(WalkControl::On)
     })?;
-    walk.note_closed(|path| wanted.is_match(relative_path(path, &place.path)));
+    walk.note_closed(|path| glob.is_match(relative_path(path, &place.path)));
     found.sort_unstable();
-    let (total, mut room) = (found.len(), ByteBudget::new(context));
-    let fitting = found.iter().take(args.limit).take_while(|path| room.take(path)).count();
+    let (total, mut budget) = (found.len(), ByteBudget::new(context));
+    let fitting = found.iter().take(args.limit).take_while(|path| budget.take(path)).count();
     found.truncate(fitting);
     let (is_full, mut text) = (found.len() < total, found.join("\n"));
     if is_full {
         text = format!("{text}\n{}", cut_after(found.len()));
     }
-    Ok(Matches::output(found, is_full, &walk.unread, &mut room).text(text))
+    Ok(Matches::output(found, is_full, &walk.unread, &mut budget).text(text))
 }

@@ -194,7 +194,7 @@ pub(super) fn fetch(
     let answer = order.words(["--end-of-options", url, spec]).ask()?;
     match answer.code {
         Some(0) => Ok(()),
-        _ if answer.said().contains("couldn't find remote ref") => {
+        _ if answer.message().contains("couldn't find remote ref") => {
             Err(Failure::new(ErrorCode::RefNotFound, "the remote has no such ref"))
         }
         _ => Err(answer.failure().into()),

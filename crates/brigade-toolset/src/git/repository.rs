@@ -132,8 +132,8 @@ impl Repository {
         common: PathBuf,
     ) -> Result<Repository, Failure> {
         let git = find_git(context)?;
-        let sight = GitDirectories { git_dir: Some(git_dir.clone()), ..GitDirectories::default() };
-        let settings = Settings::of_repository(&git, &sight)?;
+        let git_dirs = GitDirectories { git_dir: Some(git_dir.clone()), ..GitDirectories::default() };
+        let settings = Settings::of_repository(&git, &git_dirs)?;
         Ok(Repository {
             git,
             top,
@@ -170,13 +170,13 @@ impl Repository {
 
     /// Prepares a git command. Filters of the settings are disabled.
     pub(crate) fn order(&self, operation: &'static str, reach: Reach) -> GitCommand<'_> {
-        let sight = GitDirectories {
+        let git_dirs = GitDirectories {
             git_dir: Some(self.git_dir.clone()),
             work_tree: Some(self.top.clone()),
             is_durable: reach != Reach::Read,
             ..GitDirectories::default()
         };
-        let order = self.git.order(operation).seeing(&sight);
+        let order = self.git.order(operation).in_dirs(&git_dirs);
         let order = self.settings.filters().fold(order, |order, name| {
             let order = ["clean", "smudge", "process"]
                 .iter()
@@ -228,11 +228,11 @@ impl Repository {
     }
 
     /// Returns the status of the files.
-    pub(crate) fn standing(&self) -> Result<RepositoryStatus, Failure> {
+    pub(crate) fn status(&self) -> Result<RepositoryStatus, Failure> {
         let order = self.order("status", Reach::Read);
         let order = order.words(["--porcelain=v2", "--branch", "-z", "--untracked-files=all"]);
         let answer = order.words(["--no-renames", "--ignore-submodules=all"]).run()?;
-        Ok(read_standing(answer.stdout.split(|byte| *byte == 0)))
+        Ok(read_status(answer.stdout.split(|byte| *byte == 0)))
     }
 
     /// Resolves a name to a commit.
@@ -254,8 +254,8 @@ impl Repository {
     pub(crate) fn holds(&self) -> Result<(String, Fingerprint), Failure> {
         let refs = self.order("for-each-ref", Reach::Read).words(["--format=%(objectname) %(refname)"]);
         let refs = refs.run()?.stdout;
-        let standing = self.standing()?;
-        let (text, changes) = self.work(&standing);
+        let status = self.status()?;
+        let (text, changes) = self.work(&status);
         let fingerprint = Fingerprint::builder("brigade.repository.v1").fingerprint("changes", changes);
         Ok((text, fingerprint.text("refs", &*String::from_utf8_lossy(&refs)).finish()))
     }
@@ -275,10 +275,10 @@ impl Repository {
     }
 
     /// Describes the checked-out commit and the uncommitted changes, in words and as a fingerprint.
-    pub(crate) fn work(&self, standing: &RepositoryStatus) -> (String, Fingerprint) {
-        let commit = standing.commit.as_deref().unwrap_or("no commit");
-        let text = match standing.changed.len() {
-            0 if !standing.is_unmerged => format!("at {commit}, clean"),
+    pub(crate) fn work(&self, status: &RepositoryStatus) -> (String, Fingerprint) {
+        let commit = status.commit.as_deref().unwrap_or("no commit");
+        let text = match status.changed.len() {
+            0 if !status.is_unmerged => format!("at {commit}, clean"),
             count => format!("at {commit}, {count} changed files"),
         };
         let fs = DiskFs::open(&self.top).ok();
@@ -289,7 +289,7 @@ impl Repository {
             (String::from_utf8_lossy(path).into_owned(), found.unwrap_or_default())
         };
         let fingerprint = Fingerprint::builder("brigade.work.v1").text("at", text.as_str());
-        let changed = standing.changed.iter().map(look);
+        let changed = status.changed.iter().map(look);
         (text, fingerprint.table("changed", changed).finish())
     }
 
@@ -303,8 +303,8 @@ impl Repository {
     }
 
     /// Returns whether a commit is an ancestor of another.
-    pub(crate) fn is_in(&self, commit: &str, of: &str) -> Result<bool, Failure> {
-        let order = self.order("merge-base", Reach::Read).words(["--is-ancestor", commit, of]);
+    pub(crate) fn is_in(&self, commit: &str, descendant: &str) -> Result<bool, Failure> {
+        let order = self.order("merge-base", Reach::Read).words(["--is-ancestor", commit, descendant]);
         Ok(order.ask()?.or_no()?.is_some())
     }
 
@@ -312,7 +312,7 @@ impl Repository {
     pub(crate) fn contents(&self, paths: &[Vec<u8>]) -> Result<Vec<(String, String)>, Failure> {
         let fs =
             DiskFs::open(&self.top).map_err(|error| Failure::new(ErrorCode::GitFailed, error.to_string()))?;
-        let of = |path: &Vec<u8>| -> Result<String, Failure> {
+        let content_of = |path: &Vec<u8>| -> Result<String, Failure> {
             let Some(name) = text_of(path).and_then(|path| path.parse::<RelPath>().ok()) else {
                 let order = self.order("hash-object", Reach::Read).words(["--no-filters", "--"]);
                 return Ok(String::from_utf8_lossy(&order.word(OsStr::from_bytes(path)).ask()?.stdout).into());
@@ -329,7 +329,7 @@ impl Repository {
                 Err(error) => return Err(failed(error)),
             })
         };
-        let row = |path: &Vec<u8>| Ok((String::from_utf8_lossy(path).into_owned(), of(path)?));
+        let row = |path: &Vec<u8>| Ok((String::from_utf8_lossy(path).into_owned(), content_of(path)?));
         paths.iter().map(row).collect()
     }
 
@@ -563,8 +563,8 @@ pub(crate) fn directories(context: &Context<'_>, top: &Path) -> Option<(PathBuf,
 }
 
 /// Parses the output of `git status --porcelain=v2 --branch -z`.
-fn read_standing<'p>(parts: impl Iterator<Item = &'p [u8]>) -> RepositoryStatus {
-    let mut standing = RepositoryStatus::default();
+fn read_status<'p>(parts: impl Iterator<Item = &'p [u8]>) -> RepositoryStatus {
+    let mut status = RepositoryStatus::default();
     for part in parts {
         let text = || String::from_utf8_lossy(part).into_owned();
         // The path follows after this many words.
@@ -575,25 +575,25 @@ fn read_standing<'p>(parts: impl Iterator<Item = &'p [u8]>) -> RepositoryStatus 
                 let mut words = text.split(' ').skip(1);
                 match (words.next(), words.next()) {
                     (Some("branch.oid"), Some(id)) if id != "(initial)" => {
-                        standing.commit = Some(id.to_owned())
+                        status.commit = Some(id.to_owned())
                     }
                     (Some("branch.head"), Some(name)) if name != "(detached)" => {
-                        standing.branch = Some(name.to_owned());
+                        status.branch = Some(name.to_owned());
                     }
                     (Some("branch.ab"), Some(ahead)) => {
-                        standing.ahead = count(ahead);
-                        standing.behind = words.next().map_or(0, count);
+                        status.ahead = count(ahead);
+                        status.behind = words.next().map_or(0, count);
                     }
                     _ => {}
                 }
             }
-            Some(b'1') => standing.changed.extend(path(8)),
-            Some(b'?') => standing.changed.extend(path(1)),
-            Some(b'u') => standing.is_unmerged = true,
+            Some(b'1') => status.changed.extend(path(8)),
+            Some(b'?') => status.changed.extend(path(1)),
+            Some(b'u') => status.is_unmerged = true,
             _ => {}
         }
     }
-    standing
+    status
 }
 
 /// Parses a count with its sign.
@@ -615,7 +615,7 @@ mod tests {
         let printed =
             b"# branch.oid 0123\0# branch.head main\0# branch.upstream origin/main\0# branch.ab +2 -3\0\
             1 .M N... 100644 100644 100644 aa bb a file.txt\0? new file\0u UU N... 1 2 3 4 a b c d\0";
-        let standing = read_standing(printed.split(|byte| *byte == 0));
+        let status = read_status(printed.split(|byte| *byte == 0));
         let expect = RepositoryStatus {
             commit: Some("0123".to_owned()),
             branch: Some("main".to_owned()),
@@ -624,8 +624,8 @@ mod tests {
             changed: vec![b"a file.txt".to_vec(), b"new file".to_vec()],
             is_unmerged: true,
         };
-        assert_eq!(standing, expect);
+        assert_eq!(status, expect);
         let printed = b"# branch.oid (initial)\0# branch.head (detached)\0";
-        assert_eq!(read_standing(printed.split(|byte| *byte == 0)), RepositoryStatus::default());
+        assert_eq!(read_status(printed.split(|byte| *byte == 0)), RepositoryStatus::default());
     }
 }

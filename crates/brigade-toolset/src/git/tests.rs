@@ -20,8 +20,8 @@ use brigade_policy::{GitCredential, GitLogin};
 use brigade_testkit::TempWorkspace;
 
 use crate::context::{Context, Failure, Output};
-use crate::named::{ArgumentReferences, argument_references};
-use crate::stored::testing::{Bench, IdleTasks, text};
+use crate::references::{ArgumentReferences, argument_references, reference};
+use crate::stored::testing::{Bench, StillClock, text};
 
 /// The arguments of a call for the repository of the workspace.
 const HERE: &str = r#"{"binding_id": "workspace"}"#;
@@ -84,7 +84,7 @@ impl GitBench {
             git_urls: self.urls.clone(),
             git_credentials: self.credentials.clone(),
             limits: Some(self.limits.clone()),
-            ..Context::new(fs, "agent:ada", &IdleTasks, redactor, stores)
+            ..Context::new(fs, "agent:ada", &StillClock, redactor, stores)
         })
     }
 
@@ -108,7 +108,8 @@ impl GitBench {
 
     /// Returns what an approval of a call would bind.
     fn references(&self, tool: &str, args: &str) -> ArgumentReferences {
-        self.with(|context| argument_references(context, tool, &Json::parse(args).unwrap()))
+        let found = reference(tool).expect("the arguments refer to something");
+        self.with(|context| argument_references(found, tool, &Json::parse(args).unwrap(), context))
     }
 
     fn head(&self) -> String {

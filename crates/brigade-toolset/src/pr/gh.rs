@@ -5,9 +5,7 @@ use brigade_core::{Dialect, ErrorCode, Json, Timestamp};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{
-    CheckRow, CommentRow, Inventory, PullRequestCreated, ReplyResult, ThreadResolved, ThreadRow, not_found,
-};
+use super::{CheckRow, CommentRow, Inventory, PullRequestCreated, ReplyResult, ThreadResolved, ThreadRow};
 use crate::context::{Failure, Output};
 
 /// An answer to a query.
@@ -188,9 +186,9 @@ pub(crate) fn forge_answer(tool: &str, printed: &str) -> Result<Output, Failure>
             Ok(Output::from_result(&ThreadResolved { thread_id: id, resolved: is_resolved }))
         }
         _ => {
-            let asked: Answer<QueryData> = read(printed)?;
-            let found = asked.data.repository.and_then(|repository| repository.pull_request);
-            Ok(Output::from_result(&inventory(found.ok_or_else(not_found)?)))
+            let answer: Answer<QueryData> = read(printed)?;
+            let found = answer.data.repository.and_then(|repository| repository.pull_request);
+            Ok(Output::from_result(&inventory(found.ok_or_else(|| Failure::missing("pull request"))?)))
         }
     }
 }
@@ -224,7 +222,7 @@ fn inventory(request: PullRequest) -> Inventory {
         });
         comments.extend(thread.comments.nodes.into_iter().map(|comment| comment_row(&thread.id, comment)));
     }
-    let count = |wanted: &str| checks.iter().filter(|check| check.status == wanted).count();
+    let count = |status: &str| checks.iter().filter(|check| check.status == status).count();
     let open = threads.iter().filter(|thread| !thread.resolved).count();
     let mut summary = format!(
         "#{} \"{}\" of {} into {}: {}; {} checks, {} passed, {} failed; {} threads, {open} open; {}",

@@ -60,23 +60,23 @@ pub(super) fn timed_out() -> Failure {
 }
 
 /// Fetches a page and follows its redirects.
-pub(super) fn fetch(wanted: FetchRequest) -> Result<Page, Failure> {
-    let mut url = wanted.url;
+pub(super) fn fetch(request: FetchRequest) -> Result<Page, Failure> {
+    let mut url = request.url;
     for hop in 0..=REDIRECTS {
-        let reach = url.check(&wanted.domains).map_err(|problem| refused(problem, hop))?;
-        wanted.limits.check_url(&url.to_string())?;
+        let reach = url.check(&request.domains).map_err(|problem| refused(problem, hop))?;
+        request.limits.check_url(&url.to_string())?;
         // The written URL was compared when the call was approved.
-        if 0 < hop && wanted.rule.as_ref().is_some_and(|rule| !rule.covers_text("url", &url.to_string())) {
+        if 0 < hop && request.rule.as_ref().is_some_and(|rule| !rule.covers_text("url", &url.to_string())) {
             let message = "the page redirects to a URL that the rule which approved the call does not cover";
             return Err(Failure::new(ErrorCode::RedirectNotCovered, message));
         }
         let addresses = addresses(&url, reach, hop)?;
-        let left = wanted.until.saturating_duration_since(Instant::now());
+        let left = request.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(timed_out());
         }
         let (page, leads_to) = get(&url, addresses, left)?;
-        let Some(leads_to) = leads_to.filter(|_| wanted.follows) else { return Ok(page) };
+        let Some(leads_to) = leads_to.filter(|_| request.follows) else { return Ok(page) };
         let next = url.join(&leads_to).map_err(|problem| refused(problem, hop + 1))?;
         if url.is_secure() && !next.is_secure() {
             let message = "the page redirects from https to http, which is not secure";

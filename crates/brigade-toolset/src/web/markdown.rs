@@ -206,8 +206,8 @@ impl<'r> Writer<'r> {
             }
             return;
         }
-        let attribute = |wanted: &str| {
-            let found = tag.attributes.iter().find(|(name, _)| name.as_slice() == wanted.as_bytes());
+        let attribute = |attribute_name: &str| {
+            let found = tag.attributes.iter().find(|(name, _)| name.as_slice() == attribute_name.as_bytes());
             found.map(|(_, value)| String::from_utf8_lossy(&value.value).trim().to_owned())
         };
         match name.as_str() {

@@ -52,20 +52,20 @@ pub(super) fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         most *= 8;
     };
     let mut rows: Vec<SearchRow> = Vec::new();
-    let mut seen: Vec<String> = Vec::new();
+    let mut listed: Vec<String> = Vec::new();
     for section in &found {
         let path = &file(section);
-        if max_results <= rows.len() || seen.contains(path) {
+        if max_results <= rows.len() || listed.contains(path) {
             continue;
         }
-        seen.push(path.to_owned());
+        listed.push(path.to_owned());
         rows.push(SearchRow {
             title: section.title.clone(),
             url: section.key.clone(),
             snippet: snippet(&section.text, &words, context.redactor),
         });
     }
-    for (path, text) in texts.iter().filter(|(path, _)| seen.contains(path)) {
+    for (path, text) in texts.iter().filter(|(path, _)| listed.contains(path)) {
         let hash = Some(Fingerprint::of_bytes(text.as_bytes()));
         context.touched.push(TouchedPath { path: path.clone(), before: hash, after: hash });
     }

@@ -15,7 +15,7 @@ use brigade::{CallPage, CallStatus, Error, ErrorKind, LogStream, RunFilter, RunS
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::Here;
+use super::PageState;
 use crate::answer::{document, failed, refused, refused_as};
 use crate::page::Page;
 
@@ -87,7 +87,7 @@ fn query<T: DeserializeOwned>(page: &Page, uri: &Uri) -> Result<T, Box<Response>
     })
 }
 
-async fn waiting(State(page): Here) -> Response {
+async fn waiting(State(page): PageState) -> Response {
     show(page, |workspace| workspace.daily().waiting()).await
 }
 
@@ -113,7 +113,7 @@ fn since(text: Option<String>) -> Result<Option<Timestamp>, Error> {
     named(text).map(|text| text.parse().map_err(wrong)).transpose()
 }
 
-async fn calls(State(page): Here, uri: Uri) -> Response {
+async fn calls(State(page): PageState, uri: Uri) -> Response {
     let query: ListQuery = match query(&page, &uri) {
         Ok(query) => query,
         Err(refused) => return *refused,
@@ -131,15 +131,15 @@ async fn calls(State(page): Here, uri: Uri) -> Response {
     list(page, read).await
 }
 
-async fn call(State(page): Here, Path(id): Path<String>) -> Response {
+async fn call(State(page): PageState, Path(id): Path<String>) -> Response {
     show(page, move |workspace| workspace.daily().review_call(&IdPrefix::new(&id))).await
 }
 
-async fn question(State(page): Here, Path(id): Path<String>) -> Response {
+async fn question(State(page): PageState, Path(id): Path<String>) -> Response {
     show(page, move |workspace| workspace.daily().review_question(&id)).await
 }
 
-async fn runs(State(page): Here, uri: Uri) -> Response {
+async fn runs(State(page): PageState, uri: Uri) -> Response {
     let query: ListQuery = match query(&page, &uri) {
         Ok(query) => query,
         Err(refused) => return *refused,
@@ -158,7 +158,7 @@ async fn runs(State(page): Here, uri: Uri) -> Response {
     list(page, read).await
 }
 
-async fn run(State(page): Here, Path(id): Path<String>) -> Response {
+async fn run(State(page): PageState, Path(id): Path<String>) -> Response {
     show(page, move |workspace| workspace.runs().show(&IdPrefix::new(&id))).await
 }
 
@@ -169,7 +169,7 @@ struct LogQuery {
     stream: Option<String>,
 }
 
-async fn log(State(page): Here, Path(id): Path<String>, uri: Uri) -> Response {
+async fn log(State(page): PageState, Path(id): Path<String>, uri: Uri) -> Response {
     let query: LogQuery = match query(&page, &uri) {
         Ok(query) => query,
         Err(refused) => return *refused,
@@ -203,7 +203,7 @@ struct PrdView {
     error: Option<String>,
 }
 
-async fn kitchen(State(page): Here) -> Response {
+async fn kitchen(State(page): PageState) -> Response {
     let list = |workspace: &Workspace| {
         let kitchen = workspace.kitchen();
         let exists = kitchen.is_there()?;
@@ -226,7 +226,7 @@ struct BoardView {
     receipts: KitchenReceiptsReport,
 }
 
-async fn prd(State(page): Here, Path(name): Path<String>) -> Response {
+async fn prd(State(page): PageState, Path(name): Path<String>) -> Response {
     let read = move |workspace: &Workspace| {
         let kitchen = workspace.kitchen();
         let found = kitchen.names()?.into_iter().find(|prd| prd.name == name);
@@ -246,23 +246,23 @@ async fn prd(State(page): Here, Path(name): Path<String>) -> Response {
     show(page, read).await
 }
 
-async fn agents(State(page): Here) -> Response {
+async fn agents(State(page): PageState) -> Response {
     show(page, |workspace| workspace.agents().list()).await
 }
 
-async fn servers(State(page): Here) -> Response {
+async fn servers(State(page): PageState) -> Response {
     show(page, |workspace| workspace.pins().list()).await
 }
 
-async fn verify(State(page): Here) -> Response {
+async fn verify(State(page): PageState) -> Response {
     show(page, |workspace| workspace.runs().verify(0)).await
 }
 
-async fn runtimes(State(page): Here) -> Response {
+async fn runtimes(State(page): PageState) -> Response {
     show(page, |workspace| workspace.runtimes().list()).await
 }
 
-async fn issues(State(page): Here) -> Response {
+async fn issues(State(page): PageState) -> Response {
     show(page, |workspace| workspace.doctor().check_recent(&DoctorRequest::default(), MAX_DIAGNOSED)).await
 }
 
@@ -273,7 +273,7 @@ struct StatsQuery {
     days: Option<u32>,
 }
 
-async fn stats(State(page): Here, uri: Uri) -> Response {
+async fn stats(State(page): PageState, uri: Uri) -> Response {
     let query: StatsQuery = match query(&page, &uri) {
         Ok(query) => query,
         Err(refused) => return *refused,

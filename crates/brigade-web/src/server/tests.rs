@@ -12,7 +12,7 @@ use brigade_testkit::{TempWorkspace, TickingClock};
 use super::*;
 
 /// A page of a workspace with one tool, `greet`. It ends with this value.
-struct Site {
+struct TestPage {
     files: TempWorkspace,
     workspace: Workspace,
     clock: Arc<TickingClock>,
@@ -26,12 +26,12 @@ struct Site {
 const SMALL: Limits =
     Limits { request: Duration::from_millis(300), body_bytes: 64 << 10, streams: 2, ..Limits::USUAL };
 
-impl Site {
-    fn new() -> Site {
-        Site::with(Reviews::Allowed, Limits::USUAL)
+impl TestPage {
+    fn new() -> TestPage {
+        TestPage::with(Reviews::Allowed, Limits::USUAL)
     }
 
-    fn with(reviews: Reviews, limits: Limits) -> Site {
+    fn with(reviews: Reviews, limits: Limits) -> TestPage {
         let files = TempWorkspace::empty();
         files.write(
             ".brigade/tools.toml",
@@ -62,7 +62,7 @@ impl Site {
         let stop = CancelToken::new().unwrap();
         let until = stop.clone();
         let thread = Some(thread::spawn(move || server.run(until).unwrap()));
-        Site { files, workspace, clock, address, served, stop, thread }
+        TestPage { files, workspace, clock, address, served, stop, thread }
     }
 
     /// Sends bytes, and returns everything that is answered until the connection ends.
@@ -123,7 +123,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for TestPage {
     fn drop(&mut self) {
         self.stop.cancel();
         self.thread.take().unwrap().join().unwrap();
@@ -157,8 +157,8 @@ const JSON: &str = "Content-Type: application/json";
 
 #[test]
 fn each_answer_has_the_headers_of_a_closed_page() {
-    let site = Site::new();
-    let browser = site.log_in();
+    let page = TestPage::new();
+    let browser = page.log_in();
     let paths = [
         ("/login", 200),
         ("/assets/style.css", 200),
@@ -169,7 +169,7 @@ fn each_answer_has_the_headers_of_a_closed_page() {
         ("/api/login", 405),
     ];
     for (path, status) in paths {
-        let answer = site.get(path, &[&browser.cookie]);
+        let answer = page.get(path, &[&browser.cookie]);
         assert_eq!(answer.status(), status, "{path}");
         let rules = answer.header("content-security-policy").unwrap();
         assert!(
@@ -190,19 +190,19 @@ fn each_answer_has_the_headers_of_a_closed_page() {
             assert_eq!(answer.json()["schema"], "brigade.error.v1", "{path}");
         }
     }
-    assert_eq!(site.get("/api/login", &[&browser.cookie]).header("allow"), Some("POST"));
+    assert_eq!(page.get("/api/login", &[&browser.cookie]).header("allow"), Some("POST"));
     for method in ["OPTIONS", "PUT", "DELETE", "TRACE"] {
-        let (host, cookie) = (site.host(), &browser.cookie);
+        let (host, cookie) = (page.host(), &browser.cookie);
         let head =
             format!("{method} /api/waiting HTTP/1.1\r\n{host}\r\n{cookie}\r\nConnection: close\r\n\r\n");
-        let answer = site.send(&head);
+        let answer = page.send(&head);
         assert_eq!((answer.status(), answer.header("allow")), (405, Some("GET,HEAD,POST")), "{method}");
         assert_eq!(answer.json()["schema"], "brigade.error.v1", "{method}");
     }
     // Heads that cannot be read reach no handler.
-    let long = format!("GET / HTTP/1.1\r\n{}\r\nX: {}\r\n\r\n", site.host(), "x".repeat(64 << 10));
+    let long = format!("GET / HTTP/1.1\r\n{}\r\nX: {}\r\n\r\n", page.host(), "x".repeat(64 << 10));
     for (head, status) in [("no head at all\r\n\r\n", 400), (&*long, 431)] {
-        let answer = site.send(head);
+        let answer = page.send(head);
         assert_eq!(answer.status(), status, "{}", answer.0);
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{}", answer.0);
         assert!(answer.header("content-security-policy").unwrap().contains("frame-ancestors 'none'"));
@@ -211,24 +211,24 @@ fn each_answer_has_the_headers_of_a_closed_page() {
 
 #[test]
 fn without_a_session_only_the_login_is_served() {
-    let site = Site::new();
+    let page = TestPage::new();
     for path in ["/login", "/assets/login.js", "/assets/style.css"] {
-        assert_eq!(site.get(path, &[]).status(), 200, "{path}");
+        assert_eq!(page.get(path, &[]).status(), 200, "{path}");
     }
-    let home = site.get("/", &[]);
+    let home = page.get("/", &[]);
     assert_eq!((home.status(), home.header("location")), (303, Some("/login")));
     for path in ["/assets/app.js", "/api/session", "/api/waiting", "/api/events", "/api/none", "/none"] {
-        assert_eq!(site.get(path, &[]).status(), 401, "{path}");
-        assert_eq!(site.get(path, &["Cookie: brigade_1=x; brigade=y"]).status(), 401, "{path}");
+        assert_eq!(page.get(path, &[]).status(), 401, "{path}");
+        assert_eq!(page.get(path, &["Cookie: brigade_1=x; brigade=y"]).status(), 401, "{path}");
     }
-    let answer = site.post("/api/calls/x/approve", &[JSON, &site.origin()], "{}");
+    let answer = page.post("/api/calls/x/approve", &[JSON, &page.origin()], "{}");
     assert_eq!(answer.status(), 401);
 }
 
 #[test]
 fn a_host_of_another_site_is_refused() {
-    let site = Site::new();
-    let port = site.address.port();
+    let page = TestPage::new();
+    let port = page.address.port();
     let hosts = [
         (format!("127.0.0.1:{port}"), 200),
         (format!("localhost:{port}"), 200),
@@ -240,27 +240,27 @@ fn a_host_of_another_site_is_refused() {
     ];
     for (host, status) in hosts {
         let head = format!("GET /login HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-        assert_eq!(site.send(&head).status(), status, "{host}");
+        assert_eq!(page.send(&head).status(), status, "{host}");
     }
-    let own = site.host();
+    let own = page.host();
     let heads = [
         "GET /login HTTP/1.1\r\nConnection: close\r\n\r\n".to_owned(),
         format!("GET /login HTTP/1.1\r\n{own}\r\n{own}\r\nConnection: close\r\n\r\n"),
         format!("GET http://evil.example/login HTTP/1.1\r\n{own}\r\nConnection: close\r\n\r\n"),
     ];
     for head in heads {
-        assert_eq!(site.send(&head).status(), 421, "{head}");
+        assert_eq!(page.send(&head).status(), 421, "{head}");
     }
 }
 
 #[test]
 fn a_change_needs_json_our_origin_and_the_secret() {
-    let site = Site::new();
-    let browser = site.log_in();
-    let id = site.queue("ann");
+    let page = TestPage::new();
+    let browser = page.log_in();
+    let id = page.queue("ann");
     let (path, body) = (format!("/api/calls/{id}/hold"), r#"{"reason": ""}"#);
-    let (own, cookie, csrf) = (site.origin(), browser.cookie.clone(), browser.csrf.clone());
-    let wrong_port = format!("Origin: http://127.0.0.1:{}", site.address.port().wrapping_add(1));
+    let (own, cookie, csrf) = (page.origin(), browser.cookie.clone(), browser.csrf.clone());
+    let wrong_port = format!("Origin: http://127.0.0.1:{}", page.address.port().wrapping_add(1));
     let https = own.replace("http:", "https:");
     let cases: &[(u16, &[&str])] = &[
         (415, &[&own, &cookie, &csrf]),
@@ -282,55 +282,55 @@ fn a_change_needs_json_our_origin_and_the_secret() {
         (401, &[JSON, &own, &csrf]),
     ];
     for (status, headers) in cases {
-        let answer = site.post(&path, headers, body);
+        let answer = page.post(&path, headers, body);
         assert_eq!(answer.status(), *status, "{headers:?}\n{}", answer.0);
         assert_eq!(answer.json()["schema"], "brigade.error.v1");
     }
     // A page of another site cannot read either.
     let other = "Origin: http://evil.example";
-    assert_eq!(site.get("/api/waiting", &[&cookie, other]).status(), 403);
-    assert_eq!(site.get("/api/waiting", &[&cookie, "Sec-Fetch-Site: cross-site"]).status(), 403);
-    assert_eq!(site.workspace.calls().show(&*id).unwrap().call.status.as_str(), "pending");
+    assert_eq!(page.get("/api/waiting", &[&cookie, other]).status(), 403);
+    assert_eq!(page.get("/api/waiting", &[&cookie, "Sec-Fetch-Site: cross-site"]).status(), 403);
+    assert_eq!(page.workspace.calls().show(&*id).unwrap().call.status.as_str(), "pending");
     let held =
-        site.post(&path, &["Content-Type: application/json; charset=utf-8", &own, &cookie, &csrf], body);
+        page.post(&path, &["Content-Type: application/json; charset=utf-8", &own, &cookie, &csrf], body);
     assert_eq!(held.status(), 200, "{}", held.0);
-    assert_eq!(site.workspace.calls().show(&*id).unwrap().call.status.as_str(), "held");
+    assert_eq!(page.workspace.calls().show(&*id).unwrap().call.status.as_str(), "held");
 }
 
 #[test]
 fn a_token_works_once_and_for_five_minutes() {
-    let site = Site::new();
-    site.log_in();
+    let page = TestPage::new();
+    page.log_in();
     let log_in = |token: &str| {
-        site.post("/api/login", &[JSON, &site.origin()], &format!(r#"{{"token": "{token}"}}"#)).status()
+        page.post("/api/login", &[JSON, &page.origin()], &format!(r#"{{"token": "{token}"}}"#)).status()
     };
     let began = Instant::now();
-    assert_eq!(log_in(&site.served.login_token), 401, "it was used");
+    assert_eq!(log_in(&page.served.login_token), 401, "it was used");
     assert!(Duration::from_millis(250) <= began.elapsed());
-    let logins = site.workspace.web_logins();
+    let logins = page.workspace.web_logins();
     let login = logins.another().unwrap();
-    assert_eq!((&login.url, login.pid), (&site.served.url, std::process::id()));
+    assert_eq!((&login.url, login.pid), (&page.served.url, std::process::id()));
     assert_eq!(log_in(login.token.expose()), 204);
     let old = logins.another().unwrap().token;
-    site.clock.advance(Duration::from_secs(301));
+    page.clock.advance(Duration::from_secs(301));
     assert_eq!(log_in(old.expose()), 401, "it is too old");
-    let text = site.files.read_text(".brigade/tools/web.json");
+    let text = page.files.read_text(".brigade/tools/web.json");
     assert!(!text.contains("brigade_"), "tokens are not stored");
     // A foreign file adds no token.
     let hash = old.sha256().to_hex();
     let last = logins.another().unwrap().token;
-    site.files.replace(".brigade/tools/web.json", &last.sha256().to_hex(), &hash);
+    page.files.replace(".brigade/tools/web.json", &last.sha256().to_hex(), &hash);
     assert_eq!(log_in(old.expose()), 401);
-    assert_eq!(site.post("/api/login", &[JSON], "{}").status(), 403, "a login needs our origin too");
+    assert_eq!(page.post("/api/login", &[JSON], "{}").status(), 403, "a login needs our origin too");
 }
 
 #[test]
 fn a_page_that_only_shows_takes_no_decision() {
-    let site = Site::with(Reviews::LookOnly, Limits::USUAL);
-    let browser = site.log_in();
-    let id = site.queue("ann");
-    assert_eq!(site.get("/api/session", &[&browser.cookie]).json()["may"], serde_json::json!([]));
-    assert_eq!(site.change(&browser, &format!("/api/calls/{id}/hold"), r#"{"reason": ""}"#).status(), 403);
+    let page = TestPage::with(Reviews::LookOnly, Limits::USUAL);
+    let browser = page.log_in();
+    let id = page.queue("ann");
+    assert_eq!(page.get("/api/session", &[&browser.cookie]).json()["may"], serde_json::json!([]));
+    assert_eq!(page.change(&browser, &format!("/api/calls/{id}/hold"), r#"{"reason": ""}"#).status(), 403);
     for (path, status) in [
         ("/api/calls/none/approve", 403),
         ("/api/checkpoints/none/reject", 403),
@@ -338,26 +338,26 @@ fn a_page_that_only_shows_takes_no_decision() {
         ("/api/none", 404),
         ("/api/calls", 405),
     ] {
-        assert_eq!(site.change(&browser, path, "{}").status(), status, "{path}");
+        assert_eq!(page.change(&browser, path, "{}").status(), status, "{path}");
     }
-    assert_eq!(site.get(&format!("/api/calls/{id}/hold"), &[&browser.cookie]).status(), 405);
-    assert_eq!(site.get("/api/waiting", &[&browser.cookie]).json()["waiting_count"], 1);
+    assert_eq!(page.get(&format!("/api/calls/{id}/hold"), &[&browser.cookie]).status(), 405);
+    assert_eq!(page.get("/api/waiting", &[&browser.cookie]).json()["waiting_count"], 1);
 }
 
 #[test]
 fn decisions_are_guarded_by_what_was_shown() {
-    let site = Site::new();
-    let browser = site.log_in();
-    let id = site.queue("ann");
-    let shown = site.get(&format!("/api/calls/{id}"), &[&browser.cookie]).json();
+    let page = TestPage::new();
+    let browser = page.log_in();
+    let id = page.queue("ann");
+    let shown = page.get(&format!("/api/calls/{id}"), &[&browser.cookie]).json();
     assert_eq!((&shown["argv"][2], &shown["schema"]), (&"ann".into(), &"brigade.review-call.v1".into()));
     let fingerprint = shown["review_fingerprint"].as_str().unwrap();
-    let approve = |body: &str| site.change(&browser, &format!("/api/calls/{id}/approve"), body);
+    let approve = |body: &str| page.change(&browser, &format!("/api/calls/{id}/approve"), body);
     assert_eq!(approve("{}").status(), 422);
     assert_eq!(approve(r#"{"review_fingerprint": "x"}"#).status(), 409);
     // What the call would run changes after it was shown.
-    site.files.replace(".brigade/tools.toml", "['local-read']", "['local-read', 'local-read']");
-    site.files.replace(".brigade/tools.toml", "echo hello", "echo goodbye");
+    page.files.replace(".brigade/tools.toml", "['local-read']", "['local-read', 'local-read']");
+    page.files.replace(".brigade/tools.toml", "echo hello", "echo goodbye");
     let refused = approve(&format!(r#"{{"review_fingerprint": "{fingerprint}"}}"#));
     assert_eq!(
         (refused.status(), &refused.json()["code"]),
@@ -365,8 +365,8 @@ fn decisions_are_guarded_by_what_was_shown() {
         "{}",
         refused.0
     );
-    site.files.replace(".brigade/tools.toml", "echo goodbye", "echo hello");
-    site.files.replace(".brigade/tools.toml", "['local-read', 'local-read']", "['local-read']");
+    page.files.replace(".brigade/tools.toml", "echo goodbye", "echo hello");
+    page.files.replace(".brigade/tools.toml", "['local-read', 'local-read']", "['local-read']");
     let approved = approve(&format!(r#"{{"review_fingerprint": "{fingerprint}"}}"#));
     assert_eq!(
         (approved.status(), &approved.json()["call"]["status"]),
@@ -375,8 +375,8 @@ fn decisions_are_guarded_by_what_was_shown() {
         approved.0
     );
     let reject =
-        |id: &str, body: &str| site.change(&browser, &format!("/api/calls/{id}/reject"), body).status();
-    let other = site.queue("ben");
+        |id: &str, body: &str| page.change(&browser, &format!("/api/calls/{id}/reject"), body).status();
+    let other = page.queue("ben");
     for blank in ["", " ", r"\u200b", r"\u2800\u00a0 \u00ad", r"\n\u3164"] {
         assert_eq!(reject(&other, &format!(r#"{{"reason": "{blank}"}}"#)), 422, "{blank}");
     }
@@ -387,9 +387,9 @@ fn decisions_are_guarded_by_what_was_shown() {
 
 #[test]
 fn every_view_has_its_document() {
-    let site = Site::new();
-    let browser = site.log_in();
-    let id = site.queue("ann");
+    let page = TestPage::new();
+    let browser = page.log_in();
+    let id = page.queue("ann");
     let paths = [
         ("/api/waiting", "calls"),
         ("/api/calls?status=pending&tool=greet&agent=you&limit=1", "calls"),
@@ -404,7 +404,7 @@ fn every_view_has_its_document() {
         ("/api/stats?days=7", "outcomes"),
     ];
     for (path, member) in paths {
-        let answer = site.get(path, &[&browser.cookie]);
+        let answer = page.get(path, &[&browser.cookie]);
         assert!(answer.status() == 200 && answer.json().get(member).is_some(), "{path}: {}", answer.0);
     }
     let wrong = [
@@ -424,19 +424,19 @@ fn every_view_has_its_document() {
         ("/api/decisions/none", 404),
     ];
     for (path, status) in wrong {
-        assert_eq!(site.get(path, &[&browser.cookie]).status(), status, "{path}");
+        assert_eq!(page.get(path, &[&browser.cookie]).status(), status, "{path}");
     }
 }
 
 #[test]
 fn lists_are_read_page_by_page() {
-    let site = Site::new();
-    let browser = site.log_in();
-    let ids: Vec<String> = ["ann", "ben", "cat"].map(|name| site.queue(name)).into();
+    let page = TestPage::new();
+    let browser = page.log_in();
+    let ids: Vec<String> = ["ann", "ben", "cat"].map(|name| page.queue(name)).into();
     let pages = |path: &str, list: &str, id: &str| {
         let (mut found, mut before) = (Vec::new(), String::new());
         loop {
-            let page = site.get(&format!("{path}&limit=1{before}"), &[&browser.cookie]).json();
+            let page = page.get(&format!("{path}&limit=1{before}"), &[&browser.cookie]).json();
             found.extend(
                 page[list].as_array().unwrap().iter().map(|row| row[id].as_str().unwrap().to_owned()),
             );
@@ -450,8 +450,8 @@ fn lists_are_read_page_by_page() {
     assert_eq!(pages("/api/calls?tool=greet", "calls", "id"), newest);
     for id in &ids {
         let id = id.parse().unwrap();
-        site.workspace.calls().approve(&id).unwrap();
-        site.workspace.calls().run(&id).unwrap();
+        page.workspace.calls().approve(&id).unwrap();
+        page.workspace.calls().run(&id).unwrap();
     }
     assert_eq!(pages("/api/runs?agent=you", "runs", "call_id"), newest);
     for nothing in ["agent=codex", "since=2100-01-01T00:00:00Z", "status=failed"] {
@@ -461,21 +461,21 @@ fn lists_are_read_page_by_page() {
 
 #[test]
 fn slow_heads_large_bodies_and_many_streams_are_refused() {
-    let site = Site::with(Reviews::Allowed, SMALL);
-    let browser = site.log_in();
+    let page = TestPage::with(Reviews::Allowed, SMALL);
+    let browser = page.log_in();
     let began = Instant::now();
-    let half = site.send("GET /login HTTP/1.1\r\nHost: ");
+    let half = page.send("GET /login HTTP/1.1\r\nHost: ");
     assert!(half.0.is_empty() && began.elapsed() < Duration::from_secs(5), "{}", half.0);
     let body = format!(r#"{{"reason": "{}"}}"#, "x".repeat(SMALL.body_bytes));
-    assert_eq!(site.change(&browser, "/api/calls/x/hold", &body).status(), 413);
+    assert_eq!(page.change(&browser, "/api/calls/x/hold", &body).status(), 413);
     let slow = format!(
         "POST /api/login HTTP/1.1\r\n{}\r\n{JSON}\r\n{}\r\nContent-Length: 9\r\nConnection: close\r\n\r\n{{",
-        site.host(),
-        site.origin()
+        page.host(),
+        page.origin()
     );
-    assert_eq!(site.send(&slow).status(), 408);
-    let streams: Vec<Events> = (0..2).map(|_| Events::open(&site, &browser, None)).collect();
-    assert_eq!(site.get("/api/events", &[&browser.cookie]).status(), 429);
+    assert_eq!(page.send(&slow).status(), 408);
+    let streams: Vec<Events> = (0..2).map(|_| Events::open(&page, &browser, None)).collect();
+    assert_eq!(page.get("/api/events", &[&browser.cookie]).status(), 429);
     drop(streams);
 }
 
@@ -483,11 +483,11 @@ fn slow_heads_large_bodies_and_many_streams_are_refused() {
 struct Events(std::io::BufReader<TcpStream>);
 
 impl Events {
-    fn open(site: &Site, browser: &Browser, last: Option<&str>) -> Events {
-        let mut stream = TcpStream::connect(site.address).unwrap();
+    fn open(page: &TestPage, browser: &Browser, last: Option<&str>) -> Events {
+        let mut stream = TcpStream::connect(page.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
-        let (host, cookie) = (site.host(), &browser.cookie);
+        let (host, cookie) = (page.host(), &browser.cookie);
         write!(stream, "GET /api/events HTTP/1.1\r\n{host}\r\n{cookie}\r\n{last}\r\n").unwrap();
         let mut events = Events(std::io::BufReader::new(stream));
         events.until("event: hello");
@@ -513,32 +513,32 @@ impl Events {
 
 #[test]
 fn a_stream_tells_what_another_process_changed() {
-    let site = Site::new();
-    let browser = site.log_in();
-    let mut events = Events::open(&site, &browser, None);
-    let id = site.queue("ann");
+    let page = TestPage::new();
+    let browser = page.log_in();
+    let mut events = Events::open(&page, &browser, None);
+    let id = page.queue("ann");
     let began = Instant::now();
     let number = events.until("event: call");
     events.until(&id);
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     drop(events);
-    site.workspace.calls().reject(&id.parse().unwrap(), "no").unwrap();
+    page.workspace.calls().reject(&id.parse().unwrap(), "no").unwrap();
     // What happened without a stream is sent when the browser is back.
-    let mut events = Events::open(&site, &browser, Some(&number));
+    let mut events = Events::open(&page, &browser, Some(&number));
     events.until(r#""status":"rejected""#);
-    let id = site.queue("bob");
-    site.workspace.calls().approve(&id.parse().unwrap()).unwrap();
-    let revision = site.get(&format!("/api/calls/{id}"), &[&browser.cookie]).json()["revision"].clone();
+    let id = page.queue("bob");
+    page.workspace.calls().approve(&id.parse().unwrap()).unwrap();
+    let revision = page.get(&format!("/api/calls/{id}"), &[&browser.cookie]).json()["revision"].clone();
     events.until(&format!(r#""id":"{id}","status":"approved","revision":{revision}"#));
 }
 
 #[test]
 fn open_streams_do_not_keep_the_server() {
-    let site = Site::new();
-    let browser = site.log_in();
-    let mut events = Events::open(&site, &browser, None);
+    let page = TestPage::new();
+    let browser = page.log_in();
+    let mut events = Events::open(&page, &browser, None);
     let began = Instant::now();
-    drop(site);
+    drop(page);
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     let mut rest = String::new();
     let _ = events.0.read_to_string(&mut rest);

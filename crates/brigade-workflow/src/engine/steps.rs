@@ -119,13 +119,13 @@ pub(super) fn orders(
     feedback: Option<&str>,
 ) -> Result<Vec<CallOrder>, Box<Outcome>> {
     let filled = IntentInputs { scope, intent, input, feedback };
-    let one = match state.kind {
+    let order = match state.kind {
         StateKind::Human => return Ok(Vec::new()),
         StateKind::System | StateKind::ContainerRun => filled.command(state)?,
         StateKind::Agent => filled.task(state.agent.as_deref(), state.input.as_ref(), state)?,
         StateKind::Subworkflow => {
             let workflow = IntentExecutor::Workflow(state.workflow.clone().unwrap_or_default());
-            let args = filled.told(workflow, state.input.as_ref())?;
+            let args = filled.arguments_with_context(workflow, state.input.as_ref())?;
             CallOrder { then: CallTarget::Flow, ..filled.order("workflow.run", args, state) }
         }
         StateKind::ParallelAgents => {
@@ -140,7 +140,7 @@ pub(super) fn orders(
             return each.collect();
         }
     };
-    Ok(vec![one])
+    Ok(vec![order])
 }
 
 /// The arguments of a call that begins a task or an execution.
@@ -190,7 +190,11 @@ impl IntentInputs<'_> {
     }
 
     /// Returns the arguments for an intent and an input. A string becomes the intent, anything else the input.
-    fn told(&self, what: IntentExecutor, input: Option<&Json>) -> Result<Json, Box<Outcome>> {
+    fn arguments_with_context(
+        &self,
+        what: IntentExecutor,
+        input: Option<&Json>,
+    ) -> Result<Json, Box<Outcome>> {
         let filled = input.map(|input| self.scope.fill(input)).transpose().map_err(long)?;
         let (intent, input) = match filled {
             Some(Json::String(text)) => (Some(text), None),
@@ -218,7 +222,7 @@ impl IntentInputs<'_> {
         state: &State,
     ) -> Result<CallOrder, Box<Outcome>> {
         let agent = self.scope.render(&Template::from_valid(agent.unwrap_or_default())).map_err(long)?;
-        let args = self.told(IntentExecutor::Agent(agent), input)?;
+        let args = self.arguments_with_context(IntentExecutor::Agent(agent), input)?;
         Ok(CallOrder { then: CallTarget::Task, ..self.order("task.execute", args, state) })
     }
 
@@ -344,8 +348,8 @@ mod tests {
         let input = r#"{"x": "--output=a", "l": ["--output=a"], "d": "--", "n": "5"}"#;
         let input = Json::parse(input).unwrap();
         let names = Json::object([("input", input.clone())]).as_object().cloned().unwrap();
-        let asked = orders(state, &Scope { names }, None, &input, None);
-        asked.err().and_then(|outcome| outcome.code)
+        let orders = orders(state, &Scope { names }, None, &input, None);
+        orders.err().and_then(|outcome| outcome.code)
     }
 
     #[test]

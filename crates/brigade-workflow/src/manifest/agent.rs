@@ -20,59 +20,59 @@ pub struct Agent {
 }
 
 members! {
-    #[doc = "What an agent does and what it may use."]
+    /// What an agent does and what it may use.
     AgentSpec {
-        #[doc = "A named profile that narrows what its tasks may do."]
+        /// A named profile that narrows what its tasks may do.
         security_context = "security_context": maybe String,
-        #[doc = "The runtime that the agent needs."]
+        /// The runtime that the agent needs.
         runtime = "runtime": needed Runtime,
-        #[doc = "The instructions for the agent."]
+        /// The instructions for the agent.
         task = "task": maybe Task,
-        #[doc = "A JSON Schema of the input of its tasks."]
+        /// A JSON Schema of the input of its tasks.
         input_schema = "input_schema": maybe SchemaText,
-        #[doc = "Limits on network, files and resources."]
+        /// Limits on network, files and resources.
         security = "security": maybe Security,
-        #[doc = "Volumes that the agent keeps."]
+        /// Volumes that the agent keeps.
         volumes = "volumes": maybe Vec<Object>,
-        #[doc = "How often the agent tries, and when its output is accepted."]
+        /// How often the agent tries, and when its output is accepted.
         execution = "execution": maybe Execution,
-        #[doc = "Tools that it may call."]
+        /// Tools that it may call.
         tools = "tools": maybe Vec<ToolRef>,
-        #[doc = "Commands that it may run."]
+        /// Commands that it may run.
         builtin_dispatchers = "builtin_dispatchers": maybe Vec<Dispatcher>,
-        #[doc = "Environment variables of its program."]
+        /// Environment variables of its program.
         env = "env": maybe BTreeMap<String, String>,
-        #[doc = "Additional context for its tasks."]
+        /// Additional context for its tasks.
         context = "context": maybe Vec<Json>,
-        #[doc = "Schedule on which the agent starts."]
+        /// Schedule on which the agent starts.
         schedule = "schedule": maybe Object,
-        #[doc = "Where its output goes."]
+        /// Where its output goes.
         delivery = "delivery": maybe Json,
-        #[doc = "Receivers of its output."]
+        /// Receivers of its output.
         output_handler = "output_handler": maybe Object,
-        #[doc = "Settings of another host."]
+        /// Settings of another host.
         advanced = "advanced": maybe Object,
-        #[doc = "The kind of agent of another host."]
+        /// The kind of agent of another host.
         kind = "type": maybe String,
     }
 }
 
 members! {
-    #[doc = "The runtime of an agent: a language and its version, or an image."]
+    /// The runtime of an agent: a language and its version, or an image.
     Runtime check one_runtime, rule runtime_rule {
-        #[doc = "The language, such as python."]
+        /// The language, such as python.
         language = "language": maybe String,
-        #[doc = "The version of the language, as a string."]
+        /// The version of the language, as a string.
         version = "version": maybe String,
-        #[doc = "A container image, with its registry or folder."]
+        /// A container image, with its registry or folder.
         image = "image": maybe String,
-        #[doc = "When the image is pulled."]
+        /// When the image is pulled.
         image_pull_policy = "image_pull_policy": maybe PullPolicy,
-        #[doc = "How a task is isolated."]
+        /// How a task is isolated.
         isolation = "isolation": maybe Isolation,
-        #[doc = "The model that the worker should use."]
+        /// The model that the worker should use.
         model = "model": maybe String,
-        #[doc = "The temperature of the model."]
+        /// The temperature of the model.
         temperature = "temperature": maybe f64,
     }
 }
@@ -122,7 +122,7 @@ fn one_runtime(runtime: &Runtime, node: &Node, path: &str, reader: &mut Reader) 
 }
 
 fn runtime_rule(schema: Json) -> Json {
-    let way = |needed: &[&str], never: &[&str]| {
+    let alternative = |needed: &[&str], never: &[&str]| {
         let needed: Vec<Json> = needed.iter().copied().map(Json::from).collect();
         let never = never.iter().map(|name| ((*name).to_owned(), Json::from(false)));
         Json::object([
@@ -130,30 +130,33 @@ fn runtime_rule(schema: Json) -> Json {
             ("properties", Json::Object(never.collect::<Object>())),
         ])
     };
-    let ways = vec![way(&["language", "version"], &["image"]), way(&["image"], &["language", "version"])];
-    with(schema, "anyOf", Json::from(ways))
+    let alternatives = vec![
+        alternative(&["language", "version"], &["image"]),
+        alternative(&["image"], &["language", "version"]),
+    ];
+    with(schema, "anyOf", Json::from(alternatives))
 }
 
 members! {
-    #[doc = "The instructions for an agent."]
+    /// The instructions for an agent.
     Task {
-        #[doc = "What the agent does, in general."]
+        /// What the agent does, in general.
         instruction = "instruction": maybe String,
-        #[doc = "A template of the prompt."]
+        /// A template of the prompt.
         prompt_template = "prompt_template": maybe String,
-        #[doc = "Default input of tasks that give none."]
+        /// Default input of tasks that give none.
         input_data = "input_data": maybe Object,
     }
 }
 
 members! {
-    #[doc = "Limits of an agent. They only narrow what its caller may do."]
+    /// Limits of an agent. They only narrow what its caller may do.
     Security {
-        #[doc = "Limits on the network."]
+        /// Limits on the network.
         network = "network": maybe Network,
-        #[doc = "Files."]
+        /// Files.
         filesystem = "filesystem": maybe Filesystem,
-        #[doc = "Limits on resources."]
+        /// Limits on resources.
         resources = "resources": maybe Resources,
     }
 }
@@ -171,39 +174,39 @@ words! {
 }
 
 members! {
-    #[doc = "Which hosts an agent may reach."]
+    /// Which hosts an agent may reach.
     Network {
-        #[doc = "How the lists are read."]
+        /// How the lists are read.
         mode = "mode": maybe NetworkMode,
-        #[doc = "Hosts that may be reached."]
+        /// Hosts that may be reached.
         allowlist = "allowlist": maybe Vec<String>,
-        #[doc = "Hosts that may not be reached."]
+        /// Hosts that may not be reached.
         denylist = "denylist": maybe Vec<String>,
     }
 }
 
 members! {
-    #[doc = "Which files an agent may use."]
+    /// Which files an agent may use.
     Filesystem {
-        #[doc = "Paths that the agent may read."]
+        /// Paths that the agent may read.
         read = "read": maybe Vec<String>,
-        #[doc = "Paths that the agent may write."]
+        /// Paths that the agent may write.
         write = "write": maybe Vec<String>,
-        #[doc = "Whether all writing is denied."]
+        /// Whether all writing is denied.
         read_only = "read_only": maybe bool,
     }
 }
 
 members! {
-    #[doc = "How much an agent may use."]
+    /// How much an agent may use.
     Resources {
-        #[doc = "Thousandths of a processor."]
+        /// Thousandths of a processor.
         cpu = "cpu": maybe i64,
-        #[doc = "Memory, such as 512Mi."]
+        /// Memory, such as 512Mi.
         memory = "memory": maybe String,
-        #[doc = "Disk, such as 1Gi."]
+        /// Disk, such as 1Gi.
         disk = "disk": maybe String,
-        #[doc = "The time limit of a whole task."]
+        /// The time limit of a whole task.
         timeout = "timeout": maybe Span,
     }
 }
@@ -219,21 +222,21 @@ words! {
 }
 
 members! {
-    #[doc = "How often an agent tries, and when its output is accepted."]
+    /// How often an agent tries, and when its output is accepted.
     Execution check few_iterations, rule iterations_rule {
-        #[doc = "Once, or until all validators accept the output. Default: one-shot."]
+        /// Once, or until all validators accept the output. Default: one-shot.
         mode = "mode": maybe ExecutionMode,
-        #[doc = "Maximum number of tries, 1 to 20. Default: 10."]
+        /// Maximum number of tries, 1 to 20. Default: 10.
         max_iterations = "max_iterations": maybe i64,
-        #[doc = "The time limit of one try. Default: 300s."]
+        /// The time limit of one try. Default: 300s.
         iteration_timeout = "iteration_timeout": maybe Span,
-        #[doc = "Whether another host remembers what it learned."]
+        /// Whether another host remembers what it learned.
         memory = "memory": maybe bool,
-        #[doc = "How long another host waits for a model."]
+        /// How long another host waits for a model.
         llm_timeout_seconds = "llm_timeout_seconds": maybe i64,
-        #[doc = "Validators of the output, in this order."]
+        /// Validators of the output, in this order.
         validation = "validation": maybe Vec<Validator>,
-        #[doc = "Validators of its tool calls."]
+        /// Validators of its tool calls.
         tool_validation = "tool_validation": maybe Vec<Validator>,
     }
 }
@@ -299,33 +302,33 @@ words! {
 }
 
 members! {
-    #[doc = "A check of the output."]
+    /// A check of the output.
     Validator check whole_validator, rule validator_rule {
-        #[doc = "The kind of check."]
+        /// The kind of check.
         kind = "type": needed ValidatorKind,
-        #[doc = "The expected exit code. Default: 0."]
+        /// The expected exit code. Default: 0.
         expected = "expected": maybe i64,
-        #[doc = "A JSON Schema of the output."]
+        /// A JSON Schema of the output.
         schema = "schema": maybe SchemaText,
-        #[doc = "A regular expression."]
+        /// A regular expression.
         pattern = "pattern": maybe String,
-        #[doc = "The text that the expression is matched against. Default: stdout."]
+        /// The text that the expression is matched against. Default: stdout.
         target = "target": maybe Stream,
-        #[doc = "The agent that judges."]
+        /// The agent that judges.
         judge_agent = "judge_agent": maybe String,
-        #[doc = "The agents that judge."]
+        /// The agents that judge.
         judges = "judges": maybe Vec<String>,
-        #[doc = "How verdicts are combined."]
+        /// How verdicts are combined.
         consensus = "consensus": maybe String,
-        #[doc = "The required number of verdicts."]
+        /// The required number of verdicts.
         min_judges_required = "min_judges_required": maybe i64,
-        #[doc = "The criteria for the judges."]
+        /// The criteria for the judges.
         criteria = "criteria": maybe String,
-        #[doc = "The minimum score."]
+        /// The minimum score.
         min_score = "min_score": maybe f64,
-        #[doc = "The minimum confidence."]
+        /// The minimum confidence.
         min_confidence = "min_confidence": maybe f64,
-        #[doc = "The time limit of a verdict."]
+        /// The time limit of a verdict.
         timeout_seconds = "timeout_seconds": maybe i64,
     }
 }
@@ -402,15 +405,15 @@ pub enum ToolRef {
 }
 
 members! {
-    #[doc = "A tool with further settings."]
+    /// A tool with further settings.
     DetailedTool {
-        #[doc = "The name."]
+        /// The name.
         name = "name": needed String,
-        #[doc = "The server that offers the tool."]
+        /// The server that offers the tool.
         server = "server": maybe String,
-        #[doc = "What runs the tool."]
+        /// What runs the tool.
         executor = "executor": maybe String,
-        #[doc = "Its settings."]
+        /// Its settings.
         config = "config": maybe Object,
     }
 }
@@ -444,21 +447,21 @@ impl Member for ToolRef {
 }
 
 members! {
-    #[doc = "Commands that an agent may run."]
+    /// Commands that an agent may run.
     Dispatcher {
-        #[doc = "The name of the dispatcher, such as cmd."]
+        /// The name of the dispatcher, such as cmd.
         name = "name": needed String,
-        #[doc = "What the dispatcher may do."]
+        /// What the dispatcher may do.
         capabilities = "capabilities": maybe Vec<Capability>,
     }
 }
 
 members! {
-    #[doc = "What a dispatcher may do."]
+    /// What a dispatcher may do.
     Capability {
-        #[doc = "The tool, such as cmd.run."]
+        /// The tool, such as cmd.run.
         name = "name": needed String,
-        #[doc = "Allowed beginnings of commands."]
+        /// Allowed beginnings of commands.
         subcommand_allowlist = "subcommand_allowlist": maybe Vec<String>,
     }
 }

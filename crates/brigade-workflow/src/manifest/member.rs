@@ -184,16 +184,16 @@ macro_rules! is_needed {
 /// rule to the schema.
 macro_rules! members {
     (
-        #[doc = $doc:literal]
+        $(#[doc = $doc:literal])+
         $name:ident $(check $check:path, rule $rule:path)? {
-            $(#[doc = $field_doc:literal] $field:ident = $key:literal: $need:ident $type:ty,)*
+            $($(#[doc = $field_doc:literal])+ $field:ident = $key:literal: $need:ident $type:ty,)*
         }
     ) => {
-        #[doc = $doc]
+        $(#[doc = $doc])+
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub struct $name {
-            $(#[doc = $field_doc] pub $field: field_type!($need $type),)*
+            $($(#[doc = $field_doc])+ pub $field: field_type!($need $type),)*
         }
 
         impl $crate::manifest::member::Member for $name {
@@ -211,8 +211,13 @@ macro_rules! members {
             }
 
             fn schema() -> brigade_core::Json {
-                let schema = $crate::manifest::member::object($doc, vec![
-                    $(($key, $field_doc, is_needed!($need), <$type as $crate::manifest::member::Member>::schema()),)*
+                let schema = $crate::manifest::member::object(concat!($($doc),+), vec![
+                    $((
+                        $key,
+                        concat!($($field_doc),+),
+                        is_needed!($need),
+                        <$type as $crate::manifest::member::Member>::schema(),
+                    ),)*
                 ]);
                 $(let schema = $rule(schema);)?
                 schema

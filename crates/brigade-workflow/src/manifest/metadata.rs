@@ -8,17 +8,17 @@ use crate::manifest::value::{Name, Version};
 pub const API_VERSION: &str = "100monkeys.ai/v1";
 
 members! {
-    #[doc = "Name, version and labels of a manifest."]
+    /// Name, version and labels of a manifest.
     Metadata {
-        #[doc = "The name. Name and version together are unique."]
+        /// The name. Name and version together are unique.
         name = "name": needed Name,
-        #[doc = "The version of the manifest. Default: 1.0.0."]
+        /// The version of the manifest. Default: 1.0.0.
         version = "version": maybe Version,
-        #[doc = "A description for people."]
+        /// A description for people.
         description = "description": maybe String,
-        #[doc = "Labels for searching."]
+        /// Labels for searching.
         labels = "labels": maybe BTreeMap<String, String>,
-        #[doc = "Notes. No program reads them."]
+        /// Notes. No program reads them.
         annotations = "annotations": maybe BTreeMap<String, String>,
     }
 }

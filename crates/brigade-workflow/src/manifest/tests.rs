@@ -99,13 +99,13 @@ spec:
       transitions: []
 "#;
 
-fn said<M>(read: &ManifestReading<M>) -> Vec<String> {
+fn messages<M>(read: &ManifestReading<M>) -> Vec<String> {
     read.faults.iter().map(ToString::to_string).collect()
 }
 
 #[track_caller]
 fn faults<M: Manifest>(text: &str, expect: &[&str]) {
-    assert_eq!(said(&read::<M>(text)), expect, "{text}");
+    assert_eq!(messages(&read::<M>(text)), expect, "{text}");
 }
 
 /// Replaces a part of a manifest. The part must occur.
@@ -117,7 +117,7 @@ fn changed(text: &str, from: &str, to: &str) -> String {
 
 fn fits_its_schema<M: Manifest + PartialEq + std::fmt::Debug>(text: &str) {
     let first = read::<M>(text);
-    assert_eq!(said(&first), Vec::<String>::new());
+    assert_eq!(messages(&first), Vec::<String>::new());
     let json = Json::read(&parse(text).unwrap().unwrap(), "", &mut Reader::default()).unwrap();
     // JSON is YAML, too.
     assert_eq!(read::<M>(&json.to_compact()).manifest, first.manifest);
@@ -164,7 +164,7 @@ fn faults_have_a_place_and_a_path() {
 #[test]
 fn exactly_one_runtime_is_named() {
     let with = |runtime: &str| changed(AGENT, "    language: python\n    version: \"3.11\"\n", runtime);
-    let fault = |runtime: &str| said(&read::<Agent>(&with(runtime))).join("; ");
+    let fault = |runtime: &str| messages(&read::<Agent>(&with(runtime))).join("; ");
     assert_eq!(fault("    image: ghcr.io/a/b:1\n"), "");
     assert!(fault("    image: plain\n").contains("spec.runtime.image: expected a registry or folder"));
     assert!(fault("    language: python\n").contains("`language` without `version`"));
@@ -213,7 +213,7 @@ fn a_workflow_leads_somewhere_and_ends() {
     let text = changed(WORKFLOW, "initial_state: GENERATE", "initial_state: X");
     assert_eq!(read::<Workflow>(&text).faults[0].path, "spec.initial_state");
     let text = changed(WORKFLOW, "target: ASK", "target: DONE");
-    assert_eq!(said(&read::<Workflow>(&text)).len(), 1);
+    assert_eq!(messages(&read::<Workflow>(&text)).len(), 1);
     assert_eq!(read::<Workflow>(&text).faults[0].message, "no state leads here");
     let hidden = WORKFLOW.replace("AUDIT", "human");
     assert_eq!(read::<Workflow>(&hidden).faults[0].message, "the name is reserved in templates");
@@ -281,7 +281,7 @@ proptest! {
             text(&name), text(&description), pairs.join(", "), listed.join(", "),
         );
         let first = read::<Agent>(&manifest);
-        prop_assert_eq!(said(&first), Vec::<String>::new());
+        prop_assert_eq!(messages(&first), Vec::<String>::new());
         let Agent { metadata, spec, .. } = first.manifest.unwrap();
         prop_assert_eq!(metadata.name.as_str(), name);
         prop_assert_eq!((metadata.description, metadata.labels), (Some(description), Some(labels)));

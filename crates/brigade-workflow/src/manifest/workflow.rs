@@ -33,17 +33,17 @@ pub struct Workflow {
 }
 
 members! {
-    #[doc = "The states of a workflow and its limits."]
+    /// The states of a workflow and its limits.
     WorkflowSpec {
-        #[doc = "The first state."]
+        /// The first state.
         initial_state = "initial_state": needed String,
-        #[doc = "Constants that all states can read."]
+        /// Constants that all states can read.
         context = "context": maybe Object,
-        #[doc = "Volumes that states share."]
+        /// Volumes that states share.
         storage = "storage": maybe Object,
-        #[doc = "Maximum number of transitions of an execution."]
+        /// Maximum number of transitions of an execution.
         max_total_transitions = "max_total_transitions": maybe i64,
-        #[doc = "The states, by name."]
+        /// The states, by name.
         states = "states": needed BTreeMap<String, State>,
     }
 }
@@ -67,41 +67,41 @@ words! {
 }
 
 members! {
-    #[doc = "A state."]
+    /// A state.
     State check whole_state, rule state_rule {
-        #[doc = "What the state does."]
+        /// What the state does.
         kind = "kind": needed StateKind,
-        #[doc = "The time limit of the state."]
+        /// The time limit of the state.
         timeout = "timeout": maybe Span,
-        #[doc = "Maximum number of visits by one execution."]
+        /// Maximum number of visits by one execution.
         max_state_visits = "max_state_visits": maybe i64,
-        #[doc = "Transitions; the first match is taken. An empty list ends the workflow."]
+        /// Transitions; the first match is taken. An empty list ends the workflow.
         transitions = "transitions": needed Vec<Transition>,
-        #[doc = "The agent, by name or id."]
+        /// The agent, by name or id.
         agent = "agent": maybe String,
-        #[doc = "A template of the input for the agent or workflow."]
+        /// A template of the input for the agent or workflow.
         input = "input": maybe Json,
-        #[doc = "How the task is isolated."]
+        /// How the task is isolated.
         isolation = "isolation": maybe Isolation,
-        #[doc = "The command."]
+        /// The command.
         command = "command": maybe Json,
-        #[doc = "Environment variables of the command."]
+        /// Environment variables of the command.
         env = "env": maybe BTreeMap<String, String>,
-        #[doc = "The directory in which the command runs."]
+        /// The directory in which the command runs.
         workdir = "workdir": maybe String,
-        #[doc = "The container image."]
+        /// The container image.
         image = "image": maybe String,
-        #[doc = "The question for a person."]
+        /// The question for a person.
         prompt = "prompt": maybe String,
-        #[doc = "The answer that is used if none arrives in time."]
+        /// The answer that is used if none arrives in time.
         default_response = "default_response": maybe String,
-        #[doc = "The agents."]
+        /// The agents.
         agents = "agents": maybe Vec<ParallelAgent>,
-        #[doc = "How verdicts are combined."]
+        /// How verdicts are combined.
         consensus = "consensus": maybe Consensus,
-        #[doc = "The other workflow, by name."]
+        /// The other workflow, by name.
         workflow = "workflow": maybe String,
-        #[doc = "Volumes of the state."]
+        /// Volumes of the state.
         volumes = "volumes": maybe Vec<Object>,
     }
 }
@@ -127,17 +127,17 @@ fn state_rule(schema: Json) -> Json {
 }
 
 members! {
-    #[doc = "One of several agents that work in parallel."]
+    /// One of several agents that work in parallel.
     ParallelAgent {
-        #[doc = "The agent, by name or id."]
+        /// The agent, by name or id.
         agent = "agent": needed String,
-        #[doc = "A template of its input."]
+        /// A template of its input.
         input = "input": maybe String,
-        #[doc = "The weight of its verdict. Default: 1."]
+        /// The weight of its verdict. Default: 1.
         weight = "weight": maybe f64,
-        #[doc = "The time limit of the agent."]
+        /// The time limit of the agent.
         timeout_seconds = "timeout_seconds": maybe i64,
-        #[doc = "How often another host polls."]
+        /// How often another host polls.
         poll_interval_ms = "poll_interval_ms": maybe i64,
     }
 }
@@ -157,21 +157,21 @@ words! {
 }
 
 members! {
-    #[doc = "How verdicts are combined."]
+    /// How verdicts are combined.
     Consensus {
-        #[doc = "The strategy."]
+        /// The strategy.
         strategy = "strategy": needed Strategy,
-        #[doc = "The minimum score. Default: 0.7."]
+        /// The minimum score. Default: 0.7.
         threshold = "threshold": maybe f64,
-        #[doc = "The minimum confidence."]
+        /// The minimum confidence.
         min_agreement_confidence = "min_agreement_confidence": maybe f64,
-        #[doc = "The minimum confidence; another name for it."]
+        /// The minimum confidence; another name for it.
         agreement = "agreement": maybe f64,
-        #[doc = "The number of best scores that count."]
+        /// The number of best scores that count.
         n = "n": maybe i64,
-        #[doc = "The required number of verdicts. Default: 1."]
+        /// The required number of verdicts. Default: 1.
         min_judges_required = "min_judges_required": maybe i64,
-        #[doc = "How confidence is weighted."]
+        /// How confidence is weighted.
         confidence_weighting = "confidence_weighting": maybe Object,
     }
 }
@@ -217,25 +217,25 @@ words! {
 }
 
 members! {
-    #[doc = "A transition to the next state."]
+    /// A transition to the next state.
     Transition check whole_transition, rule transition_rule {
-        #[doc = "When the transition is taken. Default: always."]
+        /// When the transition is taken. Default: always.
         condition = "condition": maybe Condition,
-        #[doc = "The next state."]
+        /// The next state.
         target = "target": needed String,
-        #[doc = "A template of the feedback for the next state."]
+        /// A template of the feedback for the next state.
         feedback = "feedback": maybe String,
-        #[doc = "The score or confidence to compare with."]
+        /// The score or confidence to compare with.
         threshold = "threshold": maybe f64,
-        #[doc = "The minimum confidence of a consensus."]
+        /// The minimum confidence of a consensus.
         agreement = "agreement": maybe f64,
-        #[doc = "The exit code or answer to compare with."]
+        /// The exit code or answer to compare with.
         value = "value": maybe Json,
-        #[doc = "An expression."]
+        /// An expression.
         expression = "expression": maybe String,
-        #[doc = "The minimum score."]
+        /// The minimum score.
         min = "min": maybe f64,
-        #[doc = "The maximum score."]
+        /// The maximum score.
         max = "max": maybe f64,
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::manifest::{Agent, Fault, Isolation, Manifest, read};
 use crate::runner::TaskRunner;
 use crate::tools::Function;
-use crate::tools::runtime::{self, RuntimeStanding};
+use crate::tools::runtime::{self, RuntimeStatus};
 use crate::tools::schema::{FaultRow, ManifestFaults, faults};
 use crate::tools::shipped::{check_delete, check_name, is_shipped};
 use crate::tools::workflow::Semantic;
@@ -184,12 +184,12 @@ pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<(M, Vec<Fault>),
     if let Some(manifest) = read.manifest {
         return Ok((manifest, read.warnings));
     }
-    let said: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
+    let messages: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
     let count = match read.faults.len() {
         1 => "a fault".to_owned(),
         many => format!("{many} faults"),
     };
-    let message = format!("the manifest has {count}: {}", said.join("; "));
+    let message = format!("the manifest has {count}: {}", messages.join("; "));
     let faults = ManifestFaults { errors: faults(&read.faults), warnings: faults(&read.warnings) };
     Err(Failure::new(ErrorCode::InvalidManifest, message).data_of(&faults))
 }
@@ -266,11 +266,11 @@ fn with_runtime(
 ) -> Result<Output, Failure> {
     let DeployArgs { manifest_yaml, .. } = arguments(input)?;
     if let Some(agent) = read::<Agent>(&manifest_yaml).manifest {
-        let standing = runtime::standing(&agent.spec.runtime, context);
-        if let RuntimeStanding::Unavailable(message) = &standing {
+        let status = runtime::runtime_status(&agent.spec.runtime, context);
+        if let RuntimeStatus::Unavailable(message) = &status {
             deployed.warnings.push(FaultRow::of_whole("spec.runtime", message));
         }
-        deployed.runtime = Some(standing.word());
+        deployed.runtime = Some(status.word());
     }
     Ok(Output::from_result(&deployed))
 }
@@ -305,10 +305,6 @@ fn list(_: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Outpu
     Ok(Output::from_result(&AgentList { agents: agents.into_iter().map(row).collect() }))
 }
 
-fn not_found() -> Failure {
-    Failure::new(ErrorCode::NotFound, "there is no such agent")
-}
-
 fn export(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     export_named(&AGENTS, input, context)
 }
@@ -323,8 +319,8 @@ pub(crate) fn export_named(
     context: &mut Context<'_>,
 ) -> Result<Output, Failure> {
     let NameArgs { name } = arguments(input)?;
-    let missing = || Failure::new(ErrorCode::NotFound, format!("there is no such {}", registry.kind));
-    let (agent, revision) = context.stored()?.ok_or_else(missing)?.manifest(registry.kind, &name, None)?;
+    let store = context.stored_or_missing(registry.kind)?;
+    let (agent, revision) = store.manifest(registry.kind, &name, None)?;
     let exported = ManifestExported {
         manifest_yaml: &revision.text,
         id: agent.id,
@@ -364,7 +360,7 @@ pub(crate) fn event(event: StoredEvent) -> EventRow {
 fn logs(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let LogsArgs { agent_id, limit, offset } = arguments(input)?;
     let (limit, offset) = page(limit, MAX_EVENTS, offset)?;
-    let store = context.stored()?.ok_or_else(not_found)?;
+    let store = context.stored_or_missing("agent")?;
     // A deleted agent is found only by its id, as long as its events exist.
     let id = match store.manifest(KIND, &agent_id, None) {
         Ok((agent, _)) => agent.id,
@@ -373,7 +369,7 @@ fn logs(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<O
     };
     let (events, total) = store.manifest_events(&id, limit, offset)?;
     if total == 0 {
-        return Err(not_found());
+        return Err(Failure::missing("agent"));
     }
     let events = events.into_iter().map(event).collect();
     Ok(Output::from_result(&AgentLogs { agent_id: id, events, total, limit, offset }))
@@ -394,17 +390,17 @@ pub(crate) fn search_in(
 ) -> Result<Output, Failure> {
     let args: SearchArgs = arguments(input)?;
     let (limit, _) = page(args.limit, MAX_FOUND, 0)?;
-    let mut wanted = BTreeMap::new();
+    let mut labels = BTreeMap::new();
     for (key, value) in args.labels.unwrap_or_default() {
         let Some(value) = value.as_str() else {
             return Err(Failure::new(ErrorCode::InvalidArguments, "the values of `labels` must be strings"));
         };
-        wanted.insert(key, value.to_owned());
+        labels.insert(key, value.to_owned());
     }
     let query = ManifestQuery {
         kind: registry.kind,
         text: &args.query,
-        labels: &wanted,
+        labels: &labels,
         status: args.status.as_deref(),
     };
     let mut found = match context.stored()? {

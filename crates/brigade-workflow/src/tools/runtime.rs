@@ -55,7 +55,7 @@ struct RuntimeRow {
 }
 
 /// Whether the runtime of a manifest is there.
-pub(crate) enum RuntimeStanding {
+pub(crate) enum RuntimeStatus {
     /// It names none that has to be on this host.
     NotNeeded,
     /// It is there.
@@ -64,13 +64,13 @@ pub(crate) enum RuntimeStanding {
     Unavailable(String),
 }
 
-impl RuntimeStanding {
+impl RuntimeStatus {
     /// Returns the word in results.
     pub(crate) fn word(&self) -> &'static str {
         match self {
-            RuntimeStanding::NotNeeded => "not_needed",
-            RuntimeStanding::Available => "available",
-            RuntimeStanding::Unavailable(_) => "unavailable",
+            RuntimeStatus::NotNeeded => "not_needed",
+            RuntimeStatus::Available => "available",
+            RuntimeStatus::Unavailable(_) => "unavailable",
         }
     }
 }
@@ -167,15 +167,16 @@ fn version_in(text: &str) -> Option<String> {
 }
 
 /// Returns whether a version fits a wanted one, which may leave out its last numbers.
-fn fits(version: &str, wanted: &str) -> bool {
+fn fits(version: &str, requested: &str) -> bool {
     let mut parts = version.split('.');
-    wanted.split('.').all(|wanted| parts.next() == Some(wanted))
+    requested.split('.').all(|part| parts.next() == Some(part))
 }
 
 /// `runtime.list`: the runtimes on PATH.
 fn list(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let RuntimeArgs { language } = arguments(input)?;
-    let is_wanted = |row: &&LanguageRuntime| language.as_deref().is_none_or(|wanted| row.is_called(wanted));
+    let is_wanted =
+        |row: &&LanguageRuntime| language.as_deref().is_none_or(|requested| row.is_called(requested));
     let programs = Programs::new(context);
     let rows = programs.iter().flat_map(|programs| {
         LanguageRuntime::ALL.iter().filter(is_wanted).filter_map(|runtime| programs.row(runtime))
@@ -184,25 +185,25 @@ fn list(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<O
 }
 
 /// Returns whether the runtime that a manifest names is on this host.
-pub(crate) fn standing(runtime: &Runtime, context: &Context<'_>) -> RuntimeStanding {
-    let (Some(language), Some(wanted)) = (&runtime.language, &runtime.version) else {
-        return RuntimeStanding::NotNeeded;
+pub(crate) fn runtime_status(runtime: &Runtime, context: &Context<'_>) -> RuntimeStatus {
+    let (Some(language), Some(requested)) = (&runtime.language, &runtime.version) else {
+        return RuntimeStatus::NotNeeded;
     };
-    let Some(programs) = Programs::new(context) else { return RuntimeStanding::NotNeeded };
+    let Some(programs) = Programs::new(context) else { return RuntimeStatus::NotNeeded };
     let named = |runtime: &&LanguageRuntime| runtime.is_called(language);
     let mut rows = LanguageRuntime::ALL.iter().filter(named).filter_map(|runtime| programs.row(runtime));
-    if rows.any(|row| row.version.is_none_or(|version| fits(&version, wanted))) {
-        return RuntimeStanding::Available;
+    if rows.any(|row| row.version.is_none_or(|version| fits(&version, requested))) {
+        return RuntimeStatus::Available;
     }
     let all = LanguageRuntime::ALL.iter().filter_map(|runtime| programs.row(runtime));
-    let here = all.map(|row| match row.version {
+    let versions = all.map(|row| match row.version {
         Some(version) => format!("{} {version}", row.language),
         None => row.language.to_owned(),
     });
-    let here: Vec<String> = here.collect();
-    RuntimeStanding::Unavailable(format!(
-        "{language} {wanted} is unavailable on this host, which has {}",
-        if here.is_empty() { "no runtime".to_owned() } else { here.join(", ") }
+    let versions: Vec<String> = versions.collect();
+    RuntimeStatus::Unavailable(format!(
+        "{language} {requested} is unavailable on this host, which has {}",
+        if versions.is_empty() { "no runtime".to_owned() } else { versions.join(", ") }
     ))
 }
 

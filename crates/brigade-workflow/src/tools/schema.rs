@@ -82,7 +82,7 @@ fn validate(input: &Json, _: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Out
 pub(crate) fn validated<M: Manifest>(text: &str) -> Output {
     let read = read::<M>(text);
     let valid = read.manifest.is_some();
-    let said: Vec<String> = read
+    let lines: Vec<String> = read
         .faults
         .iter()
         .map(|fault| format!("{fault}\n"))
@@ -92,7 +92,7 @@ pub(crate) fn validated<M: Manifest>(text: &str) -> Output {
     let errors = Some(errors).filter(|errors| !errors.is_empty());
     let (faults, warnings) = (faults(&read.faults), faults(&read.warnings));
     Output::from_result(&ValidateResult { valid, errors, faults, warnings })
-        .text(format!("{}\n{}", if valid { "valid" } else { "not valid" }, said.concat()).trim_end())
+        .text(format!("{}\n{}", if valid { "valid" } else { "not valid" }, lines.concat()).trim_end())
 }
 
 /// Converts faults.

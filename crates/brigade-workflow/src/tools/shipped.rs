@@ -308,10 +308,9 @@ fn intent(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> R
         ));
     }
     if let Some(volume) = &args.volume_id {
-        let none = || Failure::new(ErrorCode::NotFound, "there is no such volume");
-        let store = context.stored()?.ok_or_else(none)?;
+        let store = context.stored_or_missing("volume")?;
         let mut own = store.volumes(Some(&context.owner()))?.into_iter();
-        own.find(|own| own.id == *volume).ok_or_else(none)?;
+        own.find(|own| own.id == *volume).ok_or_else(|| Failure::missing("volume"))?;
     }
     let inputs = match args.inputs {
         None | Some(Json::Null) => Json::object::<&str>([]),
@@ -362,10 +361,9 @@ fn phase(state: &str) -> &'static str {
 /// `execute.status`
 fn status(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let StatusArgs { pipeline_execution_id } = arguments(input)?;
-    let none = || Failure::new(ErrorCode::NotFound, "there is no such execution");
     let flow = find_flow(&pipeline_execution_id, context, runner)?;
     if !flow.name.starts_with(EXECUTE) {
-        return Err(none());
+        return Err(Failure::missing("execution"));
     }
     let mut output = IntentStatus { status: status_word(&flow, context), ..IntentStatus::default() };
     match flow.status {
@@ -402,8 +400,8 @@ fn generate(
     a_kind: &str,
     writer: &str,
 ) -> Result<Output, Failure> {
-    let GenerateArgs { input: wanted } = arguments(input)?;
-    blank("input", &wanted)?;
+    let GenerateArgs { input: description } = arguments(input)?;
+    blank("input", &description)?;
     let create = format!("{kind}.create");
     deployed::<Agent>(context, AGENT, writer)?;
     let text = include_str!("shipped/generate.yaml").replace("@A_KIND@", a_kind).replace("@KIND@", kind);
@@ -416,7 +414,7 @@ fn generate(
         .is_some_and(|(rights, tool)| rights.shows(&ToolTraits::from_tool(tool)));
     let asks = [create.as_str()];
     let asks = if may_create { &[][..] } else { &asks };
-    let flow = begin_shipped(context, runner, &text, &wanted, none, &tools, asks)?;
+    let flow = begin_shipped(context, runner, &text, &description, none, &tools, asks)?;
     Ok(Output::from_result(&StartResult::new(flow.id)))
 }
 

@@ -23,7 +23,7 @@ use crate::tools::workflow::{find_flow, is_flow};
 use crate::tools::{Function, StartResult};
 use results::{
     CancelResult, ExecutionLogs, FileResource, HandoffResult, MessageResult, RemoveResult, TaskEvent,
-    TaskFile, TaskList, TaskRow, TaskStanding, TaskStatus,
+    TaskFile, TaskList, TaskRow, TaskStatus, TaskSummary,
 };
 
 /// The tools of this family.
@@ -40,10 +40,10 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
 ];
 
 /// The maximum number of events or rows in a result.
-const MAX_ROWS: i64 = 200;
+pub(super) const MAX_ROWS: i64 = 200;
 
 /// The maximum length of an intent, note or message.
-const MAX_TEXT: usize = 64 << 10;
+pub(super) const MAX_TEXT: usize = 64 << 10;
 
 #[derive(Deserialize)]
 struct ExecuteArgs {
@@ -54,8 +54,8 @@ struct ExecuteArgs {
 }
 
 #[derive(Deserialize)]
-struct IdArgs {
-    execution_id: String,
+pub(super) struct IdArgs {
+    pub(super) execution_id: String,
 }
 
 #[derive(Deserialize)]
@@ -65,10 +65,10 @@ struct ListArgs {
 }
 
 #[derive(Deserialize)]
-struct LogsArgs {
-    execution_id: String,
-    limit: i64,
-    offset: i64,
+pub(super) struct LogsArgs {
+    pub(super) execution_id: String,
+    pub(super) limit: i64,
+    pub(super) offset: i64,
 }
 
 #[derive(Deserialize)]
@@ -90,10 +90,6 @@ struct HandoffArgs {
     note: Option<String>,
 }
 
-fn not_found() -> Failure {
-    Failure::new(ErrorCode::NotFound, "there is no such execution")
-}
-
 /// Returns the execution whose step or worker makes the call. Its id is that of the session.
 pub(crate) fn parent_of_call(context: &Context<'_>, store: &Store) -> Result<Option<Parent>, StoreError> {
     context.session.map_or(Ok(None), |session| store.parent(context.agent(), session.id()))
@@ -105,7 +101,7 @@ pub(crate) fn find_task(
     context: &Context<'_>,
     runner: &TaskRunner<'_>,
 ) -> Result<Execution, Failure> {
-    let store = context.stored()?.ok_or_else(not_found)?;
+    let store = context.stored_or_missing("execution")?;
     runner.settle(store.execution(context.agent(), id)?)
 }
 
@@ -122,13 +118,13 @@ fn short(name: &str, text: Option<&str>) -> Result<(), Failure> {
 fn check_input(agent: &Agent, input: &Json) -> Result<(), Failure> {
     let Some(schema) = &agent.spec.input_schema else { return Ok(()) };
     let violations = schema.schema().violations(&input.to_serde());
-    let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
-    if said.is_empty() {
+    let messages: Vec<String> = violations.iter().map(ToString::to_string).collect();
+    if messages.is_empty() {
         return Ok(());
     }
     Err(Failure::new(
         ErrorCode::InvalidInput,
-        format!("the input does not match the schema of the agent: {}", said.join("; ")),
+        format!("the input does not match the schema of the agent: {}", messages.join("; ")),
     ))
 }
 
@@ -150,9 +146,8 @@ fn prepare(
     runner: &TaskRunner<'_>,
 ) -> Result<PreparedTask, Failure> {
     short("intent", args.intent.as_deref())?;
-    let none = || Failure::new(ErrorCode::NotFound, "there is no such agent");
     crate::tools::shipped::deploy_chat(context, &args.agent_id)?;
-    let store = context.stored()?.ok_or_else(none)?;
+    let store = context.stored_or_missing("agent")?;
     let (manifest, revision) = store.manifest(KIND, &args.agent_id, args.version.as_deref())?;
     let (agent, _) = without_faults::<Agent>(&revision.text)?;
     let usual = || agent.spec.task.as_ref().and_then(|task| task.input_data.clone()).map(Json::Object);
@@ -244,17 +239,17 @@ fn handoff(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> 
     let mut next = prepare(args, context, runner)?;
     let is_over = old.status.is_over();
     let was = if is_over { old.status } else { ExecutionStatus::Cancelled };
-    let mut said = format!("Another agent, {}, worked on this before and was {was}.", old.name);
+    let mut intent = format!("Another agent, {}, worked on this before and was {was}.", old.name);
     for (title, text) in [
         ("Its task", old.intent.as_deref()),
         ("Its findings", old.output.as_deref()),
         ("Note", note.as_deref()),
     ] {
         if let Some(text) = text {
-            said.push_str(&format!("\n\n{title}: {}", brigade_core::text::short(text, 8 << 10)));
+            intent.push_str(&format!("\n\n{title}: {}", brigade_core::text::short(text, 8 << 10)));
         }
     }
-    next.intent = Some(said);
+    next.intent = Some(intent);
     // The new task is stored before the old one ends, so that one of the two always exists. It replaces the old one and
     // does not end with it, so a worker can hand off its own task.
     let execution = store_task(&next, Some(&old).filter(|_| !is_over), context, runner)?;
@@ -269,7 +264,7 @@ fn status(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> R
     let IdArgs { execution_id } = arguments(input)?;
     let execution = find_task(&execution_id, context, runner)?;
     let agent_id = execution.manifest.clone();
-    Ok(Output::from_result(&TaskStatus { agent_id, standing: TaskStanding::from(execution) }))
+    Ok(Output::from_result(&TaskStatus { agent_id, summary: TaskSummary::from(execution) }))
 }
 
 fn list(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
@@ -296,7 +291,7 @@ fn logs(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Res
     let LogsArgs { execution_id, limit, offset } = arguments(input)?;
     let (limit, offset) = page(limit, MAX_ROWS, offset)?;
     find_task(&execution_id, context, runner)?;
-    let store = context.stored()?.ok_or_else(not_found)?;
+    let store = context.stored_or_missing("execution")?;
     let (execution, events, total) = store.execution_events(context.agent(), &execution_id, limit, offset)?;
     let rows = events.into_iter().map(|one| TaskEvent { sequence: one.sequence, event: event(one) });
     let (events, status) = (rows.collect(), execution.status.as_str());
@@ -353,10 +348,11 @@ fn content_type(path: &str, is_binary: bool) -> &'static str {
 fn file(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let FileArgs { execution_id, path } = arguments(input)?;
     let folder = match is_flow(&execution_id) {
-        true => folder_of(&find_flow(&execution_id, context, runner)?).ok_or_else(not_found)?,
+        true => folder_of(&find_flow(&execution_id, context, runner)?)
+            .ok_or_else(|| Failure::missing("execution"))?,
         false => {
             let execution = find_task(&execution_id, context, runner)?;
-            RelPath::from_static(TASKS).join(&execution.id).map_err(|_| not_found())?
+            RelPath::from_static(TASKS).join(&execution.id).map_err(|_| Failure::missing("execution"))?
         }
     };
     let path = path.strip_prefix("/workspace/").unwrap_or(&path).trim_start_matches('/').to_owned();
@@ -385,12 +381,12 @@ fn file(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Res
     if !is_binary {
         return Ok(Output::from_result(&file));
     }
-    let (blob, said) = match blob(context, &bytes) {
+    let (blob, note) = match blob(context, &bytes) {
         Ok(blob) => (Some(blob), "its bytes are `resource.blob`, as base64"),
         Err(why) => (None, why),
     };
     file.resource = Some(FileResource { uri, mime_type: kind, size, blob });
-    Ok(Output::from_result(&file).text(format!("`{}` is binary, with {size} bytes; {said}", file.path)))
+    Ok(Output::from_result(&file).text(format!("`{}` is binary, with {size} bytes; {note}", file.path)))
 }
 
 /// Encodes bytes as base64, if they fit in a result and contain nothing that must be masked.
@@ -430,30 +426,30 @@ mod tests {
             ada("task.execute", r#"{"agent_id": "greeter", "input": {"who": "Bob"}, "intent": "Greet"}"#)
                 .unwrap();
         let id = text(&started, "execution_id").to_owned();
-        let of = format!(r#"{{"execution_id": "{id}"}}"#);
-        assert_eq!(text(&ada("task.status", &of).unwrap(), "status"), "pending");
+        let execution = format!(r#"{{"execution_id": "{id}"}}"#);
+        assert_eq!(text(&ada("task.status", &execution).unwrap(), "status"), "pending");
         for tool in ["task.status", "task.cancel", "task.logs", "task.wait", "agent.wait", "task.remove"] {
-            assert_eq!(bench.code("agent:bob", tool, &of), ErrorCode::NotFound, "{tool}");
+            assert_eq!(bench.code("agent:bob", tool, &execution), ErrorCode::NotFound, "{tool}");
         }
         assert_eq!(
             code("task.wait", &format!(r#"{{"execution_id": "{id}", "timeout_seconds": 0}}"#)),
             ErrorCode::InvalidArguments
         );
-        assert_eq!(code("task.remove", &of), ErrorCode::NotEnded);
+        assert_eq!(code("task.remove", &execution), ErrorCode::NotEnded);
         ada("task.message", &format!(r#"{{"execution_id": "{id}", "text": "Be polite"}}"#)).unwrap();
         let next = ada(
             "task.handoff",
             &format!(r#"{{"execution_id": "{id}", "agent_id": "greeter", "note": "Hurry"}}"#),
         );
         let next = text(&next.unwrap(), "execution_id").to_owned();
-        assert_eq!(text(&ada("task.wait", &of).unwrap(), "status"), "cancelled");
-        assert_eq!(code("task.cancel", &of), ErrorCode::AlreadyEnded);
+        assert_eq!(text(&ada("task.wait", &execution).unwrap(), "status"), "cancelled");
+        assert_eq!(code("task.cancel", &execution), ErrorCode::AlreadyEnded);
         let listed = ada("task.list", "{}").unwrap();
         assert_eq!(text(&listed.get("executions").unwrap().as_array().unwrap()[0], "id"), next);
         let logs = ada("task.logs", &format!(r#"{{"execution_id": "{id}", "limit": 1}}"#)).unwrap();
         assert_eq!(logs.get("total"), Some(&Json::from(3)));
-        ada("task.remove", &of).unwrap();
-        assert_eq!(code("task.status", &of), ErrorCode::NotFound);
+        ada("task.remove", &execution).unwrap();
+        assert_eq!(code("task.status", &execution), ErrorCode::NotFound);
         // A hand-off replaces the task that it ends, and keeps its parent.
         let parent = Parent { id: next.clone(), depth: brigade_db::executions::MAX_DEPTH - 2 };
         let (store, deepest) = (bench.store(), bench.store_task("greeter", &bench.gateway(), Some(parent)));

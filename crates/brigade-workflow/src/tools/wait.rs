@@ -12,8 +12,8 @@ use serde::Deserialize;
 use crate::runner::TaskRunner;
 use crate::tools::Function;
 use crate::tools::task::find_task;
-use crate::tools::task::results::{TaskStanding, TaskWaitResult};
-use crate::tools::workflow::{FlowStanding, FlowWaitResult, find_flow, is_flow};
+use crate::tools::task::results::{TaskSummary, TaskWaitResult};
+use crate::tools::workflow::{FlowSummary, FlowWaitResult, find_flow, is_flow};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] =
@@ -85,23 +85,23 @@ fn wait(input: &Json, context: &Context<'_>, runner: &TaskRunner<'_>) -> Result<
 /// `task.wait` and `agent.wait`
 fn task(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let (awaited, timed_out) = wait(input, context, runner)?;
-    let standing = match awaited {
-        WaitTarget::Task(task) => TaskStanding::from(*task),
-        WaitTarget::Flow(flow) => TaskStanding::from_flow(*flow, context),
+    let summary = match awaited {
+        WaitTarget::Task(task) => TaskSummary::from(*task),
+        WaitTarget::Flow(flow) => TaskSummary::from_flow(*flow, context),
     };
-    Ok(Output::from_result(&TaskWaitResult::new(standing, timed_out)))
+    Ok(Output::from_result(&TaskWaitResult::new(summary, timed_out)))
 }
 
 /// `workflow.wait` and `execute.wait`
 fn flow(input: &Json, context: &mut Context<'_>, runner: &TaskRunner<'_>) -> Result<Output, Failure> {
     let (awaited, timed_out) = wait(input, context, runner)?;
-    let (standing, blackboard) = match awaited {
-        WaitTarget::Task(task) => (FlowStanding::from_task(*task), Object::new()),
-        WaitTarget::Flow(flow) => (FlowStanding::new(&flow, context), flow.blackboard),
+    let (summary, blackboard) = match awaited {
+        WaitTarget::Task(task) => (FlowSummary::from_task(*task), Object::new()),
+        WaitTarget::Flow(flow) => (FlowSummary::new(&flow, context), flow.blackboard),
     };
     let blackboard = context.redactor.redact_json(&Json::Object(blackboard));
     // A truncated result would lose the status of the execution.
     let fits = blackboard.to_compact().len() as u64 <= context.max_bytes / 2;
     let blackboard = if fits { blackboard } else { Json::Object(Object::new()) };
-    Ok(Output::from_result(&FlowWaitResult { standing, timed_out, blackboard, blackboard_truncated: !fits }))
+    Ok(Output::from_result(&FlowWaitResult { summary, timed_out, blackboard, blackboard_truncated: !fits }))
 }

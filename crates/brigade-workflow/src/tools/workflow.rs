@@ -20,7 +20,7 @@ use crate::tools::shipped::{check_delete, check_name};
 pub(crate) use scope::{is_offered, to_be_run};
 pub(crate) use semantic::Semantic;
 
-pub(crate) use executions::{FlowStanding, FlowWaitResult, NewExecution, begin, find_flow, status_word};
+pub(crate) use executions::{FlowSummary, FlowWaitResult, NewExecution, begin, find_flow, status_word};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -157,7 +157,7 @@ fn delete(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result
 
 fn list(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<Output, Failure> {
     let ListArgs { scope } = arguments(input)?;
-    let wanted = match scope.as_deref() {
+    let requested = match scope.as_deref() {
         None | Some("visible") => None,
         Some(word) => match scope::Scope::from_word(word) {
             Some(scope) => Some(scope),
@@ -176,7 +176,7 @@ fn list(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<O
     all.retain(|workflow| !scope::is_copy(workflow) || has_file(workflow));
     let mut rows = Vec::new();
     for workflow in &all {
-        let fits = wanted.is_none_or(|wanted| scope::scope_of(workflow) == wanted);
+        let fits = requested.is_none_or(|scope| scope::scope_of(workflow) == scope);
         if fits && is_offered(workflow, context) {
             rows.push(row(workflow, context)?);
         }
@@ -184,7 +184,7 @@ fn list(input: &Json, context: &mut Context<'_>, _: &TaskRunner<'_>) -> Result<O
     for (name, text) in hosted.iter().filter(|(name, _)| !all.iter().any(|known| known.name == *name)) {
         let Some(manifest) = read::<Workflow>(text)
             .manifest
-            .filter(|_| wanted.is_none_or(|wanted| wanted == scope::Scope::Global))
+            .filter(|_| requested.is_none_or(|scope| scope == scope::Scope::Global))
         else {
             continue;
         };

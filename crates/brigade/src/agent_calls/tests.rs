@@ -7,7 +7,7 @@ use brigade_call::{ApproverKind, Caller};
 use brigade_core::Json;
 use tempfile::TempDir;
 
-use super::asking::{ApproveFn, RuleSelection};
+use super::requests::{ApproveFn, RuleSelection};
 use super::*;
 use crate::Workspace;
 use crate::env::Env;
@@ -78,7 +78,7 @@ fn ask_to_run(
     };
     let begun = std::cell::RefCell::new(None);
     let note = |id: &CallId| drop(begun.replace(Some(id.clone())));
-    let run = |request: &asking::Request<'_>, planned, config: &_| request.run(planned, config, &note);
+    let run = |request: &requests::Request<'_>, planned, config: &_| request.run(planned, config, &note);
     (calls.submit_request("say", args, None, &terms, &run).unwrap(), begun.into_inner())
 }
 
@@ -263,8 +263,8 @@ fn only_a_new_call_under_a_rule_and_within_limits_runs_at_once() {
         run_id: other.next_run_id(),
         runner: Some(brigade_queue::this_runner().unwrap()),
     };
-    let queue = busy.room.queue();
-    queue.lock(busy.room.now()).unwrap().claim(&other.id, 1, claim, busy.room.now()).unwrap();
+    let queue = busy.inner.queue();
+    queue.lock(busy.inner.now()).unwrap().claim(&other.id, 1, claim, busy.inner.now()).unwrap();
     let waits = stored(ask_to_run(&busy, args("waits"), &[], &rule));
     assert_eq!(waits.status, CallStatus::Approved);
     assert_eq!(busy.go_on(None, &waits.id).unwrap_err().code(), ErrorCode::NotItsTurn);
@@ -280,8 +280,8 @@ fn a_call_whose_equal_was_cut_off_does_not_run_by_itself() {
     let cut = ask(&calls, args("cut off"), &rule);
     let runner = brigade_call::Runner { pid: u32::MAX, start_time: 1, boot_id: "none".to_owned() };
     let claim = brigade_call::Claim { run_id: cut.next_run_id(), runner: Some(runner) };
-    let queue = calls.room.queue();
-    queue.lock(calls.room.now()).unwrap().claim(&cut.id, 1, claim, calls.room.now()).unwrap();
+    let queue = calls.inner.queue();
+    queue.lock(calls.inner.now()).unwrap().claim(&cut.id, 1, claim, calls.inner.now()).unwrap();
     let (asked, begun) = ask_to_run(&calls, args("cut off"), &[], &rule);
     let RunRequestOutcome::Asked(RequestOutcome::Stored { call, unknown, .. }) = asked else {
         panic!("{asked:?}")

@@ -108,7 +108,7 @@ fn old_entry_gains_harnesses_and_keeps_edits() {
         (report.defaults.valid, &report.defaults.updated[..], report.defaults.added.len()),
         (true, &["simplify".to_owned()][..], 3)
     );
-    let catalog = load::catalog(&workspace.room).unwrap();
+    let catalog = load::catalog(&workspace.inner).unwrap();
     let tool = catalog.tool("simplify").unwrap();
     assert_eq!((tool.name.as_str(), tool.description.as_deref()), ("Mine", Some("old")));
     assert_eq!(tool.supported_harnesses[..2], ["own", "claude"]);
@@ -130,7 +130,7 @@ fn a_selection_of_harnesses_is_heeded() {
     let report = workspace.catalog().defaults(REQUEST).unwrap();
     let scope = ["claude", "codex", "scripts"].map(str::to_owned);
     assert_eq!(report.defaults.projection_scope, Some(scope.to_vec()));
-    for tool in load::catalog(&workspace.room).unwrap().tools() {
+    for tool in load::catalog(&workspace.inner).unwrap().tools() {
         assert_eq!(tool.supported_harnesses, scope);
         assert!(tool.projections.keys().eq(scope.iter()));
     }

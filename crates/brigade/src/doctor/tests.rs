@@ -124,11 +124,11 @@ fn wide_modes_and_lines_that_cannot_be_read_are_mended() {
     let workspace = workspace(folder.path(), TOOLS);
     approved(&workspace);
     let (tools, calls) = (RelPath::from_static(".brigade/tools"), RelPath::from_static(CALLS));
-    workspace.room.fs.append_durable(&calls, b"not a call\n").unwrap();
+    workspace.inner.fs.append_durable(&calls, b"not a call\n").unwrap();
     for (path, mode) in [(&RelPath::from_static(".brigade"), 0o755), (&tools, 0o755), (&calls, 0o644)] {
-        workspace.room.fs.set_mode(path, mode).unwrap();
+        workspace.inner.fs.set_mode(path, mode).unwrap();
     }
-    let mode = |path| workspace.room.fs.metadata(path).unwrap().mode;
+    let mode = |path| workspace.inner.fs.metadata(path).unwrap().mode;
     check(&workspace, &["policy policy_missing", "- unreadable_lines", "- wide_modes"]);
 
     let kinds = |report: &FixReport| report.fixed.iter().map(|fix| fix.kind).collect::<Vec<_>>();
@@ -168,7 +168,7 @@ fn a_brief_names_the_next_command_and_changes_nothing() {
     assert_eq!(brief.oldest_pending_call.unwrap().id, id);
     approved(&workspace);
     assert_eq!(workspace.doctor().brief().unwrap().next_command.step(), Some(&NextStep::RunNext));
-    assert!(!workspace.room.fs.exists(&RelPath::from_static(".brigade/work")).unwrap());
+    assert!(!workspace.inner.fs.exists(&RelPath::from_static(".brigade/work")).unwrap());
 }
 
 #[test]
@@ -180,8 +180,8 @@ fn a_changed_receipt_breaks_the_chain_and_a_lost_log_is_missed() {
     assert_eq!(run.receipt.status.as_str(), "completed", "{run:?}");
     check(&workspace, &["policy policy_missing"]);
     let receipt = RelPath::composed(&format!("{RUNS}/{}.json", id));
-    workspace.room.fs.append_durable(&receipt, b"\n").unwrap();
-    workspace.room.fs.remove(&RelPath::composed(&format!("{RUNS}/{}.stdout.log", id))).unwrap();
+    workspace.inner.fs.append_durable(&receipt, b"\n").unwrap();
+    workspace.inner.fs.remove(&RelPath::composed(&format!("{RUNS}/{}.stdout.log", id))).unwrap();
     check(&workspace, &["policy policy_missing", "- run_ledger_broken", "greet run_missing_log"]);
     let list = workspace.catalog().list().unwrap();
     assert_eq!(marks(&list), ["policy policy_missing", "greet run_missing_log"]);
@@ -195,7 +195,7 @@ fn of_a_long_history_only_the_newest_part_is_read() {
     for _ in 0..3 {
         let run = workspace.calls().run(approved(&workspace)).unwrap();
         let log = RelPath::composed(&format!("{RUNS}/{}.stdout.log", run.receipt.id));
-        workspace.room.fs.remove(&log).unwrap();
+        workspace.inner.fs.remove(&log).unwrap();
     }
     for (limit, expect) in [(3, (3, 0)), (2, (2, 1)), (1, (1, 1))] {
         let report = workspace.doctor().check_recent(&DoctorRequest::default(), limit).unwrap();
@@ -236,16 +236,16 @@ fn a_closeout_quiets_issues_and_the_raw_ones_stay() {
 fn a_name_that_nothing_has_is_refused_with_the_nearest_one() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
-    let of = |tool: &str| {
+    let check = |tool: &str| {
         workspace.doctor().check(&DoctorRequest { tool: Some(tool.to_owned()), ..DoctorRequest::default() })
     };
-    assert!(of("greet").is_ok());
+    assert!(check("greet").is_ok());
     // Some issues have no tool.
-    assert!(of("policy").is_ok());
-    let error = of("gret").unwrap_err();
+    assert!(check("policy").is_ok());
+    let error = check("gret").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
-    let told = error.failure().with_hints(&NeutralWords);
-    assert!(told.contains("did you mean `greet`?"), "{told}");
+    let reported = error.failure().with_hints(&NeutralWords);
+    assert!(reported.contains("did you mean `greet`?"), "{reported}");
 }
 
 #[test]

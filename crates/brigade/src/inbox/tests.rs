@@ -34,7 +34,7 @@ fn id(row: &InboxItem) -> IdPrefix {
 }
 
 fn bytes(workspace: &Workspace) -> Vec<u8> {
-    workspace.room.fs.read(&RelPath::from_static(INBOX), 1 << 20).unwrap()
+    workspace.inner.fs.read(&RelPath::from_static(INBOX), 1 << 20).unwrap()
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn lines_that_cannot_be_read_are_set_aside_and_never_lost() {
     let report = check(&workspace, 3, 0, 0);
     assert_eq!(report.quarantined, 3);
     let quarantine: RelPath = RelPath::from_static(".brigade/work/imports/inbox.quarantine-1.jsonl");
-    let set_aside = workspace.room.fs.read(&quarantine, 1 << 20).unwrap();
+    let set_aside = workspace.inner.fs.read(&quarantine, 1 << 20).unwrap();
     assert_eq!(set_aside, b"not json\n[1]\n{\"id\": \"torn\n");
     assert!(bytes(&workspace).starts_with(format!("{foreign}\n").as_bytes()));
     let again = check(&workspace, 0, 3, 0);

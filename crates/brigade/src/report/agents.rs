@@ -2,19 +2,12 @@
 
 use brigade_access::{Action, AgentRow, AgentToolRow, Listing, ListingCosts, OpinionRow, ProfileRow};
 use brigade_core::{AgentName, words};
+use brigade_macros::{document, part};
 use brigade_policy::{RiskLevel, RuleReport};
-use serde::{Deserialize, Serialize};
-
-use super::{Report, SchemaId};
 
 /// `list --as`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.agent-tools.v1")]
 pub struct AgentToolsReport {
-    /// The schema id.
-    #[serde(deserialize_with = "AgentToolsReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The agent.
@@ -27,18 +20,9 @@ pub struct AgentToolsReport {
     pub policy_problem: Option<String>,
 }
 
-impl Report for AgentToolsReport {
-    const SCHEMA: &'static str = "brigade.agent-tools.v1";
-}
-
 /// `agent list`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.agents.v1")]
 pub struct AgentListReport {
-    /// The schema id.
-    #[serde(deserialize_with = "AgentListReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The gateway's file.
@@ -51,18 +35,9 @@ pub struct AgentListReport {
     pub agent_count: usize,
 }
 
-impl Report for AgentListReport {
-    const SCHEMA: &'static str = "brigade.agents.v1";
-}
-
 /// `agent add`, `agent rotate`, `agent remove`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.agent.v1")]
 pub struct AgentReport {
-    /// The schema id.
-    #[serde(deserialize_with = "AgentReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The gateway's file.
@@ -74,10 +49,6 @@ pub struct AgentReport {
     /// The new token. It is shown only here; the file holds its sha256.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-}
-
-impl Report for AgentReport {
-    const SCHEMA: &'static str = "brigade.agent.v1";
 }
 
 words! {
@@ -93,13 +64,8 @@ words! {
 }
 
 /// `profile list`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.profiles.v1")]
 pub struct ProfileListReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ProfileListReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The file of profiles.
@@ -110,18 +76,9 @@ pub struct ProfileListReport {
     pub profile_count: usize,
 }
 
-impl Report for ProfileListReport {
-    const SCHEMA: &'static str = "brigade.profiles.v1";
-}
-
 /// `profile show`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.profile.v1")]
 pub struct ProfileReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ProfileReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The profile.
@@ -129,18 +86,9 @@ pub struct ProfileReport {
     pub profile: ProfileRow,
 }
 
-impl Report for ProfileReport {
-    const SCHEMA: &'static str = "brigade.profile.v1";
-}
-
 /// `profile explain`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.profile-explanation.v1")]
 pub struct ProfileExplainReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ProfileExplainReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The tool.
@@ -159,14 +107,8 @@ pub struct ProfileExplainReport {
     pub reasons: Vec<String>,
 }
 
-impl Report for ProfileExplainReport {
-    const SCHEMA: &'static str = "brigade.profile-explanation.v1";
-}
-
 /// Whether a rule of the policy approves calls of a tool by an agent.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct AgentApproval {
     /// The agent.
     pub agent: AgentName,
@@ -183,13 +125,8 @@ pub struct AgentApproval {
 }
 
 /// `cost`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.tool-cost.v1")]
 pub struct CostReport {
-    /// The schema id.
-    #[serde(deserialize_with = "CostReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The agent.
@@ -199,8 +136,4 @@ pub struct CostReport {
     /// The costs.
     #[serde(flatten)]
     pub costs: ListingCosts,
-}
-
-impl Report for CostReport {
-    const SCHEMA: &'static str = "brigade.tool-cost.v1";
 }

@@ -1,16 +1,13 @@
 //! Documents about fixes.
 
-use brigade_core::Hint;
+use brigade_core::{Exit, Hint};
+use brigade_macros::part;
 pub use brigade_ops::{Fix, FixKind};
-use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
-use brigade_core::Exit;
 
 /// `doctor --fix`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct FixReport {
     /// The schema id.
     #[serde(deserialize_with = "FixReport::read_schema")]

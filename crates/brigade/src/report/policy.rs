@@ -1,21 +1,15 @@
 //! Documents about the policy.
 
 use brigade_core::json::sorted;
-use brigade_policy::{Diagnosis, ErrorLine, PolicyDecision, PolicyRules};
-use serde::{Deserialize, Serialize};
-
-use super::{AgentApproval, IssueReport, Report, SchemaId};
-use brigade_core::Exit;
+use brigade_macros::document;
 use brigade_ops::RulingReport;
+use brigade_policy::{Diagnosis, ErrorLine, PolicyDecision, PolicyRules};
+
+use super::{AgentApproval, IssueReport};
 
 /// `policy show`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.policy.v1", if self.valid)]
 pub struct PolicyReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PolicyReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The policy file.
@@ -35,22 +29,9 @@ pub struct PolicyReport {
     pub diagnosis: Option<Diagnosis>,
 }
 
-impl Report for PolicyReport {
-    const SCHEMA: &'static str = "brigade.policy.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// `policy doctor`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.policy-health.v1", if self.enabled && self.valid)]
 pub struct PolicyHealthReport {
-    /// The schema id.
-    #[serde(deserialize_with = "PolicyHealthReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The policy file.
@@ -79,22 +60,9 @@ pub struct PolicyHealthReport {
     pub diagnosis: Option<Diagnosis>,
 }
 
-impl Report for PolicyHealthReport {
-    const SCHEMA: &'static str = "brigade.policy-health.v1";
-
-    fn exit(&self) -> Exit {
-        if self.enabled && self.valid { Exit::Done } else { Exit::Refused }
-    }
-}
-
 /// `policy explain`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[document("brigade.policy-explanation.v1", if self.errors.is_empty())]
 pub struct ExplainReport {
-    /// The schema id.
-    #[serde(deserialize_with = "ExplainReport::read_schema")]
-    pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
     /// The policy file.
@@ -118,12 +86,4 @@ pub struct ExplainReport {
     /// Where and why the policy is not valid, and what to do.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,
-}
-
-impl Report for ExplainReport {
-    const SCHEMA: &'static str = "brigade.policy-explanation.v1";
-
-    fn exit(&self) -> Exit {
-        if self.errors.is_empty() { Exit::Done } else { Exit::Refused }
-    }
 }

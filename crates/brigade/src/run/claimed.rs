@@ -27,19 +27,19 @@ pub(super) struct ClaimedRun<'a> {
 impl<'a> PreparedRun<'a> {
     /// Creates the files of the run, and claims the call.
     pub(super) fn claim(self, source: ClaimSource<'_>) -> Result<ClaimedRun<'a>, NotStarted> {
-        let started_at = self.room.now();
+        let started_at = self.inner.now();
         let run_id = self.call.call().next_run_id();
         let paths = RunPaths::new(&run_id);
         let claim = Claim { run_id: run_id.clone(), runner: Some(this_runner().map_err(Error::from)?) };
         let mut files = self.create_files(&run_id, &paths)?;
         // Files of a run that is not claimed are removed, unless another attempt may use them.
-        let discard = |files: &RunFiles| files.discard(&*self.room.fs);
+        let discard = |files: &RunFiles| files.discard(&*self.inner.fs);
         // A lane is not taken away between the look at it and the claim.
         let lane = self.keep_lane().inspect_err(|_| discard(&files))?;
-        let queue = self.room.queue();
+        let queue = self.inner.queue();
         let mut locked = self.lock(&queue).map_err(Error::from)?;
         let reservation =
-            OutcomeReservation::make(self.room.fs.clone(), &run_id).inspect_err(|_| discard(&files));
+            OutcomeReservation::make(self.inner.fs.clone(), &run_id).inspect_err(|_| discard(&files));
         let reservation = reservation.map_err(Error::from)?;
         match source {
             ClaimSource::New(insert) => match insert(&mut locked, (!files.is_used).then_some(claim)) {
@@ -54,9 +54,9 @@ impl<'a> PreparedRun<'a> {
                 }
             },
             ClaimSource::Stored(revision) => {
-                let at_once = self.room.env.at_once;
+                let at_once = self.inner.env.at_once;
                 let stored = StoredClaim { call: &self.call, revision, files: &files, claim, at_once };
-                if let Some(error) = stored.claim(self.room, &mut locked, started_at)? {
+                if let Some(error) = stored.claim(self.inner, &mut locked, started_at)? {
                     let attempt = Attempt::Taken(Box::new(self.call.call().clone()), error);
                     return Err(NotStarted::Outcome(Box::new(ClaimOutcome::Attempted(attempt))));
                 }
@@ -80,7 +80,7 @@ impl<'a> PreparedRun<'a> {
     }
 
     fn has_logs(&self, paths: &RunPaths) -> Result<bool, Error> {
-        let exists = |path: &str| self.room.fs.exists(&RelPath::composed(path)).map_err(Error::from);
+        let exists = |path: &str| self.inner.fs.exists(&RelPath::composed(path)).map_err(Error::from);
         Ok(exists(&paths.stdout_log)? && exists(&paths.stderr_log)?)
     }
 
@@ -90,7 +90,7 @@ impl<'a> PreparedRun<'a> {
         let Some(lane) = call.session.as_ref().and_then(|session| session.root_of(&call.tool_id)) else {
             return Ok(None);
         };
-        match self.room.host().keep_lane(lane, self.room.env.lock_timeout)? {
+        match self.inner.host().keep_lane(lane, self.inner.env.lock_timeout)? {
             KeptLane::Not(none) => Err(none.into()),
             kept => Ok(Some(kept)),
         }

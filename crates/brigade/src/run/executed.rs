@@ -31,24 +31,24 @@ impl<'a> ClaimedRun<'a> {
     /// Runs the call. Never fails: errors are in the receipt.
     pub(super) fn execute(self) -> ExecutedRun<'a> {
         let ClaimedRun { prepared, run_id, started_at, paths, logs, dropped, reservation } = self;
-        let PreparedRun { room, config, call, mcp, pinned, kept, .. } = &prepared;
+        let PreparedRun { inner, config, call, mcp, pinned, kept, .. } = &prepared;
         let kept = kept.as_ref().map(|(kept, _)| &**kept);
-        let keep = |listed: &ListedTool| brigade_ops::pin_store(room).first_use(mcp.as_ref(), listed);
+        let keep = |listed: &ListedTool| brigade_ops::pin_store(inner).first_use(mcp.as_ref(), listed);
         let rule = pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin));
-        let secrets = gather::bound_secrets(room, &config.policy);
+        let secrets = gather::bound_secrets(inner, &config.policy);
         let redactor = Redactor::new(&secrets);
-        let listener = room.env.listener.clone();
+        let listener = inner.env.listener.clone();
         let listener = listener.map(|listener| mask_listener(listener, Redactor::new(&secrets)));
         let tool_call = ToolCall::new(call, rule, listener.as_ref());
-        let mut server = ServerClient::new(tool_call, kept, room.env.requester.clone(), &secrets);
+        let mut server = ServerClient::new(tool_call, kept, inner.env.requester.clone(), &secrets);
         let sandbox = || kept.map(KeptServer::sandbox).unwrap_or_default();
-        let mut builtin = BuiltinCall::for_call(room, config, call);
+        let mut builtin = BuiltinCall::for_call(inner, config, call);
         let watch = match (&builtin, kept) {
-            (None, None) => brigade_ops::watch(room, call),
+            (None, None) => brigade_ops::watch(inner, call),
             _ => Watch::Nothing,
         };
-        let install = InstallCheck::new(room, config, call.call());
-        let provider = ProviderAnswerCheck::for_call(room, call.call());
+        let install = InstallCheck::new(inner, config, call.call());
+        let provider = ProviderAnswerCheck::for_call(inner, call.call());
         let postcondition = install.as_ref().map(|check| check as &dyn Postcondition);
         let postcondition = postcondition.or(provider.as_ref().map(|check| check as &dyn Postcondition));
         let result = execute(
@@ -57,18 +57,18 @@ impl<'a> ClaimedRun<'a> {
                 run_id: &run_id,
                 started_at,
                 program: prepared.program.as_ref(),
-                fs: &*room.fs,
+                fs: &*inner.fs,
                 directory: &prepared.directory,
                 input: provider_answer::request_of(call),
-                environment: &room.env.environment,
+                environment: &inner.env.environment,
                 secrets: &secrets,
                 paths,
                 watch: &watch,
                 checkpoint_dir: &dropped,
-                progress: room.env.progress.as_deref(),
-                cancel: room.env.cancel.clone(),
-                clock: &*room.env.clock,
-                speller: &*room.env.speller,
+                progress: inner.env.progress.as_deref(),
+                cancel: inner.env.cancel.clone(),
+                clock: &*inner.env.clock,
+                speller: &*inner.env.speller,
                 postcondition,
             },
             logs,
@@ -77,18 +77,18 @@ impl<'a> ClaimedRun<'a> {
                 None => server.executor(&sandbox),
             },
         );
-        room.digests.keep(&*room.fs);
-        brigade_ops::remember_observed(room, call, &result.receipt);
+        inner.digests.keep(&*inner.fs);
+        brigade_ops::remember_observed(inner, call, &result.receipt);
         tracing::debug!(run = %run_id, status = result.status.as_str(), "the run is over");
         let own = match &builtin {
             Some(builtin) => builtin.result().map(|result| result.shown(&redactor).to_json()),
-            None => provider_answer::result_of(room, config, &result.receipt, &redactor)
+            None => provider_answer::result_of(inner, config, &result.receipt, &redactor)
                 .map(|result| result.to_json()),
         };
         let answer = own.or_else(|| server.exchange().and_then(|exchange| exchange.result.clone()));
         let changed_pin = mcp.as_ref().zip(server.exchange()).map_or(Ok(None), |(mcp, exchange)| {
             let seen_at = result.completed_at;
-            brigade_ops::keep_pin(room, config, mcp, pinned.as_deref(), exchange, seen_at)
+            brigade_ops::keep_pin(inner, config, mcp, pinned.as_deref(), exchange, seen_at)
                 .map_err(Error::from)
         });
         drop((server, builtin));

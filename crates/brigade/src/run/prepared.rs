@@ -20,7 +20,7 @@ use crate::workspace_inner::WorkspaceInner;
 
 /// A verified call whose program, server and pin are known. Nothing is written yet.
 pub(super) struct PreparedRun<'a> {
-    pub(super) room: &'a WorkspaceInner,
+    pub(super) inner: &'a WorkspaceInner,
     pub(super) config: &'a Arc<Config>,
     pub(super) call: VerifiedCall,
     /// The program; `None` for a tool that is part of Brigade.
@@ -38,7 +38,7 @@ pub(super) struct PreparedRun<'a> {
 
 impl<'a> PreparedRun<'a> {
     pub(super) fn new(
-        room: &'a WorkspaceInner,
+        inner: &'a WorkspaceInner,
         call: VerifiedCall,
         planned: PlannedCall,
         config: &'a Arc<Config>,
@@ -46,17 +46,17 @@ impl<'a> PreparedRun<'a> {
         let refused = |blockers: Vec<Blocker>| {
             NotStarted::refused(&call, NotVerified { blockers, changes: Vec::new(), moved: None })
         };
-        let (mcp, pinned) = match brigade_ops::pin_of_call(room, config, &call) {
+        let (mcp, pinned) = match brigade_ops::pin_of_call(inner, config, &call) {
             Ok(Some((mcp, pinned))) => (Some(mcp), pinned),
             Ok(None) => (None, None),
             Err(PinLookupError::Files(error)) => return Err(Error::from(error).into()),
             Err(PinLookupError::Unreadable(blocker)) => return Err(refused(vec![*blocker])),
         };
-        let kept = match find_kept_server(room, config, &call)? {
+        let kept = match find_kept_server(inner, config, &call)? {
             None => None,
             Some(ServerLookup::Ready(kept, hold)) => Some((kept, hold)),
             Some(ServerLookup::Refused(mut blockers)) => {
-                blockers.iter_mut().for_each(|blocker| blocker.spell(&*room.env.speller));
+                blockers.iter_mut().for_each(|blocker| blocker.spell(&*inner.env.speller));
                 return Err(refused(blockers));
             }
         };
@@ -65,9 +65,9 @@ impl<'a> PreparedRun<'a> {
             "a verified call has its program open, or is built in"
         );
         let may_wait = call.call().approved_without_person().is_some() && call.resume().is_none();
-        let deferred = room.late_for(&call.call().contract.effects).filter(|_| may_wait);
+        let deferred = inner.late_for(&call.call().contract.effects).filter(|_| may_wait);
         Ok(PreparedRun {
-            room,
+            inner,
             config,
             call,
             program: planned.program,
@@ -84,13 +84,13 @@ impl<'a> PreparedRun<'a> {
     pub(super) fn fs(&self) -> &dyn Fs {
         match self.deferred {
             Some(deferred) => &**deferred.files(),
-            None => &*self.room.fs,
+            None => &*self.inner.fs,
         }
     }
 
     /// Locks the queue with the durability of the run's records.
     pub(super) fn lock<'q>(&self, queue: &'q Queue) -> Result<LockedQueue<'q>, QueueError> {
-        let now = self.room.now();
+        let now = self.inner.now();
         let durability = if self.deferred.is_some() { Durability::Soon } else { Durability::AtOnce };
         queue.lock_for_run(now, durability)
     }
@@ -98,16 +98,16 @@ impl<'a> PreparedRun<'a> {
 
 /// Returns the server that makes a call of an agent, if servers are kept.
 fn find_kept_server(
-    room: &WorkspaceInner,
+    inner: &WorkspaceInner,
     config: &Config,
     call: &VerifiedCall,
 ) -> Result<Option<ServerLookup>, Error> {
-    let (Some(upstreams), Some(_)) = (&room.env.upstreams, call.call().caller.agent()) else {
+    let (Some(upstreams), Some(_)) = (&inner.env.upstreams, call.call().caller.agent()) else {
         return Ok(None);
     };
-    let entry = gather::entry(room, config, &call.call().tool_id, call.plan().args());
+    let entry = gather::entry(inner, config, &call.call().tool_id, call.plan().args());
     let tool = entry.ok().filter(|tool| tool.family == Some(Family::Mcp));
     // A resumed call gets a new process, which receives the answer.
     let Some(tool) = tool.filter(|_| call.resume().is_none()) else { return Ok(None) };
-    Ok(Some(upstreams.server_for(room, config, tool, call)?))
+    Ok(Some(upstreams.server_for(inner, config, tool, call)?))
 }

@@ -20,18 +20,18 @@ impl ExecutedRun<'_> {
     /// Stores the outcome of the run.
     pub(super) fn record(self) -> Result<RecordedRun, Error> {
         let ExecutedRun { prepared, dropped, reservation, result, answer, changed_pin } = self;
-        let room = prepared.room;
-        let queue = room.queue();
+        let inner = prepared.inner;
+        let queue = inner.queue();
         let locked = prepared.lock(&queue);
         let outcome = Outcome { receipt: result.receipt, checkpoints: result.checkpoints };
         let recorded = reservation.record(locked, outcome, result.completed_at)?;
-        let unkept = room.store.as_ref().and_then(|store| keep_logs(room, &**store, &recorded).err());
+        let unkept = inner.store.as_ref().and_then(|store| keep_logs(inner, &**store, &recorded).err());
         // If this fails, the next run tries again.
-        let _ = room.fs.remove_tree(&dropped);
+        let _ = inner.fs.remove_tree(&dropped);
         let changed_pin = changed_pin?;
         let succeeded = matches!(result.status, RunStatus::Completed | RunStatus::Waiting);
-        let mut report = RunReport::new(room, recorded.call.call, recorded.receipt.receipt, succeeded);
-        let warning = recorded.chain.warning().map(|warning| room.spelled(warning).to_string());
+        let mut report = RunReport::new(inner, recorded.call.call, recorded.receipt.receipt, succeeded);
+        let warning = recorded.chain.warning().map(|warning| inner.spelled(warning).to_string());
         let unkept = unkept.map(|error| format!("the logs are only on this host: {error}"));
         report.warnings = result.warnings.into_iter().chain(warning).chain(unkept).collect();
         let server = report.call.contract.runtime_id.clone().unwrap_or_default();
@@ -44,7 +44,7 @@ impl ExecutedRun<'_> {
                     .then("` or `")
                     .then(NextStep::AcceptPin(pin))
                     .then("`, if that is wanted");
-                format!("{failure} ({})", room.spelled(hint))
+                format!("{failure} ({})", inner.spelled(hint))
             }
             None => failure,
         });
@@ -53,12 +53,12 @@ impl ExecutedRun<'_> {
 }
 
 /// Passes the logs of a run to a store that keeps them for other hosts.
-fn keep_logs(room: &WorkspaceInner, store: &dyn Store, recorded: &FinishedRun) -> Result<(), QueueError> {
+fn keep_logs(inner: &WorkspaceInner, store: &dyn Store, recorded: &FinishedRun) -> Result<(), QueueError> {
     let call = &recorded.call.call;
     let Some(claim) = &call.claim else { return Ok(()) };
     let paths = RunPaths::new(&claim.run_id);
     for (stream, path) in [("stdout", &paths.stdout_log), ("stderr", &paths.stderr_log)] {
-        let log = room.fs.open(&RelPath::composed(path))?;
+        let log = inner.fs.open(&RelPath::composed(path))?;
         store.keep_log(&call.id, &claim.run_id, stream, &*log)?;
     }
     Ok(())

@@ -30,11 +30,11 @@ impl DelegatedCalls {
         let Some(target) = shown.callable(tool, args) else {
             return Ok(RequestedCall::Done(CallResult::failed(ErrorCode::NotFound, "there is no such tool")));
         };
-        let asked = match target.is_direct() {
+        let requested = match target.is_direct() {
             true => self.calls().at_once(&shown, tool, args)?,
             false => self.calls().ask(&shown, tool, args.clone())?,
         };
-        Ok(match asked {
+        Ok(match requested {
             RequestOutcome::Stored { call, .. } => RequestedCall::Queued(call.id.to_string()),
             RequestOutcome::Answered(done) => RequestedCall::Done(of_result(done.result)),
             RequestOutcome::Over(_) => RequestedCall::Later,
@@ -42,7 +42,7 @@ impl DelegatedCalls {
     }
 
     /// Returns the state of a call.
-    fn stands(&self, shown: AgentCall) -> Result<CallState, Failure> {
+    fn state_of(&self, shown: AgentCall) -> Result<CallState, Failure> {
         let AgentCall { call, receipt, answer } = shown;
         Ok(match call.status {
             CallStatus::Pending | CallStatus::Held | CallStatus::Running | CallStatus::Waiting => {
@@ -124,30 +124,30 @@ fn id(call: &str) -> Result<CallId, Failure> {
 
 impl Steps for DelegatedCalls {
     fn ask(&self, tool: &str, args: &Json) -> Result<RequestedCall, Failure> {
-        let asked = match self.inner.env.caller.agent() {
+        let requested = match self.inner.env.caller.agent() {
             Some(agent) => self.request_as(agent, tool, args),
             None => self.queue(tool, args.clone()).map(|call| RequestedCall::Queued(call.id.to_string())),
         };
-        asked.or_else(|error| Ok(RequestedCall::Done(DelegatedCalls::refused(&error)?)))
+        requested.or_else(|error| Ok(RequestedCall::Done(DelegatedCalls::refused(&error)?)))
     }
 
     fn look(&self, call: &str) -> Result<CallState, Failure> {
         match self.calls().show(&id(call)?) {
-            Ok(shown) => self.stands(shown),
+            Ok(shown) => self.state_of(shown),
             Err(error) => Ok(CallState::Ended(DelegatedCalls::refused(&error)?)),
         }
     }
 
     fn go_on(&self, call: &str, cancel: &CancelToken) -> Result<CallState, Failure> {
-        let agents = Agents { room: self.inner.clone() };
+        let agents = Agents { inner: self.inner.clone() };
         let agent = self.inner.env.caller.agent();
         let most = agents.config().ok().and_then(|config| Some(config.agent(agent?)?.limits.concurrent));
         let inner = self.inner.with_env(|env| Env { cancel: Some(cancel.clone()), at_once: most, ..env });
-        let calls = AgentCalls { room: Arc::new(inner) };
+        let calls = AgentCalls { inner: Arc::new(inner) };
         let shown = agent.map(|agent| self.shown(agent)).transpose();
         let gone_on = id(call).map(|id| shown.and_then(|shown| calls.go_on(shown.as_ref(), &id)))?;
         match gone_on {
-            Ok(shown) => self.stands(shown),
+            Ok(shown) => self.state_of(shown),
             Err(error) if error.code() == ErrorCode::NotItsTurn => Ok(CallState::Waits),
             Err(error) => match self.look(call)? {
                 // It may not run after all, as it was approved.
@@ -155,7 +155,7 @@ impl Steps for DelegatedCalls {
                     self.withdraw(call);
                     Ok(CallState::Ended(DelegatedCalls::refused(&error)?))
                 }
-                stands => Ok(stands),
+                state => Ok(state),
             },
         }
     }

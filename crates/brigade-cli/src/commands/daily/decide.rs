@@ -6,7 +6,7 @@ use brigade::report::ReviewReport;
 use brigade::{Error, Exit, Workspace};
 use clap::Args;
 
-use super::walk;
+use super::prompts;
 use crate::output::Output;
 use crate::render::reviews::{ReviewOutcome, ReviewsReport};
 use crate::render::text::{Text, Tone};
@@ -150,7 +150,7 @@ fn decide(
     }
     if choice.is_empty() {
         return match output.may_ask(session.surroundings) {
-            true => walk::run(&workspace, walk::Manner::Brief, output),
+            true => prompts::run(&workspace, prompts::PromptStyle::Brief, output),
             false => Err(unchosen()),
         };
     }
@@ -194,7 +194,7 @@ fn decide_each(
                 if after != AfterApproval::Nothing {
                     let id = report.call.id.to_string();
                     let is_agreed = after == AfterApproval::AddRule;
-                    exit = exit.max(walk::propose_rule(workspace, &id, is_agreed, output));
+                    exit = exit.max(prompts::propose_rule(workspace, &id, is_agreed, output));
                 }
             }
             Err(error) => exit = exit.max(output.fail(&error)),

@@ -116,15 +116,15 @@ impl CodeKind {
 
 /// Lists every code with its kind and meaning.
 pub(crate) fn all_codes() -> impl Iterator<Item = (CodeKind, &'static str, &'static str)> {
-    let of = |kind: CodeKind, table: &'static [ErrorCode]| {
+    let rows = |kind: CodeKind, table: &'static [ErrorCode]| {
         table.iter().map(move |code| (kind, code.as_str(), code.meaning()))
     };
     let issues = IssueType::all().iter().map(|issue| (CodeKind::Issue, issue.code(), issue.title()));
     let faults = FaultCode::ALL.iter().map(|fault| (CodeKind::Fault, fault.as_str(), fault.meaning()));
     let exits = EXITS.iter().map(|(exit, meaning)| (CodeKind::Exit, *exit, *meaning));
-    of(CodeKind::Error, ErrorCode::ERRORS)
-        .chain(of(CodeKind::Reason, ErrorCode::REASONS))
-        .chain(of(CodeKind::Registration, ErrorCode::REGISTERING))
+    rows(CodeKind::Error, ErrorCode::ERRORS)
+        .chain(rows(CodeKind::Reason, ErrorCode::REASONS))
+        .chain(rows(CodeKind::Registration, ErrorCode::REGISTERING))
         .chain(issues)
         .chain(faults)
         .chain(exits)

@@ -3,7 +3,7 @@
 use brigade::{Error, ErrorCode, ErrorKind, Exit};
 use clap::Args;
 
-use super::walk;
+use super::prompts;
 use crate::output::Output;
 use crate::session::Session;
 use crate::surroundings::Terminal;
@@ -43,7 +43,7 @@ fn full_screen(session: &Session<'_>, _: Terminal, output: &mut Output<'_, '_>) 
 fn in_turn(session: &Session<'_>, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
     let workspace = session.workspace()?;
     workspace.require_outside_run()?;
-    walk::run(&workspace, walk::Manner::Review, output)
+    prompts::run(&workspace, prompts::PromptStyle::Review, output)
 }
 
 fn no_terminal() -> Error {

@@ -7,13 +7,13 @@ use brigade::{Env, Exit, Workspace};
 use crate::surroundings::{Streams, Surroundings, Terminal};
 
 /// A temporary workspace with the sample tools, and a person at its terminal.
-struct Desk {
+struct ReviewBench {
     _folder: tempfile::TempDir,
     surroundings: Surroundings,
 }
 
-impl Desk {
-    fn new() -> Desk {
+impl ReviewBench {
+    fn new() -> ReviewBench {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("sample");
         Workspace::with_files(&workspace, &crate::commands::sample_files(), Env::of_process()).unwrap();
@@ -22,7 +22,7 @@ impl Desk {
         surroundings.typed = true;
         surroundings.dumb = true;
         (surroundings.output, surroundings.error) = (Some(terminal), Some(terminal));
-        Desk { _folder: folder, surroundings }
+        ReviewBench { _folder: folder, surroundings }
     }
 
     /// Runs a command line while the person types these lines. Returns everything that was printed.
@@ -54,38 +54,38 @@ impl Desk {
 /// Issue 45: approving takes a key for each kind of call.
 #[test]
 fn a_walk_asks_about_each_call() {
-    let desk = Desk::new();
+    let bench = ReviewBench::new();
     for path in ["README.md", "docs/git-log.md", "docs/count-words.md", "docs/find-todos.md"] {
-        desk.queue(path);
+        bench.queue(path);
     }
-    let said = desk.types("brigade approve", "?\nd\ny\nn too broad\nh\nq\n");
+    let said = bench.types("brigade approve", "?\nd\ny\nn too broad\nh\nq\n");
     assert!(said.contains("[1/4] Approve count-words?") && said.contains("put it on hold"), "{said}");
     assert!(said.contains("1 approved, 1 rejected, 1 held"), "{said}");
-    desk.check_statuses(&["approved", "rejected", "held", "pending"]);
+    bench.check_statuses(&["approved", "rejected", "held", "pending"]);
 }
 
 #[test]
 fn all_calls_of_a_tool_are_approved_with_one_answer() {
-    let desk = Desk::new();
+    let bench = ReviewBench::new();
     for path in ["README.md", "docs/git-log.md", "docs/count-words.md"] {
-        desk.queue(path);
+        bench.queue(path);
     }
-    let said = desk.types("brigade approve", "a\n");
+    let said = bench.types("brigade approve", "a\n");
     assert!(said.contains("3 approved"), "{said}");
-    desk.check_statuses(&["approved", "approved", "approved"]);
-    assert!(desk.types("brigade approve", "").contains("nothing waits"));
+    bench.check_statuses(&["approved", "approved", "approved"]);
+    assert!(bench.types("brigade approve", "").contains("nothing waits"));
 }
 
 #[test]
 fn the_program_alone_shows_what_waits_or_how_to_begin() {
-    let desk = Desk::new();
-    desk.queue("README.md");
-    let brief = desk.types("brigade", "");
+    let bench = ReviewBench::new();
+    bench.queue("README.md");
+    let brief = bench.types("brigade", "");
     assert!(brief.contains("pending calls:") && brief.contains("1 (oldest"), "{brief}");
     let nowhere = tempfile::tempdir().unwrap();
     let surroundings =
-        Surroundings { current_directory: Ok(nowhere.path().to_owned()), ..desk.surroundings.clone() };
-    let elsewhere = Desk { _folder: nowhere, surroundings };
+        Surroundings { current_directory: Ok(nowhere.path().to_owned()), ..bench.surroundings.clone() };
+    let elsewhere = ReviewBench { _folder: nowhere, surroundings };
     let beginning = elsewhere.types("brigade", "");
     assert_eq!(beginning.lines().count(), 4, "{beginning}");
     assert!(beginning.contains("brigade discover"), "{beginning}");

@@ -193,8 +193,8 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         self.interrupted |= exit == Exit::Interrupted;
         if exit != expected && !self.is_interrupted() {
             self.unexpected = true;
-            let said = format!("# Expected exit code {}, got {}.", expected.code(), exit.code());
-            self.show(|sheet| sheet.line(Text::new(Tone::Bad, &said)));
+            let text = format!("# Expected exit code {}, got {}.", expected.code(), exit.code());
+            self.show(|sheet| sheet.line(Text::new(Tone::Bad, &text)));
         }
         self.after_answer = true;
         self.answers.push(answer.clone());

@@ -96,7 +96,7 @@ fn agent(workspace: &Workspace, stage: &mut Stage<'_, '_, '_>, tool: &str, text:
     let line = format!("{AGENT} calls {tool} {}", arguments.to_compact());
     let calls = own.agent_calls();
     let outcome = calls.ask_and_run(&shown, tool, arguments, &|_| {});
-    let said = match outcome {
+    let text = match outcome {
         Ok(RunRequestOutcome::Ran(ran)) => answer(&calls, &ran)?,
         Ok(RunRequestOutcome::NotRun { error, .. }) => error.to_string(),
         Ok(RunRequestOutcome::Asked(RequestOutcome::Stored { call, uncovered, .. })) => match call.status {
@@ -105,15 +105,15 @@ fn agent(workspace: &Workspace, stage: &mut Stage<'_, '_, '_>, tool: &str, text:
                 answer(&calls, &ran)?
             }
             _ => {
-                let mut said = format!("waits for a person ({})", call.id);
-                uncovered.iter().for_each(|why| said.push_str(&format!("\n{why}")));
-                said
+                let mut text = format!("waits for a person ({})", call.id);
+                uncovered.iter().for_each(|why| text.push_str(&format!("\n{why}")));
+                text
             }
         },
         Ok(RunRequestOutcome::Asked(_)) => "no answer".to_owned(),
         Err(error) => error.to_string(),
     };
-    stage.agent(&line, &said);
+    stage.agent(&line, &text);
     Ok(())
 }
 

@@ -83,7 +83,7 @@ fn ask(report: &KitchenPlanReport, output: &mut Output<'_, '_>) -> Option<Vec<(u
     for question in &report.questions {
         let mut page = output.new_page();
         page.notes.line(format!("{}. {}", question.number, question.text));
-        output.aside(&page.notes);
+        output.print_to_stderr(&page.notes);
         let mut answer = String::new();
         let read = BufReader::new(output.input()).read_line(&mut answer).ok()?;
         if read == 0 {

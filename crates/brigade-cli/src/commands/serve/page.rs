@@ -100,7 +100,12 @@ pub(super) fn bind(
 }
 
 /// Gives the person the link to the page: on standard error, and in the browser if that is wanted.
-pub(super) fn tell(arguments: &PageArgs, served: &ServedPage, is_shown: bool, workspace: &Workspace) {
+pub(super) fn announce_page(
+    arguments: &PageArgs,
+    served: &ServedPage,
+    is_shown: bool,
+    workspace: &Workspace,
+) {
     if is_shown {
         drop(writeln!(
             std::io::stderr(),

@@ -50,8 +50,8 @@ pub(crate) fn run(
         scope: arguments.scope.clone(),
         no_browser: arguments.no_browser,
     };
-    let mut tell = |url: &str| output.announce("open this page to log in:", url);
-    let report = session.workspace_to_run()?.catalog().login(&request, &mut tell)?;
+    let mut show_url = |url: &str| output.announce("open this page to log in:", url);
+    let report = session.workspace_to_run()?.catalog().login(&request, &mut show_url)?;
     Ok(output.finish(report))
 }
 

@@ -89,14 +89,14 @@ pub(crate) fn run(
         Runtime::Start { id, wait } => {
             let mut waiting = ProgressPrinter::new(session, output, id);
             let (runtimes, wait) = (session.workspace_to_run()?.runtimes(), wait.map(|wait| wait.0));
-            let report = runtimes.start(id, wait, &mut |step| waiting.tell(&step))?;
+            let report = runtimes.start(id, wait, &mut |step| waiting.show(&step))?;
             output.finish(report)
         }
         Runtime::Stop { id } => output.finish(session.workspace()?.runtimes().stop(id)?),
         Runtime::Restart { id, wait } => {
             let mut waiting = ProgressPrinter::new(session, output, id);
             let (runtimes, wait) = (session.workspace_to_run()?.runtimes(), wait.map(|wait| wait.0));
-            let report = runtimes.restart(id, wait, &mut |step| waiting.tell(&step))?;
+            let report = runtimes.restart(id, wait, &mut |step| waiting.show(&step))?;
             output.finish(report)
         }
         Runtime::Logs(arguments) => logs::run(session, arguments, output)?,

@@ -20,7 +20,7 @@ impl View for CatalogReport {
     fn show(&self, page: &mut Page) {
         let issues: Vec<IssueReport> = self.issues.iter().collect();
         // Errors of the configuration are also issues, unless a filter excludes them.
-        let stands = |error: &&ErrorLine| {
+        let is_unlisted = |error: &&ErrorLine| {
             let place = error.fault().place.as_ref();
             let is_there = |issue: &IssueReport| {
                 place.is_some_and(|place| {
@@ -30,7 +30,7 @@ impl View for CatalogReport {
             };
             !issues.iter().any(is_there)
         };
-        let others: Vec<ErrorLine> = self.errors.iter().filter(stands).cloned().collect();
+        let others: Vec<ErrorLine> = self.errors.iter().filter(is_unlisted).cloned().collect();
         config_errors(&others, page);
         let sheet = &mut page.data;
         sheet.field("workspace", &self.target);

@@ -192,12 +192,12 @@ pub(super) fn accepted_change(pin: &PinSummary, accepted: &[String], page: &mut 
 pub(super) fn live(report: &LiveReport, page: &mut Page) {
     page.data.gap();
     for server in &report.servers {
-        let said = match &server.error {
+        let status = match &server.error {
             Some(_) => Text::new(Tone::Bad, "did not answer"),
             None if server.tools.len() == 1 => Text::from("lists 1 tool"),
             None => Text::from(format!("lists {} tools", server.tools.len())),
         };
-        page.data.field(&format!("server {}", server.server), said);
+        page.data.field(&format!("server {}", server.server), status);
     }
     for tool in &report.tools {
         let name = format!("{} describes {}", tool.server, tool.tool);
@@ -315,8 +315,8 @@ impl View for EnableReport {
             ]);
         }
         page.data.table(table);
-        let told = |tool: &EnabledTool| Some(format!("{}: {}", tool.tool_id, tool.detail.as_ref()?));
-        page.notes(self.tools.iter().filter_map(told));
+        let detail_line = |tool: &EnabledTool| Some(format!("{}: {}", tool.tool_id, tool.detail.as_ref()?));
+        page.notes(self.tools.iter().filter_map(detail_line));
         let starts = |tool: &EnabledTool| {
             Some(format!(
                 "{}: its tools are imported, for which this is started: {}",

@@ -24,7 +24,7 @@ impl View for PolicyReport {
         if self.valid {
             page.next("brigade tools policy explain ID");
         } else {
-            way_on(self.diagnosis.as_ref(), page);
+            next_step(self.diagnosis.as_ref(), page);
         }
     }
 }
@@ -56,7 +56,7 @@ impl View for PolicyTestReport {
 }
 
 /// Shows the next step for an invalid policy, unless an error already has it.
-fn way_on(diagnosis: Option<&Diagnosis>, page: &mut Page) {
+fn next_step(diagnosis: Option<&Diagnosis>, page: &mut Page) {
     let help = diagnosis.and_then(|diagnosis| diagnosis.help.as_ref());
     if let Some(help) = help.filter(|_| !page.trouble.helps()) {
         page.next(help);
@@ -88,7 +88,7 @@ impl View for ExplainReport {
     fn show(&self, page: &mut Page) {
         if !self.errors.is_empty() {
             config_errors(&self.errors, page);
-            return way_on(self.diagnosis.as_ref(), page);
+            return next_step(self.diagnosis.as_ref(), page);
         }
         config_errors(&self.warnings, page);
         page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));

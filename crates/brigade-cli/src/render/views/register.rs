@@ -28,9 +28,10 @@ impl View for RegisterReport {
         for error in &self.errors {
             let field = error.field.as_deref().filter(|field| !field.is_empty());
             let field = field.map_or_else(String::new, |field| format!("{field}: "));
-            let of = error.reference.as_ref().filter(|of| !field.starts_with(&format!("{of}:")));
-            let of = of.map_or_else(String::new, |of| format!("{of}: "));
-            let message = format!("{of}{field}{}", error.message);
+            let reference =
+                error.reference.as_ref().filter(|reference| !field.starts_with(&format!("{reference}:")));
+            let reference = reference.map_or_else(String::new, |reference| format!("{reference}: "));
+            let message = format!("{reference}{field}{}", error.message);
             page.trouble.fault(Fault::new(error.code.clone(), message).at(error.place()));
         }
         if self.errors.iter().any(|error| error.code == ErrorCode::RefUnknown) {

@@ -104,8 +104,8 @@ fn a_missing_worktree_is_reported_and_recreated() {
     let gone = attempt(&place, &at, |folder| std::fs::remove_dir_all(folder).unwrap());
     assert!(matches!(gone, Err(PlaceError::Gone(_))), "{gone:?}");
     assert!(matches!(place.guard(&at), Err(PlaceError::Gone(_))));
-    let (at, begun) = place.begin(&name("a")).unwrap();
-    assert_eq!(begun, FolderOrigin::Remade);
+    let (at, origin) = place.begin(&name("a")).unwrap();
+    assert_eq!(origin, FolderOrigin::Remade);
     // A link in place of the worktree is refused.
     let elsewhere = bench.folder.path().join("elsewhere");
     write(&elsewhere.join("keep"), "mine\n");
@@ -126,16 +126,16 @@ fn incomplete_folders_are_recreated_after_a_crash() {
     let ours = bench.root().join(".brigade/kitchen/prd-add-auth/git/a");
     std::fs::remove_file(ours.join("ready")).unwrap();
     write(&at.folder.join("half"), "x\n");
-    let (_, begun) = remake(&bench).begin(&name("a")).unwrap();
-    assert_eq!(begun, FolderOrigin::New);
+    let (_, origin) = remake(&bench).begin(&name("a")).unwrap();
+    assert_eq!(origin, FolderOrigin::New);
     assert!(!at.folder.join("half").exists());
     // After a power loss, Brigade's part is filled from the worktree, which keeps its work.
     write(&at.folder.join("work"), "x\n");
     write(&ours.join("ready"), "another boot");
     std::fs::write(ours.join("index"), "").unwrap();
     let place = remake(&bench);
-    let (at, begun) = place.begin(&name("a")).unwrap();
-    assert_eq!(begun, FolderOrigin::Found);
+    let (at, origin) = place.begin(&name("a")).unwrap();
+    assert_eq!(origin, FolderOrigin::Found);
     assert_eq!(paths(&attempt(&place, &at, |_| {}).unwrap()), ["Added work"]);
 }
 
@@ -224,8 +224,8 @@ fn old_commit_never_moves_branch_back() {
     assert_eq!(paths(&place.recall_moved(&again, &commit).unwrap().unwrap()), ["Added b"]);
     std::fs::remove_file(again.folder.join("coverage.out")).unwrap();
     let place = remake(&bench);
-    let (at, begun) = place.begin(&name("a")).unwrap();
-    assert_eq!(begun, FolderOrigin::Found);
+    let (at, origin) = place.begin(&name("a")).unwrap();
+    assert_eq!(origin, FolderOrigin::Found);
     let tip = bench.git(&["rev-parse", "feature/x"]);
     let Integration::Moved { place: at, changes } = place.integrate(&at, &made).unwrap() else {
         panic!("the commit has another base")

@@ -89,8 +89,8 @@ fn failed_setup_runs_again() {
     write(&at.folder.join("half.txt"), "half\n");
     // Another service finds the worktree.
     let place = bench.open();
-    let (at, begun) = place.begin(&name("a")).unwrap();
-    assert_eq!(begun, FolderOrigin::Found);
+    let (at, origin) = place.begin(&name("a")).unwrap();
+    assert_eq!(origin, FolderOrigin::Found);
     assert!(place.begin_setup(&at).unwrap());
     write(&at.folder.join("whole.txt"), "whole\n");
     place.end_setup(&at, &place.guard(&at).unwrap()).unwrap();

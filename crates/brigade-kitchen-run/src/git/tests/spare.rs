@@ -132,8 +132,8 @@ fn a_worktree_that_is_taken_over_is_what_a_new_one_is() {
         git(&other, &["add", "-A"]);
         git(&other, &["-c", "user.name=B", "-c", "user.email=b@example.org", "commit", "-qm", "theirs"]);
         bench.git(&["worktree", "remove", "--force", "../other"]);
-        let (second, begun) = place.begin(&name("second")).unwrap();
-        assert_eq!(begun, FolderOrigin::New, "{case}");
+        let (second, origin) = place.begin(&name("second")).unwrap();
+        assert_eq!(origin, FolderOrigin::New, "{case}");
         assert_eq!(made(&second.folder) == was, *is_taken, "{case}: whether it was taken over");
         // No spare is left for a third task, so its worktree is new.
         let (third, _) = place.begin(&name("third")).unwrap();

@@ -9,8 +9,8 @@ fn a_task_is_one_commit_and_changes_no_user_files() {
     bench.write("note.txt", "untracked\n");
     let before = bench.users();
     let place = bench.open();
-    let (at, begun) = place.begin(&name("US-003")).unwrap();
-    assert_eq!(begun, FolderOrigin::New);
+    let (at, origin) = place.begin(&name("US-003")).unwrap();
+    assert_eq!(origin, FolderOrigin::New);
     assert_eq!(at.worktree.as_deref(), Some(".brigade/kitchen/worktrees/prd-add-auth/US-003"));
     assert_eq!(read(&at.folder.join("README.md")), "hello\n", "the branch, not the user's files");
     let changes = attempt(&place, &at, |folder| {
@@ -196,8 +196,8 @@ fn conflict_names_files_and_keeps_both_sides() {
     let theirs = place.commit(&first, &theirs, &run_id()).unwrap();
     place.integrate(&first, &theirs).unwrap();
     assert_eq!(place.integrate(&second, &made).unwrap(), Integration::Conflict(vec!["README.md".to_owned()]));
-    let (second, begun) = place.begin(&name("second")).unwrap();
-    assert_eq!((begun, &second.base), (FolderOrigin::Found, &theirs.commit));
+    let (second, origin) = place.begin(&name("second")).unwrap();
+    assert_eq!((origin, &second.base), (FolderOrigin::Found, &theirs.commit));
     let text = read(&second.folder.join("README.md"));
     assert!(text.contains("<<<<<<<") && text.contains("mine") && text.contains("theirs"), "{text}");
     let unsolved = attempt(&place, &second, |_| {}).unwrap();
@@ -312,8 +312,8 @@ fn a_task_is_found_again_with_its_work() {
     attempt(&place, &at, |folder| write(&folder.join("b"), "b\n")).unwrap();
     drop(place);
     let place = bench.open();
-    let (again, begun) = place.begin(&name("--help")).unwrap();
-    assert_eq!((begun, &again), (FolderOrigin::Found, &at));
+    let (again, origin) = place.begin(&name("--help")).unwrap();
+    assert_eq!((origin, &again), (FolderOrigin::Found, &at));
     assert_eq!(paths(&attempt(&place, &again, |_| {}).unwrap()), ["Added b"]);
 }
 
@@ -380,14 +380,14 @@ fn workspaces_can_share_a_folder_of_worktrees() {
     let (of_one, of_two) = (one.open(), two.open());
     let (first, _) = of_one.begin(&name("a")).unwrap();
     write(&first.folder.join("precious.txt"), "not done yet\n");
-    let (second, begun) = of_two.begin(&name("a")).unwrap();
-    assert_eq!(begun, FolderOrigin::New);
+    let (second, origin) = of_two.begin(&name("a")).unwrap();
+    assert_eq!(origin, FolderOrigin::New);
     assert_ne!(first.folder, second.folder);
     of_two.finish(&second).unwrap();
     of_two.leave(&second.name.prd, &|_| false).unwrap();
-    let (again, begun) = of_one.begin(&name("a")).unwrap();
+    let (again, origin) = of_one.begin(&name("a")).unwrap();
     assert_eq!(
-        (begun, read(&again.folder.join("precious.txt"))),
+        (origin, read(&again.folder.join("precious.txt"))),
         (FolderOrigin::Found, "not done yet\n".to_owned())
     );
 }

@@ -8,12 +8,12 @@ use crate::workplace::RestoreOutcome;
 impl JobContext<'_> {
     /// Puts the files of the attempt back after a failed check. Otherwise files that appeared during verification, such
     /// as `__pycache__`, would count as changes of the next attempt, and be committed.
-    pub(super) fn drop_leftovers(&self, hold: &TaskWork, event: &JobEvent) {
-        if !is_failed_check(event) || self.workplace.mode() != Mode::Worktrees || hold.changes.tree.is_empty()
+    pub(super) fn drop_leftovers(&self, work: &TaskWork, event: &JobEvent) {
+        if !is_failed_check(event) || self.workplace.mode() != Mode::Worktrees || work.changes.tree.is_empty()
         {
             return;
         }
-        match self.workplace.put_back(&hold.place, &hold.guard, &hold.changes, &hold.changes) {
+        match self.workplace.put_back(&work.place, &work.guard, &work.changes, &work.changes) {
             Ok(RestoreOutcome::Done(files)) => tracing::info!(?files, "files of a failed check are removed"),
             Ok(RestoreOutcome::Unchanged | RestoreOutcome::Stays(_)) => {}
             // The next attempt reports what is wrong with the worktree.

@@ -28,6 +28,6 @@ pub(super) fn command_ending(checked: &CheckOutcome) -> String {
 /// Returns why a worktree has no working setup. The log has the whole output.
 pub(super) fn setup_failed(checked: &CheckOutcome) -> String {
     let last = checked.output.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let said = last.map(|line| format!(": {line}")).unwrap_or_default();
-    format!("the setup command of the worktree {}{said}", command_ending(checked))
+    let detail = last.map(|line| format!(": {line}")).unwrap_or_default();
+    format!("the setup command of the worktree {}{detail}", command_ending(checked))
 }

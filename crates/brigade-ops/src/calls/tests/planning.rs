@@ -254,14 +254,14 @@ fn a_broken_entry_does_not_affect_the_others() {
         for text in [format!("{sound}\n{broken}"), format!("{broken}\n{sound}")] {
             bench.write(CATALOG, text);
             assert!(plan(&bench, "{}").valid, "{broken}");
-            let told = match bench.calls.plan(Request::new("bad")) {
+            let reported = match bench.calls.plan(Request::new("bad")) {
                 Ok(report) => {
                     assert!(!report.valid, "{broken}");
                     report.blockers.concat()
                 }
                 Err(error) => error.to_string(),
             };
-            assert!(!told.contains("canary-4711"), "{told}");
+            assert!(!reported.contains("canary-4711"), "{reported}");
         }
     }
 }
@@ -412,8 +412,8 @@ fn a_secret_in_the_arguments_is_not_shown() {
     for secret in [r#"{"password":"EXAMPLE-canary-1"}"#, r#"{"a":"canary/value+4711"}"#] {
         let planned = blocked(&bench, secret, ErrorCode::SecretArgument, "");
         let refused = bench.calls.queue(CallBench::request(secret).blocked(OnBlocked::Include)).unwrap_err();
-        let told = format!("{planned:?}{refused:?}");
-        assert!(!told.contains("EXAMPLE-canary") && !told.contains("canary/value"), "{told}");
+        let reported = format!("{planned:?}{refused:?}");
+        assert!(!reported.contains("EXAMPLE-canary") && !reported.contains("canary/value"), "{reported}");
         assert!(!bench.exists(CALLS), "a secret is never stored");
     }
 }
@@ -426,7 +426,7 @@ fn arguments_come_from_one_place() {
     bench.write("broken.json", "{\n  \"a\": canary-4711}");
     bench.write("bytes.json", b"{\"a\":\"\xff\"}");
     let file = |name: &str| ArgsSource::File(format!("/memory/{name}").into());
-    let told = |source: ArgsSource| {
+    let reported = |source: ArgsSource| {
         let report = bench.calls.plan(Request::new("tool").args(source)).unwrap();
         report.blocker_details.iter().map(|detail| detail.message.clone()).collect::<Vec<_>>().join("\n")
     };
@@ -436,7 +436,7 @@ fn arguments_come_from_one_place() {
         ArgsSource::StandardInput("{}".to_owned()),
         ArgsSource::Value(Json::parse("{}").unwrap()),
     ] {
-        assert_eq!(told(source), "");
+        assert_eq!(reported(source), "");
     }
     for (source, text) in [
         (ArgsSource::Both, "inline and in a file"),
@@ -447,8 +447,8 @@ fn arguments_come_from_one_place() {
         (ArgsSource::StandardInput("{\"a\": 1,\n  }".to_owned()), "standard input, line 2, column 3"),
         (ArgsSource::Inline("{\"a\": 1,\n  }".to_owned()), "the arguments, line 2, column 3"),
     ] {
-        let told = told(source);
-        assert!(told.contains(text) && !told.contains("canary-4711"), "{text}: {told}");
+        let reported = reported(source);
+        assert!(reported.contains(text) && !reported.contains("canary-4711"), "{text}: {reported}");
     }
 }
 
@@ -466,9 +466,9 @@ fn the_policy_can_refuse_undeclared_code() {
     let bench = CallBench::new("");
     bench.write(CATALOG, CallBench::entry("tool", "python3 -B -m pkg", ""));
     bench.write("pkg/__main__.py", "print('one')\n");
-    let told = plan(&bench, "{}").bound_code;
-    let notes: Vec<&str> = told.notes.iter().map(|note| note.code.as_str()).collect();
-    assert_eq!((told.may_also_load.to_string().as_str(), notes), ("workspace", vec!["undeclared_code"]));
+    let reported = plan(&bench, "{}").bound_code;
+    let notes: Vec<&str> = reported.notes.iter().map(|note| note.code.as_str()).collect();
+    assert_eq!((reported.may_also_load.to_string().as_str(), notes), ("workspace", vec!["undeclared_code"]));
     bench.add(POLICY, "[commands]\nundeclared_code = \"refuse\"\n");
     let planned = blocked(&bench, "{}", ErrorCode::UndeclaredCode, "");
     let hint = planned.blocker_details[0].hint.as_deref().unwrap();

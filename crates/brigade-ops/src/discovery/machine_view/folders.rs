@@ -55,9 +55,11 @@ impl HarnessSearch<'_> {
                 continue;
             }
             let path = shelf.path(|name| self.machine.variable(name));
-            let Some(spot) = path.and_then(|path| self.machine.spot(&path, shelf.extent)) else { continue };
-            if paths.insert((spot.path.clone(), shelf.holds)) {
-                self.shelf(harness, *shelf, &spot, None);
+            let Some(location) = path.and_then(|path| self.machine.location(&path, shelf.extent)) else {
+                continue;
+            };
+            if paths.insert((location.path.clone(), shelf.holds)) {
+                self.shelf(harness, *shelf, &location, None);
             }
         }
     }
@@ -66,34 +68,41 @@ impl HarnessSearch<'_> {
         &mut self,
         harness: &'static Harness,
         shelf: SkillDirectory,
-        spot: &MachinePath,
+        location: &MachinePath,
         plugin: Option<&PluginState>,
     ) {
         let row = self.rows.len();
-        let listed = match self.machine.list(spot) {
+        let listed = match self.machine.list(location) {
             Ok(Some(listed)) => listed,
             Ok(None) => {
-                return self.row(&spot.path, shelf.extent, EntrySource::Skill, FileStatus::Absent, 0, None);
+                return self.row(
+                    &location.path,
+                    shelf.extent,
+                    EntrySource::Skill,
+                    FileStatus::Absent,
+                    0,
+                    None,
+                );
             }
             Err(why) => {
                 let workspace = self.machine.workspace.clone();
-                let source = source(harness, shelf.extent, &spot.shown, &workspace);
-                return self.unreadable(&source, &spot.path, EntrySource::Skill, why);
+                let source = source(harness, shelf.extent, &location.shown, &workspace);
+                return self.unreadable(&source, &location.path, EntrySource::Skill, why);
             }
         };
-        self.row(&spot.path, shelf.extent, EntrySource::Skill, FileStatus::Read, 0, None);
+        self.row(&location.path, shelf.extent, EntrySource::Skill, FileStatus::Read, 0, None);
         let mut walk = Walk::new(harness, shelf, plugin);
         (walk.left_out, walk.unnamed) = (listed.others, listed.unnamed);
         match shelf.holds {
-            FolderContent::Skills => self.skills(&mut walk, spot.clone(), listed),
+            FolderContent::Skills => self.skills(&mut walk, location.clone(), listed),
             FolderContent::Commands | FolderContent::TomlCommands => {
-                self.commands(&mut walk, spot.clone(), listed)
+                self.commands(&mut walk, location.clone(), listed)
             }
         }
         let Walk { count, left_out, unnamed, .. } = walk;
         self.rows[row].entry_count = count;
         let workspace = self.machine.workspace.clone();
-        let source = source(harness, shelf.extent, &spot.shown, &workspace);
+        let source = source(harness, shelf.extent, &location.shown, &workspace);
         self.report_left_out(&source, unnamed, left_out);
     }
 
@@ -102,10 +111,14 @@ impl HarnessSearch<'_> {
         if 0 < unnamed {
             let what = if unnamed == 1 { "1 name is".to_owned() } else { format!("{unnamed} names are") };
             let message = format!("{what} not UTF-8 text, so nothing of it is read");
-            self.tell(source.issue(IssueType::NameUnusual, message, None));
+            self.add_issue(source.issue(IssueType::NameUnusual, message, None));
         }
         if 0 < left_out {
-            self.tell(source.issue(IssueType::TooManyEntries, format!("{left_out} more are not read"), None));
+            self.add_issue(source.issue(
+                IssueType::TooManyEntries,
+                format!("{left_out} more are not read"),
+                None,
+            ));
         }
     }
 
@@ -122,11 +135,11 @@ impl HarnessSearch<'_> {
             let mut below = Vec::new();
             for (_, folder, listed) in level {
                 for name in &listed.names {
-                    let Some(spot) = folder.inner(name) else { continue };
-                    self.skill(walk, name, &spot);
+                    let Some(location) = folder.inner(name) else { continue };
+                    self.skill(walk, name, &location);
                     let is_content = name.starts_with('.') || name == "node_modules";
-                    if depth < walk.shelf.depth && !is_content && self.machine.is_folder(&spot.path) {
-                        below.push((String::new(), spot));
+                    if depth < walk.shelf.depth && !is_content && self.machine.is_folder(&location.path) {
+                        below.push((String::new(), location));
                     }
                 }
             }
@@ -159,11 +172,11 @@ impl HarnessSearch<'_> {
             let mut below = Vec::new();
             for (way, folder, listed) in level {
                 for name in &listed.names {
-                    let Some(spot) = folder.inner(name) else { continue };
+                    let Some(location) = folder.inner(name) else { continue };
                     if let Some(name) = name.strip_suffix(ending) {
-                        self.command(walk, &format!("{way}{name}"), &spot);
-                    } else if !name.contains('.') && self.machine.is_folder(&spot.path) {
-                        below.push((format!("{way}{name}:"), spot));
+                        self.command(walk, &format!("{way}{name}"), &location);
+                    } else if !name.contains('.') && self.machine.is_folder(&location.path) {
+                        below.push((format!("{way}{name}:"), location));
                     }
                 }
             }
@@ -181,9 +194,9 @@ impl HarnessSearch<'_> {
     /// Lists directories that were not listed before.
     fn list_all(&mut self, walk: &mut Walk<'_>, below: Vec<(String, MachinePath)>) -> Level {
         let mut level = Vec::new();
-        for (way, spot) in below {
+        for (way, location) in below {
             // Links may lead back to a directory above.
-            if self.machine.folder_id(&spot).is_some_and(|id| !walk.listed.insert(id)) {
+            if self.machine.folder_id(&location).is_some_and(|id| !walk.listed.insert(id)) {
                 continue;
             }
             if MAX_FOLDERS <= walk.folders {
@@ -191,17 +204,17 @@ impl HarnessSearch<'_> {
                 continue;
             }
             walk.folders += 1;
-            match self.machine.list(&spot) {
+            match self.machine.list(&location) {
                 Ok(Some(listed)) => {
                     walk.left_out += listed.others;
                     walk.unnamed += listed.unnamed;
-                    level.push((way, spot, listed));
+                    level.push((way, location, listed));
                 }
                 Ok(None) => {}
                 Err(why) => {
                     let workspace = self.machine.workspace.clone();
-                    let source = source(walk.harness, walk.shelf.extent, &spot.shown, &workspace);
-                    self.unreadable(&source, &spot.path, EntrySource::Skill, why);
+                    let source = source(walk.harness, walk.shelf.extent, &location.shown, &workspace);
+                    self.unreadable(&source, &location.path, EntrySource::Skill, why);
                 }
             }
         }

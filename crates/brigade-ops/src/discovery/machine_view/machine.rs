@@ -88,7 +88,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Resolves a path of the table.
-    pub(super) fn spot(&self, path: &Path, extent: Extent) -> Option<MachinePath> {
+    pub(super) fn location(&self, path: &Path, extent: Extent) -> Option<MachinePath> {
         let (path, inside) = match extent {
             Extent::Project => (self.fs.root().join(path), Some(path.to_str()?.parse().ok()?)),
             Extent::User | Extent::Local | Extent::System => (self.absolute(path)?, None),
@@ -107,8 +107,8 @@ impl<'m> Machine<'m> {
     }
 
     /// Returns the identity of a directory.
-    pub(super) fn folder_id(&self, spot: &MachinePath) -> Option<FileId> {
-        self.metadata(spot).ok()?.0.id
+    pub(super) fn folder_id(&self, location: &MachinePath) -> Option<FileId> {
+        self.metadata(location).ok()?.0.id
     }
 
     pub(super) fn exists(&self, path: &Path) -> bool {
@@ -116,8 +116,10 @@ impl<'m> Machine<'m> {
     }
 
     /// Returns the metadata of a path without opening it, and its place in the workspace if links lead there.
-    fn metadata(&self, spot: &MachinePath) -> Result<(Metadata, Option<RelPath>), FsError> {
-        let Some(inside) = &spot.inside else { return Ok((self.fs.metadata_outside(&spot.path)?, None)) };
+    fn metadata(&self, location: &MachinePath) -> Result<(Metadata, Option<RelPath>), FsError> {
+        let Some(inside) = &location.inside else {
+            return Ok((self.fs.metadata_outside(&location.path)?, None));
+        };
         match self.fs.metadata(inside) {
             Err(error) if error.kind == FsErrorKind::Outside => {
                 // An absolute link may lead back into the workspace.
@@ -131,18 +133,18 @@ impl<'m> Machine<'m> {
     }
 
     /// Reads a file. Only regular files are opened.
-    pub(super) fn read(&self, spot: &MachinePath, limit: u64) -> FileContent {
+    pub(super) fn read(&self, location: &MachinePath, limit: u64) -> FileContent {
         let read = || {
-            let (metadata, inside) = self.metadata(spot)?;
+            let (metadata, inside) = self.metadata(location)?;
             if metadata.kind != FileKind::File {
-                return Err(FsError::new("read", spot.shown.as_str(), FsErrorKind::NotAFile));
+                return Err(FsError::new("read", location.shown.as_str(), FsErrorKind::NotAFile));
             }
             let file = match &inside {
                 Some(inside) => self.fs.open(inside)?,
-                None => self.fs.open_outside(&spot.path)?,
+                None => self.fs.open_outside(&location.path)?,
             };
             if limit < file.len()? {
-                return Err(FsError::new("read", spot.shown.as_str(), FsErrorKind::TooLarge { limit }));
+                return Err(FsError::new("read", location.shown.as_str(), FsErrorKind::TooLarge { limit }));
             }
             let bytes = file.read_range(0, limit as usize)?;
             Ok((bytes, file.id().ok()))
@@ -163,18 +165,18 @@ impl<'m> Machine<'m> {
     }
 
     /// Lists a directory; `None` if it does not exist.
-    pub(super) fn list(&self, spot: &MachinePath) -> Result<Option<DirectoryNames>, String> {
+    pub(super) fn list(&self, location: &MachinePath) -> Result<Option<DirectoryNames>, String> {
         let list = || {
-            let (metadata, inside) = self.metadata(spot)?;
+            let (metadata, inside) = self.metadata(location)?;
             if metadata.kind != FileKind::Directory {
-                return Err(FsError::new("list", spot.shown.as_str(), FsErrorKind::NotADirectory));
+                return Err(FsError::new("list", location.shown.as_str(), FsErrorKind::NotADirectory));
             }
             let elsewhere;
             // The home directory may be in the workspace.
-            let (fs, folder): (&dyn Fs, RelPath) = match inside.or_else(|| self.within(&spot.path)) {
+            let (fs, folder): (&dyn Fs, RelPath) = match inside.or_else(|| self.within(&location.path)) {
                 Some(inside) => (self.fs, inside),
                 None => {
-                    elsewhere = DiskFs::open(&spot.path)?;
+                    elsewhere = DiskFs::open(&location.path)?;
                     (&elsewhere, RelPath::root())
                 }
             };

@@ -35,7 +35,7 @@ impl HarnessSearch<'_> {
                 format!("{} plugins are not read; {MAX_PLUGINS} are", installed.len() - MAX_PLUGINS);
             let workspace = self.machine.workspace.clone();
             let source = source(harness, Extent::User, &installed[0].path, &workspace);
-            self.tell(source.issue(IssueType::TooManyEntries, message, None));
+            self.add_issue(source.issue(IssueType::TooManyEntries, message, None));
             installed.truncate(MAX_PLUGINS);
         }
         let mut states = BTreeMap::new();
@@ -52,24 +52,28 @@ impl HarnessSearch<'_> {
     fn installed(&mut self, harness: &'static Harness, store: &PluginStore) -> Vec<InstalledPlugin> {
         let mut found = Vec::new();
         for path in store.files.paths(Platform::of_this_build(), |name| self.machine.variable(name)) {
-            let Some(root) = self.machine.spot(&path, Extent::User) else { continue };
-            let mut push = |id: String, spot: &MachinePath| {
-                found.push(InstalledPlugin { id, path: spot.shown.clone(), extent: Extent::User });
+            let Some(root) = self.machine.location(&path, Extent::User) else { continue };
+            let mut push = |id: String, location: &MachinePath| {
+                found.push(InstalledPlugin { id, path: location.shown.clone(), extent: Extent::User });
             };
             match store.layout {
                 PluginLayout::Index => found.extend(
                     self.plugin_file(harness, Extent::User, &root, installed_plugins).unwrap_or_default(),
                 ),
                 PluginLayout::Directories => {
-                    self.directories(harness, &root).iter().for_each(|(name, spot)| push(name.clone(), spot));
+                    self.directories(harness, &root)
+                        .iter()
+                        .for_each(|(name, location)| push(name.clone(), location));
                 }
                 PluginLayout::Versions => {
-                    for (marketplace, spot) in self.directories(harness, &root) {
-                        for (plugin, spot) in self.directories(harness, &spot) {
-                            let versions = self.directories(harness, &spot);
+                    for (marketplace, location) in self.directories(harness, &root) {
+                        for (plugin, location) in self.directories(harness, &location) {
+                            let versions = self.directories(harness, &location);
                             let names: Vec<String> = versions.into_iter().map(|(name, _)| name).collect();
-                            if let Some(spot) = newest_version(&names).and_then(|name| spot.inner(name)) {
-                                push(format!("{plugin}@{marketplace}"), &spot);
+                            if let Some(location) =
+                                newest_version(&names).and_then(|name| location.inner(name))
+                            {
+                                push(format!("{plugin}@{marketplace}"), &location);
                             }
                         }
                     }
@@ -80,18 +84,22 @@ impl HarnessSearch<'_> {
     }
 
     /// Lists the directories of a directory.
-    fn directories(&mut self, harness: &'static Harness, spot: &MachinePath) -> Vec<(String, MachinePath)> {
-        match self.machine.list(spot) {
+    fn directories(
+        &mut self,
+        harness: &'static Harness,
+        location: &MachinePath,
+    ) -> Vec<(String, MachinePath)> {
+        match self.machine.list(location) {
             Ok(listed) => {
                 let names = listed.map(|listed| listed.names).unwrap_or_default();
                 let names = names.into_iter().filter(|name| !name.starts_with('.'));
-                let inner = names.filter_map(|name| spot.inner(&name).map(|inner| (name, inner)));
+                let inner = names.filter_map(|name| location.inner(&name).map(|inner| (name, inner)));
                 inner.filter(|(_, inner)| self.machine.is_folder(&inner.path)).collect()
             }
             Err(why) => {
                 let workspace = self.machine.workspace.clone();
-                let source = source(harness, Extent::User, &spot.shown, &workspace);
-                self.unreadable(&source, &spot.path, EntrySource::Mcp, why);
+                let source = source(harness, Extent::User, &location.shown, &workspace);
+                self.unreadable(&source, &location.path, EntrySource::Mcp, why);
                 Vec::new()
             }
         }
@@ -106,19 +114,20 @@ impl HarnessSearch<'_> {
     ) {
         let extent = file.files.extent();
         for path in file.files.paths(Platform::of_this_build(), |name| self.machine.variable(name)) {
-            let Some(spot) = self.machine.spot(&path, extent) else { continue };
+            let Some(location) = self.machine.location(&path, extent) else { continue };
             if !matches!(file.form, SwitchForm::Each(_)) {
                 let read = |source: &Source<'_>, bytes: &[u8]| read_plugin_switches(source, file.form, bytes);
-                states.extend(self.plugin_file(harness, extent, &spot, read).unwrap_or_default());
+                states.extend(self.plugin_file(harness, extent, &location, read).unwrap_or_default());
                 continue;
             }
-            let listed = self.machine.list(&spot).ok().flatten().map(|listed| listed.names);
+            let listed = self.machine.list(&location).ok().flatten().map(|listed| listed.names);
             for name in listed.unwrap_or_default().iter().take(MAX_PLUGINS) {
-                let (Some(plugin), Some(spot)) = (name.strip_suffix(".json"), spot.inner(name)) else {
+                let (Some(plugin), Some(location)) = (name.strip_suffix(".json"), location.inner(name))
+                else {
                     continue;
                 };
                 let read = |source: &Source<'_>, bytes: &[u8]| read_plugin_switches(source, file.form, bytes);
-                let found = self.plugin_file(harness, extent, &spot, read).unwrap_or_default();
+                let found = self.plugin_file(harness, extent, &location, read).unwrap_or_default();
                 states.extend(found.into_values().map(|state| (plugin.to_owned(), state)));
             }
         }
@@ -129,21 +138,21 @@ impl HarnessSearch<'_> {
         &mut self,
         harness: &'static Harness,
         extent: Extent,
-        spot: &MachinePath,
+        location: &MachinePath,
         read: impl FnOnce(&Source<'_>, &[u8]) -> Result<T, Reading>,
     ) -> Option<T> {
         let workspace = self.machine.workspace.clone();
-        let source = source(harness, extent, &spot.shown, &workspace);
-        match self.look_at(spot, extent, PLUGIN_FILE_LIMIT) {
+        let source = source(harness, extent, &location.shown, &workspace);
+        match self.look_at(location, extent, PLUGIN_FILE_LIMIT) {
             FileContent::Absent | FileContent::Full => None,
             FileContent::Unreadable(why) => {
-                self.unreadable(&source, &spot.path, EntrySource::Mcp, why);
+                self.unreadable(&source, &location.path, EntrySource::Mcp, why);
                 None
             }
             FileContent::Read { bytes, .. } => match read(&source, &bytes) {
                 Ok(found) => Some(found),
                 Err(reading) => {
-                    self.row(&spot.path, extent, EntrySource::Mcp, FileStatus::Broken, 0, reading.broken);
+                    self.row(&location.path, extent, EntrySource::Mcp, FileStatus::Broken, 0, reading.broken);
                     self.take(extent, reading);
                     None
                 }
@@ -161,11 +170,11 @@ impl HarnessSearch<'_> {
         let extent = plugin.extent;
         let wants = |source| self.is_wanted(source, extent);
         let (wants_servers, wants_skills) = (wants(EntrySource::Mcp), wants(EntrySource::Skill));
-        let Some(mut root) = self.machine.spot(Path::new(&plugin.path), Extent::User) else { return };
+        let Some(mut root) = self.machine.location(Path::new(&plugin.path), Extent::User) else { return };
         if let Some(file) = store.link_file.and_then(|name| root.inner(name))
             && let FileContent::Read { bytes, .. } = self.look_at(&file, extent, PLUGIN_FILE_LIMIT)
             && let Some(target) = linked_plugin(&bytes)
-            && let Some(target) = self.machine.spot(Path::new(&target), Extent::User)
+            && let Some(target) = self.machine.location(Path::new(&target), Extent::User)
         {
             root = target;
         }
@@ -179,7 +188,7 @@ impl HarnessSearch<'_> {
             let workspace = self.machine.workspace.clone();
             let source = source(harness, extent, &root.shown, &workspace);
             let message = format!("the directory of the plugin `{}` is missing", plugin.id);
-            return self.tell(source.issue(IssueType::ClientFileUnreadable, message, None));
+            return self.add_issue(source.issue(IssueType::ClientFileUnreadable, message, None));
         }
         let read = |source: &Source<'_>, bytes: &[u8]| read_manifest(source, store, bytes);
         let read = file.as_ref().and_then(|file| self.plugin_file(harness, extent, file, read));
@@ -205,7 +214,7 @@ impl HarnessSearch<'_> {
         if wants_skills {
             self.plugin_folders(harness, store, extent, &root, &manifest, &state);
         }
-        manifest.issues.into_iter().for_each(|issue| self.tell(issue));
+        manifest.issues.into_iter().for_each(|issue| self.add_issue(issue));
     }
 
     /// Reads the skills and commands of a plugin.
@@ -229,21 +238,21 @@ impl HarnessSearch<'_> {
         }
         let mut seen: HashSet<(PathBuf, FolderContent)> = HashSet::new();
         for (folder, name) in all {
-            let Some(spot) = root.inner(name) else { continue };
+            let Some(location) = root.inner(name) else { continue };
             let folder = SkillDirectory { extent, ..folder };
-            if !seen.insert((spot.path.clone(), folder.holds)) {
+            if !seen.insert((location.path.clone(), folder.holds)) {
                 continue;
             }
-            if self.machine.is_folder(&spot.path) {
-                self.shelf(harness, folder, &spot, Some(state));
+            if self.machine.is_folder(&location.path) {
+                self.shelf(harness, folder, &location, Some(state));
             } else if let Some(command) = name.strip_suffix(".md").and_then(|name| name.rsplit('/').next()) {
-                self.command(&mut Walk::new(harness, folder, Some(state)), command, &spot);
+                self.command(&mut Walk::new(harness, folder, Some(state)), command, &location);
             }
         }
         // A plugin without the directory can be a single skill.
         let skills = store.named_folder(FolderContent::Skills);
         if let Some(folder) = skills.filter(|_| manifest.skills.is_empty())
-            && root.inner(folder.path).is_some_and(|spot| !self.machine.exists(&spot.path))
+            && root.inner(folder.path).is_some_and(|location| !self.machine.exists(&location.path))
         {
             let name = state.id.split('@').next().unwrap_or_default();
             let folder = SkillDirectory { extent, ..folder };

@@ -17,7 +17,7 @@ impl Runner for NoRunner {
     }
 }
 
-impl Ward {
+impl DoctorBench {
     fn calls(&self) -> Calls {
         Calls::new(self.context.clone(), Arc::new(NoRunner))
     }
@@ -41,10 +41,10 @@ impl Ward {
 
 /// Makes a fault of a call. Expects one issue of the type that names the call.
 #[track_caller]
-fn check_call(kind: &str, severity: &str, make: impl FnOnce(&Ward)) {
-    let ward = Ward::healthy();
-    make(&ward);
-    let all = ward.issues();
+fn check_call(kind: &str, severity: &str, make: impl FnOnce(&DoctorBench)) {
+    let bench = DoctorBench::healthy();
+    make(&bench);
+    let all = bench.issues();
     let found: Vec<&IssueReport> = all.iter().filter(|issue| issue.issue_type == kind).collect();
     let [issue] = found.as_slice() else { panic!("{} issues {kind}: {all:#?}", found.len()) };
     assert_eq!((issue.severity.as_str(), issue.tool_id.as_deref()), (severity, Some("tool")), "{kind}");
@@ -53,84 +53,85 @@ fn check_call(kind: &str, severity: &str, make: impl FnOnce(&Ward)) {
 
 #[test]
 fn calls_that_need_someone_are_found() {
-    check_call("call_stale_pending", "warning", |ward| {
-        ward.queue(OnBlocked::Refuse);
-        ward.age();
+    check_call("call_stale_pending", "warning", |bench| {
+        bench.queue(OnBlocked::Refuse);
+        bench.age();
     });
-    check_call("call_blocked", "warning", |ward| {
-        ward.write("schemas/tool.json", "{\"type\":\"object\",\"required\":[\"a\"]}");
-        ward.queue(OnBlocked::Include);
+    check_call("call_blocked", "warning", |bench| {
+        bench.write("schemas/tool.json", "{\"type\":\"object\",\"required\":[\"a\"]}");
+        bench.queue(OnBlocked::Include);
     });
-    check_call("call_stale_approved", "warning", |ward| {
-        ward.calls().approve(&ward.queue(OnBlocked::Refuse)).unwrap();
-        ward.write("bin/tool.sh", "echo something else\n");
+    check_call("call_stale_approved", "warning", |bench| {
+        bench.calls().approve(&bench.queue(OnBlocked::Refuse)).unwrap();
+        bench.write("bin/tool.sh", "echo something else\n");
     });
-    check_call("call_held", "info", |ward| {
-        ward.calls().hold(&ward.queue(OnBlocked::Refuse), "later").unwrap();
+    check_call("call_held", "info", |bench| {
+        bench.calls().hold(&bench.queue(OnBlocked::Refuse), "later").unwrap();
     });
-    check_call("call_rejected", "info", |ward| {
-        ward.calls().reject(&ward.queue(OnBlocked::Refuse), "no").unwrap();
+    check_call("call_rejected", "info", |bench| {
+        bench.calls().reject(&bench.queue(OnBlocked::Refuse), "no").unwrap();
     });
 }
 
 #[test]
 fn a_call_that_just_waits_is_no_issue() {
-    let ward = Ward::healthy();
-    let id = ward.queue(OnBlocked::Refuse);
-    assert_eq!(ward.kinds(), [""; 0]);
-    ward.calls().approve(&id).unwrap();
-    assert_eq!(ward.kinds(), [""; 0]);
+    let bench = DoctorBench::healthy();
+    let id = bench.queue(OnBlocked::Refuse);
+    assert_eq!(bench.kinds(), [""; 0]);
+    bench.calls().approve(&id).unwrap();
+    assert_eq!(bench.kinds(), [""; 0]);
 }
 
 #[test]
 fn a_line_that_is_set_aside_stays_an_issue() {
-    let ward = Ward::healthy();
-    ward.queue(OnBlocked::Refuse);
-    ward.write(CALLS, &(ward.read(CALLS) + "garbage\n"));
-    assert_eq!(ward.kinds(), ["unreadable_lines"]);
-    crate::state::compact(&ward.context).unwrap();
-    let issues = ward.issues();
-    let told: Vec<(&str, &str)> = issues.iter().map(|issue| (&*issue.issue_type, &*issue.detail)).collect();
-    assert_eq!(told, [("quarantined_lines", "1 line could not be read and was set aside")]);
+    let bench = DoctorBench::healthy();
+    bench.queue(OnBlocked::Refuse);
+    bench.write(CALLS, &(bench.read(CALLS) + "garbage\n"));
+    assert_eq!(bench.kinds(), ["unreadable_lines"]);
+    crate::state::compact(&bench.context).unwrap();
+    let issues = bench.issues();
+    let reported: Vec<(&str, &str)> =
+        issues.iter().map(|issue| (&*issue.issue_type, &*issue.detail)).collect();
+    assert_eq!(reported, [("quarantined_lines", "1 line could not be read and was set aside")]);
 }
 
 #[test]
 fn calls_that_were_queued_together_are_there_together() {
-    let ward = Ward::healthy();
-    ward.queue(OnBlocked::Refuse);
+    let bench = DoctorBench::healthy();
+    bench.queue(OnBlocked::Refuse);
     let lines: String = (1..4).map(|n| format!("{{\"tool\":\"tool\",\"args\":{{\"n\":{n}}}}}\n")).collect();
-    let queued = ward.calls().queue_lines(&mut lines.as_bytes(), OnBlocked::Refuse, &mut |_| ()).unwrap();
+    let queued = bench.calls().queue_lines(&mut lines.as_bytes(), OnBlocked::Refuse, &mut |_| ()).unwrap();
     assert_eq!(queued.created, 3);
-    let whole = ward.read(CALLS);
+    let whole = bench.read(CALLS);
     let ends: Vec<usize> = whole.match_indices('\n').map(|(at, _)| at + 1).collect();
     // The power fails after the second of three lines.
-    ward.write(CALLS, &whole[..ends[ends.len() - 2]]);
-    let count = || ward.calls().list(Default::default()).unwrap().into_iter().count();
+    bench.write(CALLS, &whole[..ends[ends.len() - 2]]);
+    let count = || bench.calls().list(Default::default()).unwrap().into_iter().count();
     assert_eq!(count(), 1);
-    let checked = crate::state::check(&ward.context).unwrap();
+    let checked = crate::state::check(&bench.context).unwrap();
     assert!(checked.damage[0].problem.contains("kept from being queued"), "{checked:?}");
-    ward.calls().queue(Request::new("tool").arg("n", 1)).unwrap();
+    bench.calls().queue(Request::new("tool").arg("n", 1)).unwrap();
     assert_eq!(count(), 2);
-    assert_eq!(crate::state::check(&ward.context).unwrap().quarantined[0].lines, 2);
+    assert_eq!(crate::state::check(&bench.context).unwrap().quarantined[0].lines, 2);
 }
 
 #[test]
 fn invalid_lines_do_not_stop_other_calls_and_are_kept() {
-    let ward = Ward::healthy();
-    let first = ward.queue(OnBlocked::Refuse);
-    let mut bytes = ward.read(CALLS).into_bytes();
+    let bench = DoctorBench::healthy();
+    let first = bench.queue(OnBlocked::Refuse);
+    let mut bytes = bench.read(CALLS).into_bytes();
     bytes.extend(b"{\"id\":\"cut off\n[1,2]\n\"text\"\nnull\n\xff\xfe\n\n");
     bytes.extend("[".repeat(200_000).as_bytes());
     bytes.extend(b"\n{\"status\":\"odd\",\"n\":NaN}\n");
-    ward.context.fs.write_atomic(&CALLS.parse().unwrap(), &bytes, FileMode::Private).unwrap();
-    let second = ward.calls().queue(Request::new("tool").arg("n", 2)).unwrap().call.id;
+    bench.context.fs.write_atomic(&CALLS.parse().unwrap(), &bytes, FileMode::Private).unwrap();
+    let second = bench.calls().queue(Request::new("tool").arg("n", 2)).unwrap().call.id;
     for id in [&first, &second] {
-        ward.calls().approve(id).unwrap();
+        bench.calls().approve(id).unwrap();
     }
     let mut all: Vec<u8> = Vec::new();
-    for entry in ward.context.fs.list_dir(&".brigade/tools".parse().unwrap()).unwrap() {
+    for entry in bench.context.fs.list_dir(&".brigade/tools".parse().unwrap()).unwrap() {
         let path = format!(".brigade/tools/{}", entry.name).parse().unwrap();
-        all.extend(ward.context.fs.read(&path, 8 << 20).unwrap_or_default());
+        all.extend(bench.context.fs.read(&path, 8 << 20).unwrap_or_default());
     }
     for part in [&b"cut off"[..], b"[1,2]", b"\xff\xfe", b"[[[[[[["] {
         assert!(
@@ -143,32 +144,32 @@ fn invalid_lines_do_not_stop_other_calls_and_are_kept() {
 
 #[test]
 fn a_receipt_that_was_unreadable_at_adoption_is_reported_once() {
-    let ward = Ward::healthy();
-    ward.write(CALLS, "{\"id\":\"call-1\",\"status\":\"completed\",\"tool_id\":\"tool\",\"args\":{}}\n");
-    ward.write(".brigade/tools/runs/run-1.json", "{\"id\": \"run-1\", \"ca\n");
-    let check = || crate::state::check(&ward.context).unwrap();
+    let bench = DoctorBench::healthy();
+    bench.write(CALLS, "{\"id\":\"call-1\",\"status\":\"completed\",\"tool_id\":\"tool\",\"args\":{}}\n");
+    bench.write(".brigade/tools/runs/run-1.json", "{\"id\": \"run-1\", \"ca\n");
+    let check = || crate::state::check(&bench.context).unwrap();
     assert!(!check().valid && !check().adopted);
-    assert!(crate::state::compact(&ward.context).unwrap().adopted);
+    assert!(crate::state::compact(&bench.context).unwrap().adopted);
     let after = check();
     assert_eq!((after.valid, after.unreadable_when_adopted.len()), (true, 1), "{after:?}");
     // From now on it is checked normally.
-    ward.write(".brigade/tools/runs/run-1.json", "{\n");
+    bench.write(".brigade/tools/runs/run-1.json", "{\n");
     assert!(!check().valid);
 }
 
 #[test]
 fn only_a_state_of_v030_is_adopted() {
-    let ward = Ward::healthy();
-    ward.queue(OnBlocked::Refuse);
-    assert!(!crate::state::compact(&ward.context).unwrap().adopted);
-    ward.write(CALLS, "{\"id\":\"call-1\",\"status\":\"pending\",\"tool_id\":\"tool\"}\n");
-    assert!(crate::state::compact(&ward.context).unwrap().adopted);
+    let bench = DoctorBench::healthy();
+    bench.queue(OnBlocked::Refuse);
+    assert!(!crate::state::compact(&bench.context).unwrap().adopted);
+    bench.write(CALLS, "{\"id\":\"call-1\",\"status\":\"pending\",\"tool_id\":\"tool\"}\n");
+    assert!(crate::state::compact(&bench.context).unwrap().adopted);
 }
 
 #[test]
 fn leftovers_of_killed_commands_are_removed() {
-    let ward = Ward::healthy();
-    ward.queue(OnBlocked::Refuse);
+    let bench = DoctorBench::healthy();
+    bench.queue(OnBlocked::Refuse);
     // No process has this id.
     let gone = i32::MAX;
     let left = [
@@ -181,26 +182,26 @@ fn leftovers_of_killed_commands_are_removed() {
         format!("..gitignore.{gone}-0.tmp"),
     ];
     let kept = [format!(".brigade/.tools.toml.{}-0.tmp", std::process::id()), ".notes.tmp".to_owned()];
-    left.iter().chain(&kept).for_each(|file| ward.write(file, "half"));
-    let named = crate::state::check(&ward.context).unwrap().temporary;
+    left.iter().chain(&kept).for_each(|file| bench.write(file, "half"));
+    let named = crate::state::check(&bench.context).unwrap().temporary;
     for file in &left {
         assert!(named.iter().any(|path| path.ends_with(file)), "{file}: {named:?}");
     }
     assert_eq!(named.len(), left.len());
-    let exists = |file: &String| ward.context.fs.exists(&file.parse().unwrap()).unwrap();
-    let config = brigade_workspace::gather::own_config(&ward.context).unwrap();
-    assert!(fix::fix(&Site::new(&ward.context, &config), false).unwrap().failed.is_empty());
+    let exists = |file: &String| bench.context.fs.exists(&file.parse().unwrap()).unwrap();
+    let config = brigade_workspace::gather::own_config(&bench.context).unwrap();
+    assert!(fix::fix(&bench.context, &config, false).unwrap().failed.is_empty());
     assert!(!left.iter().any(exists) && kept.iter().all(exists));
 }
 
 #[test]
 fn an_export_ends_when_its_reader_does() {
-    let ward = Ward::healthy();
-    ward.calls().queue(Request::new("tool").arg("n", 1)).unwrap();
-    ward.calls().queue(Request::new("tool").arg("n", 2)).unwrap();
+    let bench = DoctorBench::healthy();
+    bench.calls().queue(Request::new("tool").arg("n", 1)).unwrap();
+    bench.calls().queue(Request::new("tool").arg("n", 2)).unwrap();
     let read = |most: usize| {
         let mut lines = 0;
-        crate::state::export(&ward.context, &mut |line| {
+        crate::state::export(&bench.context, &mut |line| {
             assert!(matches!(line, crate::state::ExportLine::Call(_)));
             lines += 1;
             if lines < most { std::ops::ControlFlow::Continue(()) } else { std::ops::ControlFlow::Break(()) }
@@ -213,25 +214,25 @@ fn an_export_ends_when_its_reader_does() {
 
 #[test]
 fn differences_from_v030_are_told_where_it_was_used() {
-    let ward = Ward::healthy();
+    let bench = DoctorBench::healthy();
     let split =
         entry("split", "argument_template = { path = \"--path {path}\" }").replace("timeout = 30\n", "");
     let flag = entry(
         "flag",
         "timeout = 5\nargument_template = { all = \"{all}\", path = \"{path}\" }\ninput_schema_path = \"schemas/flag.json\"",
     );
-    ward.write("schemas/flag.json", "{\"type\":\"object\",\"properties\":{\"all\":{\"type\":\"boolean\"},\"path\":{\"type\":\"string\"}}}");
-    ward.write(CATALOG, &format!("{}{split}{flag}", entry("tool", "")));
+    bench.write("schemas/flag.json", "{\"type\":\"object\",\"properties\":{\"all\":{\"type\":\"boolean\"},\"path\":{\"type\":\"string\"}}}");
+    bench.write(CATALOG, &format!("{}{split}{flag}", entry("tool", "")));
     let differences = || -> Vec<String> {
-        let issues = ward.issues().into_iter().filter(|issue| issue.issue_type.starts_with("switch_"));
-        let told = |issue: IssueReport| {
+        let issues = bench.issues().into_iter().filter(|issue| issue.issue_type.starts_with("switch_"));
+        let reported = |issue: IssueReport| {
             assert_eq!(issue.severity.as_str(), "info");
             format!("{} {}", issue.issue_type, issue.tool_id.as_deref().unwrap_or("-"))
         };
-        issues.map(told).collect()
+        issues.map(reported).collect()
     };
     assert_eq!(differences(), [""; 0]);
-    ward.write(CALLS, "{\"id\": \"call-1\", \"status\": \"approved\", \"tool_id\": \"tool\", \"created_at\": \"2026-01-01T00:00:00+00:00\"}\n");
+    bench.write(CALLS, "{\"id\": \"call-1\", \"status\": \"approved\", \"tool_id\": \"tool\", \"created_at\": \"2026-01-01T00:00:00+00:00\"}\n");
     let all = [
         "switch_approvals -",
         "switch_timeout split",
@@ -246,23 +247,23 @@ fn differences_from_v030_are_told_where_it_was_used() {
     ];
     assert_eq!(differences(), all);
     // After the calls are adopted, the copy of the journal shows the origin of the workspace.
-    crate::state::compact(&ward.context).unwrap();
+    crate::state::compact(&bench.context).unwrap();
     assert_eq!(differences(), all);
-    ward.remove(".brigade/tools/calls.jsonl.0.30.0");
+    bench.remove(".brigade/tools/calls.jsonl.0.30.0");
     assert_eq!(differences(), ["switch_approvals -"]);
 }
 
 #[test]
 fn what_keeps_agents_from_tools_is_told() {
-    let ward = Ward::healthy();
-    ward.write(CATALOG, &["docs.count", "docs_count", "fs.read"].map(|id| entry(id, "")).concat());
-    ward.write(brigade_workspace::GATEWAY, "[[agent]]\nname = \"a\"\nprofile = [\"x\"]\n");
-    let policy = ward.read(POLICY)
+    let bench = DoctorBench::healthy();
+    bench.write(CATALOG, &["docs.count", "docs_count", "fs.read"].map(|id| entry(id, "")).concat());
+    bench.write(brigade_workspace::GATEWAY, "[[agent]]\nname = \"a\"\nprofile = [\"x\"]\n");
+    let policy = bench.read(POLICY)
         + "[[auto_approve]]\nname = \"reads\"\ntools = [\"docs.*\"]\neffects = [\"local-read\"]\n";
-    ward.write(POLICY, &policy);
-    let told = || -> Vec<String> {
+    bench.write(POLICY, &policy);
+    let reported = || -> Vec<String> {
         let kinds = ["gateway_config_invalid", "tool_name_clash", "reserved_tool_id", "policy_tracked"];
-        let rows = ward.issues().into_iter().filter(|issue| kinds.contains(&&*issue.issue_type));
+        let rows = bench.issues().into_iter().filter(|issue| kinds.contains(&&*issue.issue_type));
         let row = |issue: IssueReport| {
             format!(
                 "{} {} {}",
@@ -282,28 +283,28 @@ fn what_keeps_agents_from_tools_is_told() {
     ];
     let mut all = vec!["gateway_config_invalid - error".to_owned()];
     all.extend(names.map(str::to_owned));
-    assert_eq!(told(), all);
-    ward.write(brigade_workspace::GATEWAY, "[[agent]]\nname = \"a\"\n");
-    assert_eq!(told(), names);
-    ward.write(".git/index", "DIRC\0\0\0\x05");
-    assert!(told().contains(&"policy_tracked policy error".to_owned()), "{:?}", told());
+    assert_eq!(reported(), all);
+    bench.write(brigade_workspace::GATEWAY, "[[agent]]\nname = \"a\"\n");
+    assert_eq!(reported(), names);
+    bench.write(".git/index", "DIRC\0\0\0\x05");
+    assert!(reported().contains(&"policy_tracked policy error".to_owned()), "{:?}", reported());
 }
 
 #[test]
 fn issues_become_rows_of_the_inbox_once() {
-    let ward = Ward::healthy();
-    ward.lines("manifest_path = \"gone.json\"");
-    ward.remove(POLICY);
+    let bench = DoctorBench::healthy();
+    bench.lines("manifest_path = \"gone.json\"");
+    bench.remove(POLICY);
     let import = || {
-        let report = crate::work::import(&ward.context).unwrap();
+        let report = crate::work::import(&bench.context).unwrap();
         (report.created, report.skipped, report.dismissed)
     };
     assert_eq!(import(), (2, 0, 0));
-    let before = ward.read(crate::inbox::INBOX);
+    let before = bench.read(crate::inbox::INBOX);
     for _ in 0..3 {
         assert_eq!(import(), (0, 2, 0));
     }
-    assert_eq!(ward.read(crate::inbox::INBOX), before);
+    assert_eq!(bench.read(crate::inbox::INBOX), before);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use brigade_fs::{FileKind, Fs, RelPath, is_temporary};
 use brigade_projection::{FoundFile, Header, Orphan, folders, orphans, relative_path};
 use brigade_workspace::{Config, Host, Places, ResolvedPath};
 
+use crate::projections::files::apply_lock::was_applied;
 use crate::projections::files::projected::ProjectedFiles;
-use crate::projections::files::turn::was_applied;
 
 /// The maximum depth of the search below a projection directory.
 const DEPTH: usize = 6;
@@ -73,8 +73,8 @@ pub fn find_orphans(host: Host<'_>, config: &Config, places: &Places<'_>) -> Orp
         .filter_map(|(path, bytes)| Some(FoundFile { path: path.as_str(), bytes: bytes.as_deref()? }));
     let mut orphans = orphans(root, found, catalog);
     if !orphans.is_empty() {
-        let wanted = wanted_through_links(config, places, root);
-        orphans.retain(|orphan| !wanted.contains(orphan.path.as_str()));
+        let used = wanted_through_links(config, places, root);
+        orphans.retain(|orphan| !used.contains(orphan.path.as_str()));
     }
     OrphanSearch { orphans, is_complete }
 }

@@ -27,7 +27,7 @@ impl Change {
         match purpose {
             Purpose::Write => Change { write, diff: None },
             // A dry run needs no bytes, and there may be thousands of files.
-            Purpose::Tell => {
+            Purpose::Report => {
                 let diff = Some(write.diff());
                 Change { write: PlannedWrite { bytes: Vec::new(), before: None, ..write }, diff }
             }
@@ -41,13 +41,13 @@ pub enum Purpose {
     /// Write the files.
     Write,
     /// Only report the differences.
-    Tell,
+    Report,
 }
 
 /// The changes of one tool, then its skipped items and its conflicts.
 type PlannedItems = (Vec<Change>, [(Vec<ProjectionItem>, bool); 2]);
 
-/// The planned writes, and after [`Turn::write`](crate::Turn::write) the results.
+/// The planned writes, and after [`ApplyLock::write`](crate::ApplyLock::write) the results.
 pub struct Work {
     /// Files to write, then the written ones, each with its path after links are resolved.
     pub writes: Vec<(Change, RelPath)>,

@@ -203,26 +203,26 @@ impl HostCore {
 
     /// Makes what says how one run goes, and what ends it.
     fn hooks(&self, id: &CallId, cancel: &CancelToken, run: &Arc<Mutex<Option<String>>>) -> RunnerHooks {
-        let teller = Arc::new(Teller {
+        let progress = Arc::new(RunProgress {
             send: Mutex::new(self.send.clone()),
             claimed: self.event(RunnerEventKind::Claimed, Some(id.as_str()), None, None, None),
             context: self.context.clone(),
             run: run.clone(),
         });
-        let (losing, token) = (teller.clone(), cancel.clone());
+        let (losing, token) = (progress.clone(), cancel.clone());
         let lost: LeaseLost = Arc::new(move || {
             if !token.is_cancelled() {
                 losing.say(RunnerEventKind::LeaseLost);
             }
             token.cancel_by(LEASE);
         });
-        let claiming = teller.clone();
+        let claiming = progress.clone();
         let claimed = Arc::new(move |run: &str| {
             *claiming.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.to_owned());
             claiming.say(RunnerEventKind::Claimed);
         });
         let store = Arc::new(self.runs.for_run(lost, claimed));
-        RunnerHooks { store, cancel: cancel.clone(), progress: teller }
+        RunnerHooks { store, cancel: cancel.clone(), progress }
     }
 
     /// Looks what there is to do, says what this host would run, and interrupts calls whose claim has expired.
@@ -340,14 +340,14 @@ impl Host<'_> {
 }
 
 /// Says what happens to one run.
-struct Teller {
+struct RunProgress {
     send: Mutex<Sender<Message>>,
     claimed: RunnerEvent,
     context: Arc<WorkspaceContext>,
     run: Arc<Mutex<Option<String>>>,
 }
 
-impl Teller {
+impl RunProgress {
     fn say(&self, event: RunnerEventKind) {
         let run_id = self.run.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let event = RunnerEvent { event, at: self.context.now(), run_id, ..self.claimed.clone() };
@@ -356,7 +356,7 @@ impl Teller {
     }
 }
 
-impl Progress for Teller {
+impl Progress for RunProgress {
     fn started(&self) {
         self.say(RunnerEventKind::Started);
     }

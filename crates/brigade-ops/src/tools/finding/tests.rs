@@ -380,7 +380,7 @@ fn remembered_entries_are_suggested_and_never_match() {
 fn remembered_entries_are_listed_by_their_level() {
     let bench = discovered();
     crate::sync(&bench.context, false).unwrap();
-    let of = |filter: ListFilter| {
+    let listed = |filter: ListFilter| {
         let filter = ListFilter { levels: vec![Level::Discovered], ..filter };
         lines_of(&bench.context, &filter).unwrap().discovered.expect("a list").len()
     };
@@ -396,7 +396,7 @@ fn remembered_entries_are_listed_by_their_level() {
         (ListFilter { available: true, ..all() }, 0),
     ] {
         let shown = format!("{filter:?}");
-        assert_eq!(of(filter), count, "{shown}");
+        assert_eq!(listed(filter), count, "{shown}");
     }
     let empty = ListFilter { levels: vec![Level::Discovered], ..all() };
     assert_eq!(lines_of(&site().context, &empty).unwrap().discovered, Some(Vec::new()));

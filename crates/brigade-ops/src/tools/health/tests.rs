@@ -43,9 +43,9 @@ fn issues_fail_a_diagnosis_only_on_request() {
 fn a_tool_is_diagnosed_alone_and_by_any_name() {
     let more = "[[tool]]\nid = \"two\"\nname = \"Two\"\naliases = [\"zwei\"]\nfamily = \"script\"\ncommand = \"no-such-two\"\n";
     let bench = Bench::new(&[(CATALOG, &format!("{BROKEN}{more}"))]);
-    let of = |tool: &str| DoctorRequest { tool: Some(tool.to_owned()), ..DoctorRequest::default() };
+    let request = |tool: &str| DoctorRequest { tool: Some(tool.to_owned()), ..DoctorRequest::default() };
     for name in ["two", "zwei"] {
-        let report = diagnosed(&bench, &of(name));
+        let report = diagnosed(&bench, &request(name));
         assert!(0 < report.issue_count);
         assert!(
             report.issues.iter().all(|issue| issue.tool_id.as_deref() == Some("two")),
@@ -53,7 +53,7 @@ fn a_tool_is_diagnosed_alone_and_by_any_name() {
             types(&report)
         );
     }
-    assert!(diagnose_catalog(&bench.context, &of("gone")).is_err());
+    assert!(diagnose_catalog(&bench.context, &request("gone")).is_err());
 }
 
 #[test]

@@ -113,9 +113,9 @@ impl Target {
 
     pub(super) fn lock(&self, context: &WorkspaceContext) -> Result<Option<Lock>, Failure> {
         let Some(fs) = &self.fs else { return Ok(None) };
-        fs.create_dir_all(&self.lock.parent()).map_err(|error| self.told(error))?;
+        fs.create_dir_all(&self.lock.parent()).map_err(|error| self.with_shown_path(error))?;
         let holder = format!("process {} (register), since {}", std::process::id(), context.now());
-        Ok(Some(fs.lock(&self.lock, &holder, context.timeout).map_err(|error| self.told(error))?))
+        Ok(Some(fs.lock(&self.lock, &holder, context.timeout).map_err(|error| self.with_shown_path(error))?))
     }
 
     /// Returns errors for files of the user that others can write. Writing to them would make their content trusted.
@@ -141,7 +141,7 @@ impl Target {
                 Failure::new(ErrorKind::InvalidConfig, message)
             }),
             Err(error) if error.is_not_found() => Ok(String::new()),
-            Err(error) => Err(self.told(error).into()),
+            Err(error) => Err(self.with_shown_path(error).into()),
         };
         Ok(Texts {
             catalog: text(&self.catalog, &self.shown.catalog)?,
@@ -156,7 +156,7 @@ impl Target {
         let home = (self.level != Level::User).then(|| self.catalog.parent());
         let is_at_home =
             |real: &RelPath| home.as_ref().is_none_or(|home| real.as_path().starts_with(home.as_path()));
-        let target = match fs.resolve(path.as_str(), None).map_err(|error| self.told(error))? {
+        let target = match fs.resolve(path.as_str(), None).map_err(|error| self.with_shown_path(error))? {
             Location::Inside(real) if is_at_home(&real) => return Ok(real),
             Location::Inside(real) => self.folder.join(real.as_path()),
             Location::Outside(target) => target,
@@ -181,12 +181,12 @@ impl Target {
         let changed = changed.into_iter().filter(|(_, before, after)| before != after);
         let changed = changed.map(|(path, _, text)| (path, text.clone().into(), FileMode::KeepOr(0o600)));
         let files: Vec<NewFile> = self.remembered(&**fs, after)?.into_iter().chain(changed).collect();
-        write_together(&**fs, &files, LIMIT * 16).map_err(|error| self.told(error))?;
+        write_together(&**fs, &files, LIMIT * 16).map_err(|error| self.with_shown_path(error))?;
         Ok(())
     }
 
     /// Makes the path of a user's file absolute in an error. It is relative to a directory that messages do not show.
-    fn told(&self, error: FsError) -> FsError {
+    fn with_shown_path(&self, error: FsError) -> FsError {
         if self.level == Level::User { error.below(&self.folder) } else { error }
     }
 }

@@ -80,7 +80,7 @@ fn statistics_of_nothing_are_zero() {
 #[test]
 fn a_failure_is_its_reason_last_line_or_code() {
     type Change<'a> = &'a dyn Fn(&mut Receipt);
-    let told = |status: RunStatus, change: Change<'_>| {
+    let reported = |status: RunStatus, change: Change<'_>| {
         let (run, call) = ("run-1".parse().unwrap(), "call-1".parse().unwrap());
         let mut receipt = Receipt::new(run, call, status);
         receipt.exit_code = Some(7);
@@ -88,9 +88,9 @@ fn a_failure_is_its_reason_last_line_or_code() {
         failure(&receipt)
     };
     for status in [RunStatus::Completed, RunStatus::Waiting, RunStatus::Resumed] {
-        assert_eq!(told(status, &|_| ()), None);
+        assert_eq!(reported(status, &|_| ()), None);
     }
-    assert_eq!(told(RunStatus::TimedOut, &|receipt| receipt.exit_code = None), None);
+    assert_eq!(reported(RunStatus::TimedOut, &|receipt| receipt.exit_code = None), None);
     let printed: Change<'_> = &|receipt| receipt.stderr_summary = "first\n  last  \n\n".to_owned();
     let server: Change<'_> = &|receipt| {
         printed(receipt);
@@ -103,9 +103,9 @@ fn a_failure_is_its_reason_last_line_or_code() {
     let changes: [(Change<'_>, &str); 4] =
         [(&|_| (), "exit code 7"), (printed, "last"), (server, "timeout"), (reason, "why")];
     for (change, expect) in changes {
-        assert_eq!(told(RunStatus::Failed, change).as_deref(), Some(expect));
+        assert_eq!(reported(RunStatus::Failed, change).as_deref(), Some(expect));
     }
-    let long = told(RunStatus::Failed, &|receipt| receipt.failure = Some("x".repeat(500)));
+    let long = reported(RunStatus::Failed, &|receipt| receipt.failure = Some("x".repeat(500)));
     assert_eq!(long.map(|text| text.chars().count()), Some(MAX_FAILURE));
 }
 

@@ -52,7 +52,7 @@ const FOUND: &[&str] = &[
     "conf/monitor.sh",
 ];
 
-fn site() -> Work {
+fn open_workspace() -> Work {
     let work = Work::new();
     let home = work.folder.path().join("home");
     std::fs::create_dir(&home).unwrap();
@@ -88,7 +88,7 @@ fn site() -> Work {
 
 #[test]
 fn no_tool_changes_a_closed_place() {
-    let work = site();
+    let work = open_workspace();
     let home = work.folder.path().join("home").into_os_string();
     let host = HostEnvironment::new([("HOME".into(), home)]);
     let redactor = Redactor::new(&[]);

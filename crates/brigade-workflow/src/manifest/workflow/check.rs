@@ -170,14 +170,14 @@ fn ring<'s>(from: &'s str, states: &'s BTreeMap<String, State>) -> Option<Vec<&'
         for transition in states.get(name).into_iter().flat_map(|state| &state.transitions) {
             let target = transition.target.as_str();
             if target == from {
-                let mut way = vec![name];
+                let mut path = vec![name];
                 while let Some(before) =
-                    way.last().filter(|last| **last != from).and_then(|last| came.get(last))
+                    path.last().filter(|last| **last != from).and_then(|last| came.get(last))
                 {
-                    way.push(before);
+                    path.push(before);
                 }
-                way.reverse();
-                return Some(way);
+                path.reverse();
+                return Some(path);
             }
             if !came.contains_key(target) {
                 came.insert(target, name);

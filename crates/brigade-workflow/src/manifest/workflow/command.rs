@@ -46,12 +46,12 @@ impl StateCommand {
     /// Fails with a message that does not quote the command.
     pub fn parse(command: &Json) -> Result<StateCommand, String> {
         match command {
-            Json::String(text) => StateCommand::of_line(text),
+            Json::String(text) => StateCommand::from_line(text),
             Json::Array(words) => {
                 let words = words.iter().map(|word| word.as_str().ok_or_else(|| FORM.to_owned()));
                 let words = words.collect::<Result<Vec<_>, _>>()?;
                 let (program, words) = words.split_first().ok_or("names no program")?;
-                StateCommand::of_words(
+                StateCommand::from_words(
                     &Template::from_valid(program),
                     words.iter().map(|word| Template::from_valid(word)).collect(),
                 )
@@ -84,7 +84,7 @@ impl StateCommand {
     }
 
     /// Splits a line into words before templates are filled in, so a value never becomes several words.
-    fn of_line(line: &str) -> Result<StateCommand, String> {
+    fn from_line(line: &str) -> Result<StateCommand, String> {
         if marks(line).next().is_some() {
             return Err("has a character that is not allowed in commands".to_owned());
         }
@@ -119,10 +119,10 @@ impl StateCommand {
         };
         let mut words = argv.words().iter().map(template);
         let program = words.next().unwrap_or_default();
-        StateCommand::of_words(&program, words.collect())
+        StateCommand::from_words(&program, words.collect())
     }
 
-    fn of_words(program: &Template, words: Vec<Template>) -> Result<StateCommand, String> {
+    fn from_words(program: &Template, words: Vec<Template>) -> Result<StateCommand, String> {
         match program.parts.as_slice() {
             [Part::Text(name)] => {
                 check_started(std::iter::once(program).chain(&words))?;

@@ -141,7 +141,7 @@ pub enum NextAction {
     /// It enters another state.
     Enter {
         /// Its position after the transition.
-        standing: ExecutionState,
+        execution: ExecutionState,
         /// The feedback for the state.
         feedback: Option<String>,
     },
@@ -162,7 +162,7 @@ fn agrees(answer: &str) -> bool {
 }
 
 /// Returns whether an answer means no.
-fn disagrees(answer: &str) -> bool {
+fn means_no(answer: &str) -> bool {
     matches!(word(answer).as_str(), "no" | "n" | "false" | "reject" | "rejected" | "deny" | "disagree")
 }
 
@@ -208,7 +208,7 @@ fn fits(transition: &Transition, state: &State, outcome: &Outcome, scope: &Scope
         }
         Condition::InputEqualsYes => outcome.response.as_deref().is_some_and(agrees),
         Condition::InputEqualsNo => {
-            outcome.response.as_deref().is_some_and(disagrees) || outcome.code.as_deref() == Some(DECLINED)
+            outcome.response.as_deref().is_some_and(means_no) || outcome.code.as_deref() == Some(DECLINED)
         }
         Condition::Custom => transition.expression.as_deref().is_some_and(|text| scope.holds(text)),
     }
@@ -233,8 +233,8 @@ pub fn consent(consensus: &Consensus, verdicts: Vec<Verdict>, output: Json) -> O
         counted.truncate(best.max(1));
     }
     let weight: f64 = counted.iter().map(|verdict| verdict.weight).sum();
-    let mean = |of: fn(&Verdict) -> f64| {
-        let sum: f64 = counted.iter().map(|verdict| verdict.weight * of(verdict)).sum();
+    let mean = |value: fn(&Verdict) -> f64| {
+        let sum: f64 = counted.iter().map(|verdict| verdict.weight * value(verdict)).sum();
         if 0.0 < weight { sum / weight } else { 0.0 }
     };
     let (score, confidence) = (mean(|verdict| verdict.score), mean(|verdict| verdict.confidence));
@@ -259,29 +259,29 @@ fn over(code: &str, message: String) -> NextAction {
 /// Decides what follows the outcome of a state. `scope` must already contain the outcome.
 pub fn decide(
     spec: &WorkflowSpec,
-    standing: &ExecutionState,
+    execution: &ExecutionState,
     outcome: &Outcome,
     scope: &Scope,
 ) -> NextAction {
-    let Some(state) = spec.states.get(&standing.state) else {
+    let Some(state) = spec.states.get(&execution.state) else {
         return over("no_state", "the workflow no longer has this state".to_owned());
     };
     let failure = || {
         let code = outcome.code.clone().unwrap_or_else(|| "failed".to_owned());
         let message = outcome.message.clone().unwrap_or_else(|| "the state failed".to_owned());
-        (code, format!("state {}: {message}", standing.state))
+        (code, format!("state {}: {message}", execution.state))
     };
     let Some(transition) = state.transitions.iter().find(|one| fits(one, state, outcome, scope)) else {
         return match (state.transitions.is_empty(), outcome.is_success) {
             (true, true) => NextAction::End { failure: None },
             (_, false) => NextAction::End { failure: Some(failure()) },
-            (false, true) => over("no_transition", format!("state {}: no transition fits", standing.state)),
+            (false, true) => over("no_transition", format!("state {}: no transition fits", execution.state)),
         };
     };
     let Some(target) = spec.states.get(&transition.target) else {
         return over("no_state", "a transition leads to an unknown state".to_owned());
     };
-    let mut next = standing.clone();
+    let mut next = execution.clone();
     next.state.clone_from(&transition.target);
     next.transitions += 1;
     let visits = next.visits.entry(next.state.clone()).or_default();
@@ -299,8 +299,8 @@ pub fn decide(
     }
     let feedback = transition.feedback.as_deref().map(|text| scope.render(&Template::from_valid(text)));
     match feedback.transpose() {
-        Ok(feedback) => NextAction::Enter { standing: next, feedback },
-        Err(error) => over("too_long", format!("state {}: {error}", standing.state)),
+        Ok(feedback) => NextAction::Enter { execution: next, feedback },
+        Err(error) => over("too_long", format!("state {}: {error}", execution.state)),
     }
 }
 

@@ -261,8 +261,8 @@ impl Scope {
     /// condition that is invalid or too long does not hold.
     pub fn holds(&self, condition: &str) -> bool {
         if condition.contains("{{") {
-            let said = self.render(&Template::from_valid(condition)).unwrap_or_default();
-            return !matches!(said.trim(), "" | "false" | "0" | "null");
+            let rendered = self.render(&Template::from_valid(condition)).unwrap_or_default();
+            return !matches!(rendered.trim(), "" | "false" | "0" | "null");
         }
         let read = super::expression::parse(condition, &|_| true, &mut Vec::new());
         read.is_some_and(|expression| holds(&self.evaluator().value(&expression)))
@@ -346,8 +346,8 @@ mod tests {
         #[test]
         fn any_text_has_a_value(text in "[a-z{}#/ !|&<>=+*%().\\[\\]'\"0-9-]{0,60}") {
             let scope = scope();
-            if let Ok(said) = scope.render(&Template::from_valid(&text)) {
-                prop_assert!(said.len() <= MAX_RENDERED);
+            if let Ok(rendered) = scope.render(&Template::from_valid(&text)) {
+                prop_assert!(rendered.len() <= MAX_RENDERED);
             }
             scope.holds(&text);
         }

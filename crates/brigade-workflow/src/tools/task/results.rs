@@ -31,7 +31,7 @@ pub(super) struct HandoffResult {
 
 /// The state of a task, or of a workflow's execution in these words.
 #[derive(Serialize)]
-pub(crate) struct TaskStanding {
+pub(crate) struct TaskSummary {
     execution_id: String,
     status: &'static str,
     iteration_count: i64,
@@ -49,11 +49,11 @@ fn error(code: Option<String>, error: Option<String>) -> Option<String> {
     }
 }
 
-impl TaskStanding {
+impl TaskSummary {
     /// Describes a workflow's execution: its transitions are the iterations, and the output is that of its state.
-    pub(crate) fn from_flow(flow: Flow, context: &Context<'_>) -> TaskStanding {
+    pub(crate) fn from_flow(flow: Flow, context: &Context<'_>) -> TaskSummary {
         let output = flow.outputs.get(&flow.state).and_then(|state| state.get("output"));
-        TaskStanding {
+        TaskSummary {
             status: status_word(&flow, context),
             iteration_count: flow.transitions,
             last_output: context.redactor.redact_json(output.unwrap_or(&Json::Null)),
@@ -65,9 +65,9 @@ impl TaskStanding {
     }
 }
 
-impl From<Execution> for TaskStanding {
-    fn from(execution: Execution) -> TaskStanding {
-        TaskStanding {
+impl From<Execution> for TaskSummary {
+    fn from(execution: Execution) -> TaskSummary {
+        TaskSummary {
             execution_id: execution.id,
             status: execution.status.as_str(),
             iteration_count: execution.iterations,
@@ -84,22 +84,22 @@ impl From<Execution> for TaskStanding {
 pub(super) struct TaskStatus {
     pub(super) agent_id: String,
     #[serde(flatten)]
-    pub(super) standing: TaskStanding,
+    pub(super) summary: TaskSummary,
 }
 
 /// The result of `task.wait` and `agent.wait`.
 #[derive(Serialize)]
 pub(crate) struct TaskWaitResult {
     #[serde(flatten)]
-    standing: TaskStanding,
+    summary: TaskSummary,
     timed_out: bool,
 }
 
 impl TaskWaitResult {
     /// Says `timed_out` as the status if the execution has not ended.
-    pub(crate) fn new(standing: TaskStanding, timed_out: bool) -> TaskWaitResult {
-        let status = if timed_out { ErrorCode::TimedOut.as_str() } else { standing.status };
-        TaskWaitResult { standing: TaskStanding { status, ..standing }, timed_out }
+    pub(crate) fn new(summary: TaskSummary, timed_out: bool) -> TaskWaitResult {
+        let status = if timed_out { ErrorCode::TimedOut.as_str() } else { summary.status };
+        TaskWaitResult { summary: TaskSummary { status, ..summary }, timed_out }
     }
 }
 

@@ -18,14 +18,8 @@ use crate::runner::TaskRunner;
 use crate::tools::StartResult;
 use crate::tools::agent::{EventRow, event, page, without_faults};
 use crate::tools::shipped::is_shipped;
-use crate::tools::task::parent_of_call;
 use crate::tools::task::results::ExecutionLogs;
-
-/// The maximum number of rows or events in a result.
-const MAX_ROWS: i64 = 200;
-
-/// The maximum length of an intent or answer.
-const MAX_TEXT: usize = 64 << 10;
+use crate::tools::task::{IdArgs, LogsArgs, MAX_ROWS, MAX_TEXT, parent_of_call};
 
 /// The maximum size of an input, in bytes of JSON.
 const MAX_INPUT: usize = 1 << 20;
@@ -40,22 +34,10 @@ struct RunArgs {
 }
 
 #[derive(Deserialize)]
-struct IdArgs {
-    execution_id: String,
-}
-
-#[derive(Deserialize)]
 struct ListArgs {
     limit: i64,
     offset: i64,
     workflow_id: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct LogsArgs {
-    execution_id: String,
-    limit: i64,
-    offset: i64,
 }
 
 #[derive(Deserialize)]
@@ -70,14 +52,10 @@ struct PutArgs {
     members: Json,
 }
 
-fn not_found() -> Failure {
-    Failure::new(ErrorCode::NotFound, "there is no such execution")
-}
-
 /// Returns an execution of the caller. A person has access to all executions. If its process is gone, it continues
 /// here.
 pub(crate) fn find_flow(id: &str, context: &Context<'_>, runner: &TaskRunner<'_>) -> Result<Flow, Failure> {
-    let store = context.stored()?.ok_or_else(not_found)?;
+    let store = context.stored_or_missing("execution")?;
     let flow = store.flow(context.agent(), id)?;
     if !flow.status.is_over() && is_gone(&flow.gateway) {
         drive(runner, &flow)?;
@@ -219,20 +197,20 @@ impl FlowRow {
 
 /// The state of an execution: the result of `workflow.status`.
 #[derive(Serialize)]
-pub(crate) struct FlowStanding {
+pub(crate) struct FlowSummary {
     #[serde(flatten)]
     row: FlowRow,
     last_transition_at: Option<Timestamp>,
 }
 
-impl FlowStanding {
-    pub(crate) fn new(flow: &Flow, context: &Context<'_>) -> FlowStanding {
+impl FlowSummary {
+    pub(crate) fn new(flow: &Flow, context: &Context<'_>) -> FlowSummary {
         let last_transition_at = Some(flow.ended_at.unwrap_or(flow.entered_at));
-        FlowStanding { row: FlowRow::new(flow, context), last_transition_at }
+        FlowSummary { row: FlowRow::new(flow, context), last_transition_at }
     }
 
     /// Describes a task, which has no workflow and no states.
-    pub(crate) fn from_task(task: Execution) -> FlowStanding {
+    pub(crate) fn from_task(task: Execution) -> FlowSummary {
         let row = FlowRow {
             execution_id: task.id,
             workflow_id: None,
@@ -240,7 +218,7 @@ impl FlowStanding {
             current_state: None,
             started_at: task.started_at,
         };
-        FlowStanding { row, last_transition_at: task.ended_at.or(task.started_at) }
+        FlowSummary { row, last_transition_at: task.ended_at.or(task.started_at) }
     }
 }
 
@@ -248,7 +226,7 @@ impl FlowStanding {
 #[derive(Serialize)]
 struct FlowDetails {
     #[serde(flatten)]
-    standing: FlowStanding,
+    summary: FlowSummary,
     input: Json,
     blackboard: Json,
     state_outputs: Json,
@@ -275,7 +253,7 @@ struct FlowEvent {
 #[derive(Serialize)]
 pub(crate) struct FlowWaitResult {
     #[serde(flatten)]
-    pub(crate) standing: FlowStanding,
+    pub(crate) summary: FlowSummary,
     pub(crate) timed_out: bool,
     pub(crate) blackboard: Json,
     /// Whether the blackboard was left out because it is too large.
@@ -307,7 +285,7 @@ pub(super) fn status(
     context: &mut Context<'_>,
     runner: &TaskRunner<'_>,
 ) -> Result<Output, Failure> {
-    Ok(Output::from_result(&FlowStanding::new(&named_flow(input, context, runner)?, context)))
+    Ok(Output::from_result(&FlowSummary::new(&named_flow(input, context, runner)?, context)))
 }
 
 pub(super) fn get(
@@ -317,7 +295,7 @@ pub(super) fn get(
 ) -> Result<Output, Failure> {
     let flow = named_flow(input, context, runner)?;
     Ok(Output::from_result(&FlowDetails {
-        standing: FlowStanding::new(&flow, context),
+        summary: FlowSummary::new(&flow, context),
         input: context.redactor.redact_json(&flow.input),
         blackboard: context.redactor.redact_json(&Json::Object(flow.blackboard)),
         state_outputs: context.redactor.redact_json(&Json::Object(flow.outputs)),
@@ -343,7 +321,7 @@ pub(super) fn logs(
     let LogsArgs { execution_id, limit, offset } = arguments(input)?;
     let (limit, offset) = page(limit, MAX_ROWS, offset)?;
     find_flow(&execution_id, context, runner)?;
-    let store = context.stored()?.ok_or_else(not_found)?;
+    let store = context.stored_or_missing("execution")?;
     let (flow, events, total) = store.flow_events(context.agent(), &execution_id, limit, offset)?;
     let rows = events.into_iter().map(|mut one| FlowEvent {
         sequence: one.sequence,
@@ -385,7 +363,7 @@ pub(super) fn cancel(
 
 fn cancel_flow(input: &Json, context: &Context<'_>, runner: &TaskRunner<'_>) -> Result<(), Failure> {
     let IdArgs { execution_id, .. } = arguments(input)?;
-    let store = context.stored()?.ok_or_else(not_found)?;
+    let store = context.stored_or_missing("execution")?;
     let flow = store.flow(context.agent(), &execution_id)?;
     let (store, running, now) = (context.store()?, &runner.context.running, context.clock.now());
     if !store.end_flow(&flow.id, FlowStatus::Cancelled, None, now)? {
@@ -413,10 +391,10 @@ fn signal_flow(input: &Json, context: &Context<'_>, runner: &TaskRunner<'_>) -> 
     let SignalArgs { execution_id, response } = arguments(input)?;
     find_flow(&execution_id, context, runner)?;
     let given = AnswerInput { choices: Vec::new(), text: Some(response.clone()) };
-    let make = |asked: &brigade_db::questions::QuestionForm| {
+    let make = |form: &brigade_db::questions::QuestionForm| {
         // Try the text as a choice first, and then as free text if that is accepted.
         let chosen = AnswerInput { choices: vec![response.clone()], text: None };
-        asked.answer(&chosen).or_else(|_| asked.answer(&given))
+        form.answer(&chosen).or_else(|_| form.answer(&given))
     };
     let by = context.caller;
     context.store()?.answer_flow(

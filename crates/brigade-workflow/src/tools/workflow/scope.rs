@@ -49,10 +49,6 @@ struct ScopeArgs {
     target_scope: String,
 }
 
-fn not_found() -> Failure {
-    Failure::new(ErrorCode::NotFound, "there is no such workflow")
-}
-
 pub(super) fn scope_of(workflow: &DeployedManifest) -> Scope {
     Scope::from_word(&workflow.scope).unwrap_or(Scope::User)
 }
@@ -121,17 +117,17 @@ pub(super) fn find_offered(name: &str, context: &Context<'_>) -> Result<Deployed
         None => None,
     };
     match found {
-        Some((workflow, _)) if workflow.author != HOST => {
-            Some(workflow).filter(|workflow| is_offered(workflow, context)).ok_or_else(not_found)
-        }
+        Some((workflow, _)) if workflow.author != HOST => Some(workflow)
+            .filter(|workflow| is_offered(workflow, context))
+            .ok_or_else(|| Failure::missing("workflow")),
         Some((workflow, revision)) => match host_workflow(&workflow.name, context)? {
             Some(text) if text == revision.text => Ok(workflow),
             Some(text) => copy_host_workflow(&text, true, context),
-            None => Err(not_found()),
+            None => Err(Failure::missing("workflow")),
         },
         None => match host_workflow(name, context)? {
             Some(text) => copy_host_workflow(&text, false, context),
-            None => Err(not_found()),
+            None => Err(Failure::missing("workflow")),
         },
     }
 }
@@ -194,7 +190,7 @@ fn copy_host_workflow(
 pub(super) fn check_change(name: &str, context: &Context<'_>) -> Result<(), Failure> {
     let Some(store) = context.stored()? else { return Ok(()) };
     match store.manifest(WORKFLOWS.kind, name, None) {
-        Ok((workflow, _)) if !is_offered(&workflow, context) => Err(not_found()),
+        Ok((workflow, _)) if !is_offered(&workflow, context) => Err(Failure::missing("workflow")),
         Ok((workflow, _)) if scope_of(&workflow) == Scope::Global => {
             let message = "the workflow is offered to all workspaces of the host; demote it first";
             Err(Failure::new(ErrorCode::InWiderScope, message))
@@ -250,12 +246,12 @@ fn read_args(input: &Json) -> Result<(String, Scope), Failure> {
 
 /// Returns a workflow of this workspace whose scope is to change.
 fn workspace_workflow(name: &str, context: &Context<'_>) -> Result<DeployedManifest, Failure> {
-    let store = context.stored()?.ok_or_else(not_found)?;
+    let store = context.stored_or_missing("workflow")?;
     let (workflow, _) = store.manifest(WORKFLOWS.kind, name, None)?;
     check_name(WORKFLOWS.kind, &workflow.name)?;
     match is_offered(&workflow, context) && workflow.author != HOST {
         true => Ok(workflow),
-        false => Err(not_found()),
+        false => Err(Failure::missing("workflow")),
     }
 }
 
@@ -316,8 +312,10 @@ pub(super) fn promote(
                 "there is no home directory, so global workflows are not available",
             )
         };
-        let (fs, file) =
-            (host(context, true)?.ok_or_else(none)?, file(&workflow.name).ok_or_else(not_found)?);
+        let (fs, file) = (
+            host(context, true)?.ok_or_else(none)?,
+            file(&workflow.name).ok_or_else(|| Failure::missing("workflow"))?,
+        );
         if host_workflow(&workflow.name, context)?.is_some_and(|known| known != text) {
             let message = "another workspace has promoted a workflow of this name";
             return Err(Failure::new(ErrorCode::NameTaken, message));

@@ -77,11 +77,12 @@ pub(super) fn judged(
         return Err(failed(format!("the judge {worker} did not judge: {problem}")));
     }
     let count = f64::from(u32::try_from(verdicts.len()).unwrap_or(u32::MAX));
-    let mean = |of: &dyn Fn(&Judgement) -> f64| round(verdicts.iter().map(of).sum::<f64>() / count);
+    let mean = |value: &dyn Fn(&Judgement) -> f64| round(verdicts.iter().map(value).sum::<f64>() / count);
     let score = mean(&|one| one.score.as_ref().map_or(0.0, brigade_core::Number::as_f64));
     let confidence = mean(&|one| one.confidence.as_ref().map_or(0.0, brigade_core::Number::as_f64));
-    let said = verdicts.iter().filter_map(|one| Some(format!("{}: {}", one.worker, one.reasoning.as_ref()?)));
-    let reasoning = said.collect::<Vec<_>>().join("\n");
+    let lines =
+        verdicts.iter().filter_map(|one| Some(format!("{}: {}", one.worker, one.reasoning.as_ref()?)));
+    let reasoning = lines.collect::<Vec<_>>().join("\n");
     let least = args.min_score.unwrap_or_else(|| mean(&|one| one.threshold.as_f64()));
     let is_sure = args.min_confidence.is_none_or(|least| least <= confidence);
     if score < least || !is_sure {

@@ -56,8 +56,8 @@ fn only_commands_of_the_context_are_allowed() {
     let bench = bench(Some(&["cat", "git --version", "./tool.sh", "find", "python3 ok.py"]));
     bench.write("ok.py", "print(1)");
     bench.write("sub/ok.py", "print(2)");
-    bench.program("tool.sh");
-    bench.program("env");
+    bench.program("tool.sh", "#!/bin/sh\n");
+    bench.program("env", "#!/bin/sh\n");
     bench.folder("bin");
     let cat = ["/usr/bin/cat", "/bin/cat"].into_iter().find(|path| Path::new(path).exists()).unwrap();
     link(&bench, cat, "bin/cat");

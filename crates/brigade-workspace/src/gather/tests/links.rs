@@ -23,7 +23,7 @@ fn check(command: &str, at: &str, [first, second]: [&str; 2]) {
             for file in ["x.py", "y.py", "test_x.py", "x.js", "pkg/__main__.py"] {
                 bench.write(&format!("rel/{release}/{file}"), release);
             }
-            bench.program(&format!("rel/{release}/x"));
+            bench.program(&format!("rel/{release}/x"), "#!/bin/sh\n");
         }
         let bench = bench.with_variables(&[("PATH", "/usr/local/bin:/usr/bin:/bin")]);
         link(&bench, first, at);

@@ -45,7 +45,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Error> {
     let needs_yes = arguments.enable.is_some() && !arguments.yes && !arguments.dry_run;
     if needs_yes && !output.may_ask(session.surroundings) {
-        return Err(Output::unasked());
+        return Err(Output::no_person_error());
     }
     let request = ImportMcpRequest {
         runtime_id: arguments.runtime.clone(),

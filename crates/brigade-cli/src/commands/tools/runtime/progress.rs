@@ -13,7 +13,7 @@ pub(super) struct ProgressPrinter<'a, 'o, 's> {
     id: String,
     /// Whether messages are shown: on a terminal, and not with `--json`.
     is_watched: bool,
-    said: Option<String>,
+    last_text: Option<String>,
 }
 
 impl<'a, 'o, 's> ProgressPrinter<'a, 'o, 's> {
@@ -23,21 +23,21 @@ impl<'a, 'o, 's> ProgressPrinter<'a, 'o, 's> {
         id: &str,
     ) -> ProgressPrinter<'a, 'o, 's> {
         let is_watched = session.surroundings.error.is_some() && !output.is_json();
-        ProgressPrinter { output, id: id.to_owned(), is_watched, said: None }
+        ProgressPrinter { output, id: id.to_owned(), is_watched, last_text: None }
     }
 
-    pub(super) fn tell(&mut self, progress: &StartProgress) {
+    pub(super) fn show(&mut self, progress: &StartProgress) {
         if !self.is_watched {
             return;
         }
         let words = step(progress);
-        if self.said.as_ref() == Some(&words) {
+        if self.last_text.as_ref() == Some(&words) {
             return;
         }
         let mut page = self.output.new_page();
         page.note(&format!("{}: {words}", self.id));
         // A note that cannot be written does not stop the start.
         let _: Exit = self.output.page(&page, Exit::Done);
-        self.said = Some(words);
+        self.last_text = Some(words);
     }
 }

@@ -107,7 +107,7 @@ fn definitions_that_others_can_write_are_not_compared_with() {
     bench.replace(CURSOR, "\"npx\"", "\"uvx\"");
     let issues = sync(&bench.context, false).unwrap().issues;
     let path = format!("{}/{kept}", bench.context.target());
-    let told = issues.iter().find(|issue| issue.path.as_deref() == Some(&path)).expect("an issue");
-    assert_eq!(told.code, IssueType::ClientFileUnreadable);
+    let reported = issues.iter().find(|issue| issue.path.as_deref() == Some(&path)).expect("an issue");
+    assert_eq!(reported.code, IssueType::ClientFileUnreadable);
     assert!(issues.iter().any(|issue| issue.code == IssueType::RegisteredSourceChanged), "{issues:?}");
 }

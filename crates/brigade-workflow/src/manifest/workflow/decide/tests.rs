@@ -37,7 +37,7 @@ fn following(kind: &str, transitions: &str, outcome: &Outcome) -> String {
     let spec = spec(&states, Some(10));
     let scope = Scope { names: [("A".to_owned(), outcome.recorded().to_json())].into() };
     match decide(&spec, &initial(&spec), outcome, &scope) {
-        NextAction::Enter { standing, .. } => standing.state,
+        NextAction::Enter { execution, .. } => execution.state,
         NextAction::End { failure: None } => "end".to_owned(),
         NextAction::End { failure: Some((code, _)) } => code,
     }
@@ -186,17 +186,17 @@ proptest! {
              B}}]}}\n"
         );
         let spec = spec(&states, most);
-        let mut standing = initial(&spec);
+        let mut execution = initial(&spec);
         let mut has_ended = false;
         for outcome in &outcomes {
             let scope = Scope::default();
-            match decide(&spec, &standing, outcome, &scope) {
-                NextAction::Enter { standing: next, .. } => {
-                    prop_assert_eq!(next.transitions, standing.transitions + 1);
+            match decide(&spec, &execution, outcome, &scope) {
+                NextAction::Enter { execution: next, .. } => {
+                    prop_assert_eq!(next.transitions, execution.transitions + 1);
                     prop_assert!(most.is_none_or(|most| next.transitions <= most));
                     prop_assert!(next.visits.values().all(|count| *count <= visits));
                     prop_assert_eq!(next.visits.values().sum::<u64>(), next.transitions + 1);
-                    standing = next;
+                    execution = next;
                 }
                 NextAction::End { .. } => {
                     has_ended = true;
@@ -204,6 +204,6 @@ proptest! {
                 }
             }
         }
-        prop_assert!(has_ended, "{:?}", standing);
+        prop_assert!(has_ended, "{:?}", execution);
     }
 }

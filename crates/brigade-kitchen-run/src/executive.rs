@@ -14,7 +14,7 @@ use brigade_policy::{Failure, KitchenGrants, PolicyState};
 use brigade_process::CancelToken;
 
 use crate::approve::crew_refusal;
-use crate::attempt::{Attempt, AttemptOutcome, TierWorker, attempt, within};
+use crate::attempt::{Attempt, AttemptOutcome, TierWorker, attempt, capped_timeout};
 use crate::kitchen::Kitchen;
 use crate::paths::RUNS;
 use crate::receipts::Receipts;
@@ -28,7 +28,7 @@ pub(crate) struct Executive {
     policy: PolicyState,
     grants: KitchenGrants,
     fingerprint: Fingerprint,
-    cook: TierWorker,
+    worker: TierWorker,
     role_text: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl ExecutiveReply {
 
 impl Kitchen<'_> {
     /// Returns the executive, if the current tiers are approved.
-    pub(crate) fn chef(&self) -> Result<Executive, Failure> {
+    pub(crate) fn executive(&self) -> Result<Executive, Failure> {
         let configuration = self.configuration()?;
         let crew = self.crew(&configuration, None);
         let (fingerprint, items) = {
@@ -85,7 +85,7 @@ impl Kitchen<'_> {
         }
         let workspace = self.fs.root();
         let grants = crew.grants.clone().ok_or_else(|| crew_refusal(&crew))?;
-        let cook = crew.cook(Tier::Executive, workspace).ok_or_else(|| {
+        let worker = crew.tier_worker(Tier::Executive, workspace).ok_or_else(|| {
             let program = crew.settings.command(Tier::Executive).argv().program().to_owned();
             let tier = Tier::Executive;
             let worker = crew.workers.iter().find(|worker| worker.tier == tier);
@@ -101,7 +101,7 @@ impl Kitchen<'_> {
             policy: configuration.policy,
             grants,
             fingerprint,
-            cook,
+            worker,
             role_text,
         })
     }
@@ -128,12 +128,15 @@ impl Executive {
             policy: &self.policy,
             approved: Some(self.fingerprint),
             run: &run,
-            cook: &self.cook,
+            worker: &self.worker,
             role: ask.role,
             prd: None,
             task: None,
             number: ask.number,
-            timeout: within(self.settings.timeout(Tier::Executive).map(Duration::from_secs), &self.grants),
+            timeout: capped_timeout(
+                self.settings.timeout(Tier::Executive).map(Duration::from_secs),
+                &self.grants,
+            ),
             directory: self.host.fs.root(),
             own: None,
             reviewed: None,
@@ -144,11 +147,11 @@ impl Executive {
             gateway: None,
             watch: &watch,
         };
-        let desk = |nonce: &str| {
+        let prompt_for_nonce = |nonce: &str| {
             let role_text = self.role_text.as_deref();
             prompt(&PlanningPromptInput { role_text, nonce, map: ask.map, related: ask.related })
         };
-        let attempted = attempt(&order, &desk).map_err(unable)?;
+        let attempted = attempt(&order, &prompt_for_nonce).map_err(unable)?;
         Ok(ExecutiveReply { run, attempted })
     }
 

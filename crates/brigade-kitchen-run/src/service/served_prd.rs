@@ -36,7 +36,7 @@ pub(crate) struct ServedPrd {
     pub(crate) fingerprint: Fingerprint,
     /// The items that the fingerprint covers.
     pub(crate) items: std::collections::BTreeMap<String, String>,
-    cooks: Vec<(Tier, Option<TierWorker>)>,
+    workers: Vec<(Tier, Option<TierWorker>)>,
     why_missing: Vec<(Tier, MissingProgramReason)>,
     role_texts: Vec<(&'static str, String)>,
     /// The approved bytes of files that commands name.
@@ -64,7 +64,7 @@ impl ServedPrd {
         let (fingerprint, items) = (execution.fingerprint(), execution.items());
         let grants = crew.grants.clone().ok_or_else(refused)?;
         let workspace = kitchen.fs.root().to_owned();
-        let cooks = Tier::ALL.iter().map(|tier| (*tier, crew.cook(*tier, &workspace))).collect();
+        let workers = Tier::ALL.iter().map(|tier| (*tier, crew.tier_worker(*tier, &workspace))).collect();
         drop(ready);
         let missing = crew.workers.iter().filter_map(|worker| Some((worker.tier, worker.missing?)));
         let why_missing = missing.collect();
@@ -80,7 +80,7 @@ impl ServedPrd {
             grants,
             fingerprint,
             items,
-            cooks,
+            workers,
             why_missing,
             role_texts: crew.role_texts,
             files: crew.files,
@@ -97,8 +97,8 @@ impl ServedPrd {
     }
 
     /// Returns the worker of a tier; `None` if its program is missing.
-    pub(crate) fn cook(&self, tier: Tier) -> Option<&TierWorker> {
-        self.cooks.iter().find(|(of, _)| *of == tier).and_then(|(_, cook)| cook.as_ref())
+    pub(crate) fn worker(&self, tier: Tier) -> Option<&TierWorker> {
+        self.workers.iter().find(|(of, _)| *of == tier).and_then(|(_, worker)| worker.as_ref())
     }
 
     pub(crate) fn role_text(&self, tier: Tier) -> Option<&str> {
@@ -124,10 +124,10 @@ pub(crate) struct FileStamps {
 impl FileStamps {
     /// Reads the metadata. `prd` is the path of the PRD.
     pub(crate) fn read(kitchen: &Kitchen<'_>, prd: &RelPath) -> FileStamps {
-        let chef: Vec<String> =
+        let role_files: Vec<String> =
             Tier::ALL.iter().map(|tier| format!("brigade/chef/{}", role_file(*tier))).collect();
         let named = [SHELL_CONFIGS[0], SHELL_CONFIGS[1], KITCHEN_TOML, ".brigade/tools/policy.toml"];
-        let paths = named.into_iter().chain(chef.iter().map(String::as_str)).map(RelPath::composed);
+        let paths = named.into_iter().chain(role_files.iter().map(String::as_str)).map(RelPath::composed);
         let configuration = paths.map(|path| stamp(kitchen, &path)).collect();
         FileStamps { configuration, prd: stamp(kitchen, prd) }
     }
@@ -146,8 +146,9 @@ fn stamp(kitchen: &Kitchen<'_>, path: &RelPath) -> Option<(u64, i64)> {
 impl ServedPrd {
     /// Refuses to merge or push if the policy does not allow it.
     pub(crate) fn refuse_delivery(&self, settings: &Settings) -> Result<(), Failure> {
-        let asked = [("merge", settings.merge, self.grants.merge), ("push", settings.push, self.grants.push)];
-        match asked.into_iter().find(|(_, asked, allowed)| *asked && !allowed) {
+        let requested =
+            [("merge", settings.merge, self.grants.merge), ("push", settings.push, self.grants.push)];
+        match requested.into_iter().find(|(_, requested, allowed)| *requested && !allowed) {
             None => Ok(()),
             Some((what, ..)) => {
                 let message = format!("`--{what}` was asked for, and the policy does not allow it");
@@ -174,7 +175,7 @@ impl ServedPrd {
         }
         needed.sort();
         needed.dedup();
-        needed.retain(|tier| self.cook(*tier).is_none());
+        needed.retain(|tier| self.worker(*tier).is_none());
         let named = |tier: Tier| {
             let program = settings.command(tier).argv().program().to_owned();
             let why = self.why_missing.iter().find(|(of, _)| *of == tier);

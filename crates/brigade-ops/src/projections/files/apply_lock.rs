@@ -13,28 +13,28 @@ use crate::projections::files::work::Work;
 const LOCK: &str = ".brigade/tools/apply.lock";
 
 /// The exclusive right to write projections, which one process has at a time.
-pub struct Turn<'a> {
+pub struct ApplyLock<'a> {
     host: Host<'a>,
     /// Whether all files written before are known.
     all_known: bool,
     _lock: Option<Lock>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> ApplyLock<'a> {
     /// Takes the lock, waiting for other processes. Without a catalog it locks nothing.
     ///
     /// # Errors
     /// Fails if another process keeps the lock for longer than `timeout`, or on a file error.
-    pub fn to_write(host: Host<'a>, timeout: Duration) -> Result<Turn<'a>, FsError> {
+    pub fn acquire(host: Host<'a>, timeout: Duration) -> Result<ApplyLock<'a>, FsError> {
         // Read before the lock file is created: `was_applied` looks for that file.
         let all_known = ProjectedFiles::read(host.fs, was_applied(host)).is_complete;
         if !host.fs.exists(&RelPath::from_static(CATALOG))? {
-            return Ok(Turn { host, all_known, _lock: None });
+            return Ok(ApplyLock { host, all_known, _lock: None });
         }
         let path = RelPath::from_static(LOCK);
         host.fs.create_dir_all(&path.parent())?;
         let holder = format!("process {} (apply), since {}", std::process::id(), host.clock.now());
-        Ok(Turn { host, all_known, _lock: Some(host.fs.lock(&path, &holder, timeout)?) })
+        Ok(ApplyLock { host, all_known, _lock: Some(host.fs.lock(&path, &holder, timeout)?) })
     }
 
     /// Writes the planned files and updates their lists, and records files outside of the searched directories.

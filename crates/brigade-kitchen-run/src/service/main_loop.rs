@@ -21,11 +21,11 @@ use brigade_kitchen::show::{Event, EventLine, View, worker_log};
 use brigade_kitchen::{TaskId, Tier};
 use brigade_process::{CancelToken, PrivateFolder};
 
-use super::job::{CheckStep, ExecutiveRun, JobContext, JobEvent, TaskWork, Work};
-use super::menu::{FileStamps, ServedPrd};
+use super::job::{AttemptOrder, CheckStep, ExecutiveRun, JobContext, JobEvent, TaskWork};
 use super::outside::AttemptWarnings;
 use super::report::next_steps;
-use super::{Follower, ServeError, ServiceOptions, Start};
+use super::served_prd::{FileStamps, ServedPrd};
+use super::{Follower, ServeError, ServiceInput, ServiceOptions};
 use crate::journal::PrdJournal;
 use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
@@ -59,7 +59,7 @@ pub(super) struct RunningJob {
     pub(super) watch: Arc<Watch>,
     pub(super) what: JobKind,
     pub(super) tier: Tier,
-    pub(super) said: AttemptWarnings,
+    pub(super) warnings: AttemptWarnings,
 }
 
 #[derive(Clone, Debug)]
@@ -71,8 +71,8 @@ pub(super) enum JobKind {
 
 /// A message to the loop.
 pub(super) enum Message {
-    Told { about: JobSubject, hold: Option<Box<TaskWork>>, told: JobEvent },
-    Asked { id: DecisionId, answer: Option<Answer> },
+    JobEnded { subject: JobSubject, work: Option<Box<TaskWork>>, event: JobEvent },
+    Answered { id: DecisionId, answer: Option<Answer> },
     Cancelled,
 }
 
@@ -82,8 +82,8 @@ pub(super) struct Stop {
     pub(super) outcome: Outcome,
     pub(super) reason: String,
     /// Whether claims are still checked.
-    pub(super) checks_go_on: bool,
-    pub(super) holds: StopRule,
+    pub(super) continues_checks: bool,
+    pub(super) rule: StopRule,
 }
 
 /// Whether a stop still applies when all tasks are done.
@@ -99,7 +99,7 @@ pub(super) enum StopRule {
 struct KnownProgress {
     seq: u64,
     settings: Arc<Settings>,
-    menu: Arc<ServedPrd>,
+    served: Arc<ServedPrd>,
     progress: Rc<Progress>,
 }
 
@@ -107,10 +107,10 @@ struct KnownProgress {
 pub(super) struct ServiceLoop<'e> {
     pub(super) kitchen: &'e Kitchen<'e>,
     pub(super) host: Arc<Host>,
-    pub(super) menu: Arc<ServedPrd>,
+    pub(super) served: Arc<ServedPrd>,
     pub(super) settings: Arc<Settings>,
     /// The context of prompts about the code base and other PRDs, from when the service started.
-    pub(super) around: Arc<PromptContext>,
+    pub(super) prompt_context: Arc<PromptContext>,
     pub(super) set: RunSet,
     pub(super) journal: PrdJournal,
     pub(super) lock: ServiceLock,
@@ -124,19 +124,19 @@ pub(super) struct ServiceLoop<'e> {
     pub(super) begun: Instant,
     pub(super) spent_before: Usage,
     /// The number of the last record for which derived files were written.
-    pub(super) told: u64,
+    pub(super) projected_seq: u64,
     /// Usage of the executive that no record has yet.
-    pub(super) used: Vec<ExecutiveUsage>,
-    pub(super) busy: HashMap<JobSubject, RunningJob>,
-    pub(super) holds: HashMap<usize, TaskWork>,
+    pub(super) unrecorded_usage: Vec<ExecutiveUsage>,
+    pub(super) jobs: HashMap<JobSubject, RunningJob>,
+    pub(super) kept_work: HashMap<usize, TaskWork>,
     /// Decisions that are being answered, or cannot be answered here.
     pub(super) deciding: HashSet<DecisionId>,
     /// Decisions that a person is being asked.
     pub(super) asking: HashMap<DecisionId, CancelToken>,
     pub(super) asked_at: HashMap<DecisionId, Instant>,
-    pub(super) command_looked: Option<Instant>,
+    pub(super) command_read_at: Option<Instant>,
     /// The length and time of a command file that cannot be moved away.
-    pub(super) command_stuck: Option<(u64, Timestamp)>,
+    pub(super) stuck_command: Option<(u64, Timestamp)>,
     pub(super) stop: Option<Stop>,
     pub(super) stamps: FileStamps,
     /// The fingerprint of the PRD file as last read, or as written by this service.
@@ -153,23 +153,33 @@ pub(super) struct ServiceLoop<'e> {
     /// A state file that was set aside because it could not be adopted.
     pub(super) set_aside: Option<String>,
     /// Whether a second request to end was passed on.
-    hurried: bool,
+    was_killed: bool,
     known_progress: RefCell<Option<KnownProgress>>,
     pub(super) sender: Sender<Message>,
     pub(super) receiver: Option<Receiver<Message>>,
 }
 
 impl<'e> ServiceLoop<'e> {
-    pub(super) fn new(start: Start<'e>) -> Result<ServiceLoop<'e>, ServeError> {
-        let Start { kitchen, menu, settings, set, journal, lock, targets, workplace, options, follower } =
-            start;
-        let secrets = menu.secrets.clone();
+    pub(super) fn new(start: ServiceInput<'e>) -> Result<ServiceLoop<'e>, ServeError> {
+        let ServiceInput {
+            kitchen,
+            served,
+            settings,
+            set,
+            journal,
+            lock,
+            targets,
+            workplace,
+            options,
+            follower,
+        } = start;
+        let secrets = served.secrets.clone();
         let host = Host::new(kitchen.fs.clone(), kitchen.clock.clone(), kitchen.environment.clone(), secrets);
         let host = Arc::new(host.holding(lock.held()));
         let offset = options.local_offset_minutes;
         let projections = Projections::new(
             kitchen.fs.clone(),
-            menu.name.clone(),
+            served.name.clone(),
             targets,
             host.redactor(),
             offset,
@@ -180,16 +190,16 @@ impl<'e> ServiceLoop<'e> {
         Ok(ServiceLoop {
             service: format!("service-{}-{random}", journal.now().compact()),
             spent_before: journal.life().spent.clone(),
-            told: 0,
-            used: Vec::new(),
-            approved: Some(menu.fingerprint),
-            stamps: menu.stamps.clone(),
-            prd_bytes: menu.bytes,
-            around: Arc::new(kitchen.around(Some((&menu.name, &menu.prd)), &settings)),
+            projected_seq: 0,
+            unrecorded_usage: Vec::new(),
+            approved: Some(served.fingerprint),
+            stamps: served.stamps.clone(),
+            prd_bytes: served.bytes,
+            prompt_context: Arc::new(kitchen.prompt_context(Some((&served.name, &served.prd)), &settings)),
             settings: Arc::new(settings),
             begun: Instant::now(),
-            busy: HashMap::new(),
-            holds: HashMap::new(),
+            jobs: HashMap::new(),
+            kept_work: HashMap::new(),
             deciding: HashSet::new(),
             asking: HashMap::new(),
             asked_at: HashMap::new(),
@@ -197,10 +207,10 @@ impl<'e> ServiceLoop<'e> {
             lane: None,
             lost_approval: false,
             set_aside: None,
-            hurried: false,
+            was_killed: false,
             known_progress: RefCell::new(None),
-            command_looked: None,
-            command_stuck: None,
+            command_read_at: None,
+            stuck_command: None,
             stop: None,
             passed: HashSet::new(),
             limit_waits: BTreeMap::new(),
@@ -209,7 +219,7 @@ impl<'e> ServiceLoop<'e> {
             sender,
             kitchen,
             host,
-            menu,
+            served,
             set,
             journal,
             lock,
@@ -225,19 +235,19 @@ impl<'e> ServiceLoop<'e> {
     pub(super) fn serve(mut self) -> Result<ServiceReport, ServeError> {
         let is_over = Arc::new(AtomicBool::new(false));
         self.listen(&is_over);
-        self.menu.warnings.iter().chain(&self.workplace.notes()).for_each(|warning| self.warn(warning));
-        let served = self.begin_service().and_then(|()| {
+        self.served.warnings.iter().chain(&self.workplace.notes()).for_each(|warning| self.warn(warning));
+        let result = self.begin_service().and_then(|()| {
             thread::scope(|scope| {
-                let worked = self.work(scope);
-                if worked.is_err() {
+                let result = self.run(scope);
+                if result.is_err() {
                     // Work that cannot be recorded must stop.
-                    self.busy.values().for_each(|busy| {
-                        busy.watch.interrupt();
-                        busy.watch.interrupt();
+                    self.jobs.values().for_each(|job| {
+                        job.watch.interrupt();
+                        job.watch.interrupt();
                     });
                     self.asking.values().for_each(CancelToken::cancel);
                 }
-                worked
+                result
             })
         });
         is_over.store(true, Ordering::SeqCst);
@@ -245,10 +255,10 @@ impl<'e> ServiceLoop<'e> {
         let is_cancelled = self.options.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
         let (life, keeps) = (self.journal.life(), self.settings.worktree_keep != Keep::Unfinished);
         let is_over = |task: &TaskId| !keeps && life.is_done(task) && !life.task(task).passed;
-        if !is_cancelled && let Err(error) = self.workplace.leave(&self.menu.name, &is_over) {
+        if !is_cancelled && let Err(error) = self.workplace.leave(&self.served.name, &is_over) {
             tracing::warn!(%error, "unused worktrees were not removed");
         }
-        served?;
+        result?;
         self.end_service()
     }
 
@@ -269,11 +279,11 @@ impl<'e> ServiceLoop<'e> {
 
     fn begin_service(&mut self) -> Result<(), ServeError> {
         PrivateFolder::remove_leftovers();
-        Receipts::new(&*self.host.fs).mend(&*self.host.clock)?;
+        Receipts::new(&*self.host.fs).repair(&*self.host.clock)?;
         let mut records = Vec::new();
         let life = self.journal.life();
         if life.service.is_none() && life.history.adopted.is_none() {
-            match foreign_state(&*self.host.fs, &self.menu.path, &self.menu.name)? {
+            match foreign_state(&*self.host.fs, &self.served.path, &self.served.name)? {
                 ForeignStateFile::None => {}
                 ForeignStateFile::State(state) => records.push(Record::Adopted { state }),
                 ForeignStateFile::Unusable(problem) => self.set_aside = problem.set_aside(&*self.host.fs)?,
@@ -285,7 +295,7 @@ impl<'e> ServiceLoop<'e> {
             records.push(Record::Interrupted { tasks: running });
         }
         self.write_missed_events();
-        let total = (0..self.menu.prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64;
+        let total = (0..self.served.prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64;
         records.push(Record::ServiceStarted {
             service: self.service.clone(),
             process: self.process(),
@@ -311,7 +321,7 @@ impl<'e> ServiceLoop<'e> {
         let progress = self.progress();
         let (outcome, reason) = match &self.stop {
             Some(stop)
-                if stop.holds == StopRule::Always
+                if stop.rule == StopRule::Always
                     || progress.outcome() != Outcome::Complete
                     || self.gate_is_closed() =>
             {
@@ -323,14 +333,14 @@ impl<'e> ServiceLoop<'e> {
                     (Outcome::Paused, 1) => Some("a decision waits".to_owned()),
                     (Outcome::Paused, waiting) => Some(format!("{waiting} decisions wait")),
                     (Outcome::Incomplete, _) => {
-                        progress.incomplete_reason(&self.menu.prd, self.journal.life(), &self.set)
+                        progress.incomplete_reason(&self.served.prd, self.journal.life(), &self.set)
                     }
                     _ => None,
                 };
                 (outcome, reason)
             }
         };
-        let (service, used) = (self.service.clone(), std::mem::take(&mut self.used));
+        let (service, used) = (self.service.clone(), std::mem::take(&mut self.unrecorded_usage));
         let ended = Record::ServiceEnded { service, outcome, reason: reason.clone(), used };
         self.record(vec![ended])?;
         if outcome == Outcome::Complete && self.is_all_done() && self.settings.learnings_archive {
@@ -349,7 +359,7 @@ impl<'e> ServiceLoop<'e> {
 
     /// Returns whether every task of the PRD is done, including those not selected.
     pub(super) fn is_all_done(&self) -> bool {
-        self.menu.prd.tasks.iter().all(|task| self.journal.life().is_done(&task.id))
+        self.served.prd.tasks.iter().all(|task| self.journal.life().is_done(&task.id))
     }
 
     /// Returns the progress. It is cached until the next record.
@@ -359,14 +369,14 @@ impl<'e> ServiceLoop<'e> {
         if let Some(known) = &*known
             && known.seq == seq
             && Arc::ptr_eq(&known.settings, &self.settings)
-            && Arc::ptr_eq(&known.menu, &self.menu)
+            && Arc::ptr_eq(&known.served, &self.served)
         {
             return known.progress.clone();
         }
         let life = self.journal.life();
-        let progress = Rc::new(progress(&self.menu.prd, life, &self.settings, &self.set, self.mode));
-        let (settings, menu) = (self.settings.clone(), self.menu.clone());
-        *known = Some(KnownProgress { seq, settings, menu, progress: progress.clone() });
+        let progress = Rc::new(progress(&self.served.prd, life, &self.settings, &self.set, self.mode));
+        let (settings, served) = (self.settings.clone(), self.served.clone());
+        *known = Some(KnownProgress { seq, settings, served, progress: progress.clone() });
         progress
     }
 
@@ -379,36 +389,37 @@ impl<'e> ServiceLoop<'e> {
 
     /// Writes events that the last service could not write, such as of an answer while it ended.
     fn write_missed_events(&mut self) {
-        self.told = self.journal.life().seq;
-        if let Some(seq) = self.projections.last_written_seq().filter(|seq| *seq < self.told) {
+        self.projected_seq = self.journal.life().seq;
+        if let Some(seq) = self.projections.last_written_seq().filter(|seq| *seq < self.projected_seq) {
             let journal = &self.journal;
-            self.projections.write_missed_events(&self.menu.prd, &|| journal.lines_after(0), seq);
+            self.projections.write_missed_events(&self.served.prd, &|| journal.lines_after(0), seq);
         }
     }
 
     /// Writes the derived files for these records, or for all since the last time if other processes added records.
     fn project(&mut self, lines: &[Line]) {
-        let (seq, told) = (self.journal.life().seq, self.told);
-        self.told = seq;
-        let missed = (told + lines.len() as u64 != seq).then(|| self.journal.lines_after(told));
+        let (seq, projected_seq) = (self.journal.life().seq, self.projected_seq);
+        self.projected_seq = seq;
+        let missed =
+            (projected_seq + lines.len() as u64 != seq).then(|| self.journal.lines_after(projected_seq));
         let missed = missed.and_then(Result::ok);
         let lines = missed.as_deref().unwrap_or(lines);
-        let ServiceLoop { journal, menu, settings, projections, .. } = self;
+        let ServiceLoop { journal, served, settings, projections, .. } = self;
         let view = View {
-            prd: &menu.prd,
-            name: &menu.name,
-            path: menu.path.as_str(),
+            prd: &served.prd,
+            name: &served.name,
+            path: served.path.as_str(),
             life: journal.life(),
             settings,
             workplace: self.mode,
-            fingerprint: Some(menu.fingerprint),
+            fingerprint: Some(served.fingerprint),
             running: true,
-            limits: Limits::from_settings(settings, ceiling(menu)),
+            limits: Limits::from_settings(settings, ceiling(served)),
             now: journal.now(),
         };
         let events = projections.after(&view, lines, &|| journal.lines_after(0));
         for line in lines {
-            self.follower.recorded(&menu.name, line, journal.life());
+            self.follower.recorded(&served.name, line, journal.life());
         }
         // Without such a record, no further task is done.
         let may_be_due = lines.is_empty()
@@ -423,11 +434,11 @@ impl<'e> ServiceLoop<'e> {
             return;
         }
         // Brigade's own change of the PRD does not require reading it again. An earlier change by another program does.
-        if let Some((before, after)) = projections.passes(&menu.prd, journal.life(), &mut self.passed)
+        if let Some((before, after)) = projections.passes(&served.prd, journal.life(), &mut self.passed)
             && before == self.prd_bytes
         {
             self.prd_bytes = after;
-            self.stamps.of_prd(self.kitchen, &self.menu.path);
+            self.stamps.of_prd(self.kitchen, &self.served.path);
         }
         for event in events {
             self.notify(event);
@@ -435,16 +446,16 @@ impl<'e> ServiceLoop<'e> {
     }
 
     /// Collects usage of the executive in a role without its own record.
-    pub(super) fn used_by<V>(&mut self, task: Option<&TaskId>, read: &ExecutiveRun<V>) {
+    pub(super) fn add_executive_usage<V>(&mut self, task: Option<&TaskId>, read: &ExecutiveRun<V>) {
         let (seconds, cost_usd, receipt) = (read.seconds, read.cost_usd, Some(read.receipt.clone()));
-        self.used.push(ExecutiveUsage { task: task.cloned(), seconds, cost_usd, receipt });
+        self.unrecorded_usage.push(ExecutiveUsage { task: task.cloned(), seconds, cost_usd, receipt });
     }
 
     /// Writes an event that has no record.
     pub(super) fn event(&mut self, event: Event) {
         let line = EventLine {
             ts: self.journal.now(),
-            prd: self.menu.name.prefix().to_owned(),
+            prd: self.served.name.prefix().to_owned(),
             seq: self.journal.life().seq,
             event,
         };
@@ -455,28 +466,25 @@ impl<'e> ServiceLoop<'e> {
         self.notify(line);
     }
 
-    pub(super) fn pause(&mut self, reason: impl Into<String>, checks_go_on: bool) {
+    pub(super) fn pause(&mut self, reason: impl Into<String>, continues_checks: bool) {
         if self.stop.is_none() {
             let reason = self.host.redactor().redact_str(&reason.into());
-            let (outcome, holds) = (Outcome::Paused, StopRule::WithOpenTasks);
-            self.stop = Some(Stop { outcome, reason, checks_go_on, holds });
+            let (outcome, rule) = (Outcome::Paused, StopRule::WithOpenTasks);
+            self.stop = Some(Stop { outcome, reason, continues_checks, rule });
         }
     }
 
     /// Pauses for a reason about the PRD as a whole. It replaces the reason of another pause.
     pub(super) fn pause_prd(&mut self, reason: impl Into<String>) {
-        if self.stop.as_ref().is_none_or(|stop| stop.holds == StopRule::WithOpenTasks) {
-            let checks_go_on = self.stop.as_ref().is_none_or(|stop| stop.checks_go_on);
+        if self.stop.as_ref().is_none_or(|stop| stop.rule == StopRule::WithOpenTasks) {
+            let continues_checks = self.stop.as_ref().is_none_or(|stop| stop.continues_checks);
             self.stop = None;
-            self.pause(reason, checks_go_on);
-            self.stop.iter_mut().for_each(|stop| stop.holds = StopRule::Always);
+            self.pause(reason, continues_checks);
+            self.stop.iter_mut().for_each(|stop| stop.rule = StopRule::Always);
         }
     }
 
-    fn work<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
-    where
-        'e: 'scope,
-    {
+    fn run<'scope>(&mut self, scope: &'scope Scope<'scope, 'e>) -> Result<(), ServeError> {
         let receiver = self.receiver.take().expect("the loop runs once");
         loop {
             if self.journal.refresh()? {
@@ -485,36 +493,36 @@ impl<'e> ServiceLoop<'e> {
             self.move_tasks(scope)?;
             self.answer_decisions(scope)?;
             self.begin_attempts(scope)?;
-            if self.is_over() && !self.stand_at_gate(scope)? {
+            if self.is_over() && !self.ask_at_gate(scope)? {
                 return Ok(());
             }
-            match receiver.recv_timeout(self.patience()) {
+            match receiver.recv_timeout(self.poll_timeout()) {
                 Ok(message) => {
-                    self.take(message)?;
+                    self.handle_message(message)?;
                     while let Ok(message) = receiver.try_recv() {
-                        self.take(message)?;
+                        self.handle_message(message)?;
                     }
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
-            self.hurry();
+            self.kill_on_second_request();
             self.tick();
         }
     }
 
     /// Returns how long the loop may sleep. A message wakes it immediately.
-    fn patience(&self) -> Duration {
+    fn poll_timeout(&self) -> Duration {
         // A second request sends no message, and ending takes at most two seconds.
         let is_ending = self.stop.as_ref().is_some_and(|stop| stop.outcome == Outcome::Interrupted);
         if is_ending { SECOND_REQUEST } else { TICK_INTERVAL }
     }
 
     fn is_over(&self) -> bool {
-        if !self.busy.is_empty() || !self.asking.is_empty() {
+        if !self.jobs.is_empty() || !self.asking.is_empty() {
             return false;
         }
         if let Some(stop) = &self.stop {
-            return !stop.checks_go_on || !self.has_checks();
+            return !stop.continues_checks || !self.has_checks();
         }
         self.progress().is_at_end() && !self.will_be_answered()
     }
@@ -524,44 +532,41 @@ impl<'e> ServiceLoop<'e> {
         let life = self.journal.life();
         let is_check =
             |task: &brigade_kitchen::prd::Task| next(task, life, &self.settings, self.mode).is_check();
-        self.menu.prd.tasks.iter().enumerate().any(|(at, task)| self.set.has(at) && is_check(task))
+        self.served.prd.tasks.iter().enumerate().any(|(at, task)| self.set.has(at) && is_check(task))
     }
 
-    pub(super) fn shift(&self) -> JobContext<'e> {
+    pub(super) fn job_context(&self) -> JobContext<'e> {
         JobContext {
             host: self.host.clone(),
-            menu: self.menu.clone(),
+            served: self.served.clone(),
             settings: self.settings.clone(),
             workplace: self.workplace,
             approved: self.approved,
             offset: self.options.local_offset_minutes,
             learnings: Arc::new(self.projections.learnings()),
-            around: self.around.clone(),
+            prompt_context: self.prompt_context.clone(),
         }
     }
 
     /// Starts a job in a separate thread.
     pub(super) fn spawn<'scope>(
         &mut self,
-        scope: &'scope Scope<'scope, '_>,
-        about: JobSubject,
+        scope: &'scope Scope<'scope, 'e>,
+        subject: JobSubject,
         tier: Tier,
         what: JobKind,
-        job: impl FnOnce(&JobContext<'e>, &Watch) -> (Option<TaskWork>, JobEvent) + Send + 'scope,
-    ) -> Result<(), ServeError>
-    where
-        'e: 'scope,
-    {
+        run_job: impl FnOnce(&JobContext<'e>, &Watch) -> (Option<TaskWork>, JobEvent) + Send + 'scope,
+    ) -> Result<(), ServeError> {
         let is_worker =
             matches!(what, JobKind::Attempt | JobKind::Decision | JobKind::Check(CheckStep::Review));
         let keeps = is_worker && !self.settings.quiet_workers && self.follower.shows_output();
         let watch = Arc::new(if keeps { Watch::keeping_output()? } else { Watch::new()? });
-        let (shift, sender, followed) = (self.shift(), self.sender.clone(), watch.clone());
-        self.busy.insert(about, RunningJob { watch, what, tier, said: AttemptWarnings::default() });
+        let (context, sender, followed) = (self.job_context(), self.sender.clone(), watch.clone());
+        self.jobs.insert(subject, RunningJob { watch, what, tier, warnings: AttemptWarnings::default() });
         scope.spawn(move || {
-            let (hold, told) = job(&shift, &followed);
+            let (work, event) = run_job(&context, &followed);
             // The loop outlives its jobs, so the receiver exists.
-            let _ = sender.send(Message::Told { about, hold: hold.map(Box::new), told });
+            let _ = sender.send(Message::JobEnded { subject, work: work.map(Box::new), event });
         });
         Ok(())
     }
@@ -571,19 +576,23 @@ impl<'e> ServiceLoop<'e> {
     }
 
     /// Starts the attempts that are due now.
-    fn begin_attempts<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), ServeError>
-    where
-        'e: 'scope,
-    {
+    fn begin_attempts<'scope>(&mut self, scope: &'scope Scope<'scope, 'e>) -> Result<(), ServeError> {
         // A phase review that may pause the service comes before new attempts.
-        let is_reviewed = self.busy.contains_key(&JobSubject::Prd)
+        let is_reviewed = self.jobs.contains_key(&JobSubject::Prd)
             && self.settings.phase_review_action != brigade_kitchen::config::PhaseAction::Continue;
         if self.stop.is_some() || self.waits_for_prd() || is_reviewed {
             return Ok(());
         }
         let now = self.journal.now();
-        let choose = |floor: &ServiceLoop<'e>| {
-            select(&floor.menu.prd, floor.journal.life(), &floor.settings, &floor.set, floor.mode, now)
+        let choose = |service: &ServiceLoop<'e>| {
+            select(
+                &service.served.prd,
+                service.journal.life(),
+                &service.settings,
+                &service.set,
+                service.mode,
+                now,
+            )
         };
         if choose(self).is_empty() {
             self.check_limits(now);
@@ -593,7 +602,7 @@ impl<'e> ServiceLoop<'e> {
         for begin in choose(self) {
             // Each start may use up a budget.
             self.check_budgets()?;
-            if self.busy.contains_key(&JobSubject::Task(begin.task)) || self.stop.is_some() {
+            if self.jobs.contains_key(&JobSubject::Task(begin.task)) || self.stop.is_some() {
                 continue;
             }
             self.begin_attempt(scope, begin.task, begin.tier, begin.number)?;
@@ -603,19 +612,16 @@ impl<'e> ServiceLoop<'e> {
 
     fn begin_attempt<'scope>(
         &mut self,
-        scope: &'scope Scope<'scope, '_>,
+        scope: &'scope Scope<'scope, 'e>,
         at: usize,
         tier: Tier,
         number: u64,
-    ) -> Result<(), ServeError>
-    where
-        'e: 'scope,
-    {
-        let task = self.menu.prd.tasks[at].clone();
-        let (place, begun) = match self.workplace.begin(&self.shift().task_name(&task)) {
+    ) -> Result<(), ServeError> {
+        let task = self.served.prd.tasks[at].clone();
+        let (place, origin) = match self.workplace.begin(&self.job_context().task_name(&task)) {
             Ok(found) => found,
             Err(error) => {
-                self.pause(format!("{}: {error}", self.menu.name.shown(&task.id)), true);
+                self.pause(format!("{}: {error}", self.served.name.shown(&task.id)), true);
                 return Ok(());
             }
         };
@@ -636,9 +642,9 @@ impl<'e> ServiceLoop<'e> {
         });
         self.record(records)?;
         let named_log = self.named_log(&task.id, tier);
-        let work = Work { place, begun, tier, number, run, named_log };
-        self.spawn(scope, JobSubject::Task(at), tier, JobKind::Attempt, move |shift, watch| {
-            shift.attempt(&task, &own, work, watch)
+        let order = AttemptOrder { place, origin, tier, number, run, named_log };
+        self.spawn(scope, JobSubject::Task(at), tier, JobKind::Attempt, move |context, watch| {
+            context.attempt(&task, &own, order, watch)
         })
     }
 
@@ -646,33 +652,33 @@ impl<'e> ServiceLoop<'e> {
     fn named_log(&self, task: &TaskId, tier: Tier) -> Option<brigade_fs::RelPath> {
         let folder = configured_path(&*self.host.fs, &self.settings.worker_log_dir, None)?;
         (1..1000).find_map(|number| {
-            let name = worker_log(&self.menu.name, task, tier, self.journal.now(), number);
+            let name = worker_log(&self.served.name, task, tier, self.journal.now(), number);
             let path = folder.join(&name).ok()?;
             (!self.host.fs.exists(&path).unwrap_or(true)).then_some(path)
         })
     }
 
-    pub(super) fn cancelled(&mut self) {
+    pub(super) fn cancel_jobs(&mut self) {
         let outcome = Outcome::Interrupted;
         let reason = "it was interrupted".to_owned();
-        self.stop = Some(Stop { outcome, reason, checks_go_on: false, holds: StopRule::Always });
-        self.busy.values().for_each(|busy| busy.watch.interrupt());
+        self.stop = Some(Stop { outcome, reason, continues_checks: false, rule: StopRule::Always });
+        self.jobs.values().for_each(|job| job.watch.interrupt());
         self.asking.values().for_each(CancelToken::cancel);
     }
 
     /// Kills everything that is ending, after a second request.
-    fn hurry(&mut self) {
+    fn kill_on_second_request(&mut self) {
         let requests = self.options.cancel.as_ref().map_or(0, CancelToken::requests);
-        if 1 < requests && !self.hurried {
-            self.hurried = true;
-            self.busy.values().for_each(|busy| busy.watch.interrupt());
+        if 1 < requests && !self.was_killed {
+            self.was_killed = true;
+            self.jobs.values().for_each(|job| job.watch.interrupt());
         }
     }
 }
 
 /// Returns the ceilings of the policy.
-pub(super) fn ceiling(menu: &ServedPrd) -> Limits {
-    Limits { cost_usd: menu.grants.max_cost_usd, minutes: menu.grants.max_minutes, attempts: None }
+pub(super) fn ceiling(served: &ServedPrd) -> Limits {
+    Limits { cost_usd: served.grants.max_cost_usd, minutes: served.grants.max_minutes, attempts: None }
 }
 
 /// Serializes a value to JSON. This cannot fail for these types.

@@ -27,7 +27,7 @@ const HISTORY_ROWS: usize = 200;
 const LOG_LINES: usize = 5_000;
 
 /// A workspace, as the screen uses it.
-pub(super) struct Desk {
+pub(super) struct Backend {
     workspace: Workspace,
     words: CommandWords,
     clock: Arc<dyn Clock>,
@@ -48,15 +48,15 @@ struct OpenRun {
     cancel: CancelToken,
 }
 
-impl Desk {
+impl Backend {
     pub(super) fn new(
         workspace: Workspace,
         words: CommandWords,
         clock: Arc<dyn Clock>,
         offset_minutes: Option<i32>,
-    ) -> Desk {
+    ) -> Backend {
         let (sender, ended) = channel();
-        Desk {
+        Backend {
             workspace,
             words,
             clock,

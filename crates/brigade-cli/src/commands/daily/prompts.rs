@@ -37,9 +37,9 @@ A  approve it, and add the narrowest rule that covers it to policy.toml
 d  show every detail        s  leave it, and go to the next
 q  end                      ?  show this";
 
-/// How a walk goes.
+/// How the prompts are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum PromptStyle {
     /// Oldest first; a rejection needs no reason.
     Brief,
     /// As on the screen: riskiest first; a rejection needs a reason.
@@ -47,39 +47,46 @@ pub(super) enum Manner {
 }
 
 /// Asks about each thing that waits.
-pub(super) fn run(workspace: &Workspace, manner: Manner, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
-    let groups = groups(workspace, manner)?;
+pub(super) fn run(
+    workspace: &Workspace,
+    style: PromptStyle,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let groups = groups(workspace, style)?;
     if groups.is_empty() {
         return Ok(output.text("nothing waits\n"));
     }
     let (count, exit, all_of) = (Count::default(), Exit::Done, Vec::new());
-    let mut walk = Walk { workspace, output, manner, count, exit, all_of, next: Vec::new() };
+    let mut prompts = DecisionPrompts { workspace, output, style, count, exit, all_of, next: Vec::new() };
     for (place, group) in groups.iter().enumerate() {
         let row = &group.row;
-        if walk.all_of.contains(&row.subject) && is_call(row) {
-            walk.decide(group, &CallDecision::Approve);
+        if prompts.all_of.contains(&row.subject) && is_call(row) {
+            prompts.decide(group, &CallDecision::Approve);
             continue;
         }
         let position = format!("[{}/{}]", place + 1, groups.len());
-        let step = if is_call(row) { walk.call(group, &position) } else { walk.answer(row, &position) };
-        if matches!(step, Step::End) || walk.output.is_broken() {
+        let step = if is_call(row) { prompts.call(group, &position) } else { prompts.answer(row, &position) };
+        if matches!(step, Step::End) || prompts.output.is_broken() {
             break;
         }
     }
-    let Count { approved, rejected, held, answered } = walk.count;
-    let said = [(approved, "approved"), (rejected, "rejected"), (held, "held"), (answered, "answered")];
-    let said: Vec<String> =
-        said.iter().filter(|(count, _)| 0 < *count).map(|(count, word)| format!("{count} {word}")).collect();
-    let (exit, next) = (walk.exit, walk.next);
-    output.note(&if said.is_empty() { "nothing was decided".to_owned() } else { said.join(", ") });
+    let Count { approved, rejected, held, answered } = prompts.count;
+    let counts = [(approved, "approved"), (rejected, "rejected"), (held, "held"), (answered, "answered")];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| 0 < *count)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let (exit, next) = (prompts.exit, prompts.next);
+    output.note(&if counts.is_empty() { "nothing was decided".to_owned() } else { counts.join(", ") });
     let mut page = output.new_page();
     next.iter().for_each(|(_, next)| page.next(&next.to_string()));
     Ok(output.page(&page, exit))
 }
 
-fn groups(workspace: &Workspace, manner: Manner) -> Result<Vec<WaitingGroup>, Error> {
+fn groups(workspace: &Workspace, style: PromptStyle) -> Result<Vec<WaitingGroup>, Error> {
     let mut groups = workspace.daily().groups()?;
-    if manner == Manner::Review {
+    if style == PromptStyle::Review {
         let report = workspace.daily().waiting()?;
         let ids: Vec<&str> = report.items().into_iter().map(WaitingItem::id).collect();
         groups.sort_by_key(|group| ids.iter().position(|id| group.row.ids.iter().any(|own| own == id)));
@@ -91,10 +98,10 @@ fn is_call(row: &PendingRow) -> bool {
     matches!(row.kind, WaitingKind::Approval | WaitingKind::Plan)
 }
 
-struct Walk<'a, 'o, 's> {
+struct DecisionPrompts<'a, 'o, 's> {
     workspace: &'a Workspace,
     output: &'a mut Output<'o, 's>,
-    manner: Manner,
+    style: PromptStyle,
     count: Count,
     exit: Exit,
     /// The tools whose remaining calls are approved.
@@ -103,7 +110,7 @@ struct Walk<'a, 'o, 's> {
     next: Vec<(String, Hint)>,
 }
 
-impl Walk<'_, '_, '_> {
+impl DecisionPrompts<'_, '_, '_> {
     /// Shows a call, and asks until it is decided. Each question is about the call as it was just shown.
     fn call(&mut self, group: &WaitingGroup, position: &str) -> Step {
         let mut is_full = false;
@@ -156,10 +163,10 @@ impl Walk<'_, '_, '_> {
             };
             match word {
                 "y" | "yes" => return self.decide(shown, &CallDecision::Approve),
-                "n" | "no" if self.manner == Manner::Review && shows_nothing(rest) => {
+                "n" | "no" if self.style == PromptStyle::Review && shows_nothing(rest) => {
                     let mut page = self.output.new_page();
                     page.notes.line("a rejection needs a reason, such as: n too broad");
-                    self.output.aside(&page.notes);
+                    self.output.print_to_stderr(&page.notes);
                 }
                 "n" | "no" => return self.decide(shown, &CallDecision::Reject(reason(DECLINED))),
                 "h" => return self.decide(shown, &CallDecision::Hold(reason(CallDecision::HELD))),
@@ -183,7 +190,7 @@ impl Walk<'_, '_, '_> {
                 _ => {
                     let mut page = self.output.new_page();
                     HELP.lines().for_each(|line| page.notes.line(line));
-                    self.output.aside(&page.notes);
+                    self.output.print_to_stderr(&page.notes);
                 }
             }
         }
@@ -248,15 +255,15 @@ impl Walk<'_, '_, '_> {
             let choice = number
                 .and_then(|place| row.choices.get(place))
                 .or_else(|| row.choices.iter().find(|choice| **choice == answer));
-            let given = match choice {
+            let reply = match choice {
                 Some(choice) => WorkAnswer { choices: vec![choice.clone()], ..WorkAnswer::default() },
                 None => WorkAnswer { text: Some(answer), ..WorkAnswer::default() },
             };
-            match self.workspace.work().answer(&IdPrefix::new(id), &given) {
+            match self.workspace.work().answer(&IdPrefix::new(id), &reply) {
                 Ok(report) => {
                     self.count.answered += 1;
                     self.next.retain(|(who, _)| *who != row.who);
-                    // The walk itself shows what else waits.
+                    // The next prompt shows what else waits.
                     if report.next_command.step() != Some(&NextStep::ShowBrief) {
                         self.next.push((row.who.clone(), report.next_command));
                     }

@@ -9,12 +9,12 @@ const HTTP_PORT: u16 = 80;
 
 /// The names of the page.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct PageHosts {
     pub(crate) port: u16,
     pub(crate) public_origin: Option<PublicOrigin>,
 }
 
-impl Site {
+impl PageHosts {
     /// Returns whether a `Host` names this page.
     pub(crate) fn is_host(&self, host: &str) -> bool {
         self.is_public_host(host)
@@ -42,15 +42,15 @@ impl Site {
 mod tests {
     use super::*;
 
-    fn site() -> Site {
-        Site { port: 7717, public_origin: Some(PublicOrigin::parse("https://brigade.example").unwrap()) }
+    fn hosts() -> PageHosts {
+        PageHosts { port: 7717, public_origin: Some(PublicOrigin::parse("https://brigade.example").unwrap()) }
     }
 
     #[test]
     fn only_our_hosts_are_served() {
-        let site = site();
+        let hosts = hosts();
         for host in ["127.0.0.1:7717", "localhost:7717", "[::1]:7717", "brigade.example", "BRIGADE.example"] {
-            assert!(site.is_host(host), "{host}");
+            assert!(hosts.is_host(host), "{host}");
         }
         for host in [
             "",
@@ -62,15 +62,15 @@ mod tests {
             "brigade.example:7717",
             "user@127.0.0.1:7717",
         ] {
-            assert!(!site.is_host(host), "{host}");
+            assert!(!hosts.is_host(host), "{host}");
         }
     }
 
     #[test]
     fn only_our_origins_may_change_anything() {
-        let site = site();
+        let hosts = hosts();
         for origin in ["http://127.0.0.1:7717", "http://localhost:7717", "https://brigade.example"] {
-            assert!(site.is_origin(origin), "{origin}");
+            assert!(hosts.is_origin(origin), "{origin}");
         }
         for origin in [
             "null",
@@ -82,7 +82,7 @@ mod tests {
             "https://evil.example",
             "http://127.0.0.1:7717/",
         ] {
-            assert!(!site.is_origin(origin), "{origin}");
+            assert!(!hosts.is_origin(origin), "{origin}");
         }
     }
 }

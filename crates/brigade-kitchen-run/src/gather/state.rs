@@ -94,11 +94,11 @@ impl Kitchen<'_> {
     ///
     /// # Errors
     /// Fails if the PRD does not exist or has errors, or on a disk error.
-    pub fn standing(&self, search: &PrdSearch) -> Result<PrdState, Failure> {
-        self.standing_under(self.configuration()?, search)
+    pub fn prd_state(&self, search: &PrdSearch) -> Result<PrdState, Failure> {
+        self.prd_state_under(self.configuration()?, search)
     }
 
-    pub(crate) fn standing_under(
+    pub(crate) fn prd_state_under(
         &self,
         configuration: Configuration,
         search: &PrdSearch,

@@ -7,7 +7,7 @@ use brigade_call::{Call, CallStatus};
 use brigade_core::{CallId, Fingerprint, IdPrefix, PrefixMatch, RunId};
 
 use crate::enqueue::duplicate_of;
-use crate::short;
+use crate::short_ids;
 use crate::store::CallQuery;
 use crate::{CANDIDATES, Calls, FoundReceipt, Match, QueueError, Records, StoredCall, StoredReceipt, View};
 
@@ -75,9 +75,9 @@ impl View<'_> {
         {
             return Ok(Match::One(exact));
         }
-        let (start, end) = short::parts(prefix.as_str());
+        let (start, end) = short_ids::parts(prefix.as_str());
         let mut ids = self.candidates(Records::Calls, &IdPrefix::new(start), MAX_EXAMINED_CALLS)?;
-        ids.retain(|id| match (end, short::repeat_of(id)) {
+        ids.retain(|id| match (end, short_ids::repeat_of(id)) {
             (None, _) => true,
             // The mark alone excludes the calls that repeat the first one.
             (Some(""), own) => own.is_none(),
@@ -159,7 +159,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// Fails if the store fails.
-    pub fn stands_for(&self, new: &Call) -> Result<Option<StoredCall>, QueueError> {
+    pub fn existing_duplicate(&self, new: &Call) -> Result<Option<StoredCall>, QueueError> {
         Ok(duplicate_of(self.snapshot(), new)?.map(|found| found.into_call().0))
     }
 
@@ -169,7 +169,7 @@ impl View<'_> {
     /// # Errors
     /// Fails if the store fails.
     pub fn waiting_like(&self, new: &Call) -> Result<Option<StoredCall>, QueueError> {
-        if let Some(found) = self.stands_for(new)? {
+        if let Some(found) = self.existing_duplicate(new)? {
             return Ok(Some(found));
         }
         self.like(new, &[CallStatus::Held, CallStatus::Waiting, CallStatus::ResumePending])
@@ -213,7 +213,7 @@ impl View<'_> {
             stored.call.tool_id == tool_id && stored.call.id != *except && stored.call.was_approved()
         };
         let mut last = None;
-        self.each_as_it_stands(&CallQuery::LastApproved(tool_id), &mut |stored| {
+        self.each_current(&CallQuery::LastApproved(tool_id), &mut |stored| {
             last = Some(stored).filter(is_one);
             if last.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
@@ -233,7 +233,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// Fails if the store fails, or the receipt is unreadable.
-    pub(crate) fn meant_run(&self, prefix: &IdPrefix) -> Result<Match<ResolvedRun>, QueueError> {
+    pub(crate) fn resolve_run(&self, prefix: &IdPrefix) -> Result<Match<ResolvedRun>, QueueError> {
         if let Match::One(FoundReceipt::Good(stored)) = self.find_run(prefix)?
             && stored.receipt.id.as_str() == prefix.as_str()
         {

@@ -93,18 +93,18 @@ impl AgentCalls {
         terms: &Terms<'_>,
         then: &PlannedFn<'_, T>,
     ) -> Result<T, Error> {
-        let room = &*self.room;
-        let config = gather::config(room)?;
+        let inner = &*self.inner;
+        let config = gather::config(inner)?;
         let (mut planned, missing) =
-            gather::plan_of(room, &config, tool, Ok(args), Some(terms.granted), session)?;
+            gather::plan_of(inner, &config, tool, Ok(args), Some(terms.granted), session)?;
         let plan = &planned.plan;
         let blocked = || plan.not_to_be_queued(brigade_call::OnBlocked::Refuse);
         if let Some(error) = missing.or_else(|| blocked().map(|why| Failure::new(ErrorKind::Refused, why))) {
-            let call = Box::new(plan.shown_call(room.now()).shown(room));
+            let call = Box::new(plan.shown_call(inner.now()).shown(inner));
             let error = error.because(plan.blockers().iter().cloned());
-            return Err(Error::from(error).refusing(room, Refusal::Queue { call }));
+            return Err(Error::from(error).refusing(inner, Refusal::Queue { call }));
         }
-        room.digests.keep(&*room.fs);
+        inner.digests.keep(&*inner.fs);
         if let Some(judged) = self.judged_first(&planned.plan, terms)? {
             planned.plan.note_judge(judged);
         }
@@ -115,8 +115,8 @@ impl AgentCalls {
     /// Asks the judge about a call that a rule would approve then, and that does not wait already.
     fn judged_first(&self, plan: &Plan, terms: &Terms<'_>) -> Result<Option<Judgement>, Error> {
         let Some(ask) = terms.judge else { return Ok(None) };
-        let call = plan.to_call(self.room.now(), None, |_: &CallId| false);
-        let queue = self.room.queue();
+        let call = plan.to_call(self.inner.now(), None, |_: &CallId| false);
+        let queue = self.inner.queue();
         let view = queue.read()?;
         let is_settled = view.waiting_like(&call)?.is_some() || self.over(&view, terms)?.is_some();
         if is_settled || (terms.covers)(plan, RuleSelection::AllIfPassed(&view)).is_err() {
@@ -133,7 +133,7 @@ impl AgentCalls {
         call: &Call,
         limits: &AgentLimits,
     ) -> Result<Option<RequestOutcome>, Error> {
-        let waiting = view.waiting_calls(&self.room.env.caller, self.room.now())?;
+        let waiting = view.waiting_calls(&self.inner.env.caller, self.inner.now())?;
         let new = call.to_record_text().into_line().as_str().len() as u64;
         Ok(limits.over_pending(waiting.calls, waiting.bytes, new).map(RequestOutcome::Over))
     }
@@ -155,31 +155,31 @@ impl AgentCalls {
 impl Request<'_> {
     /// Returns what writes the records, if they may be synced late.
     fn late(&self) -> Option<&DeferredSync> {
-        self.calls.room.late_for(&self.plan.contract().effects)
+        self.calls.inner.late_for(&self.plan.contract().effects)
     }
 
     /// Stores the call, which does not run yet.
     pub(super) fn store(&self) -> Result<RequestOutcome, Error> {
-        let room = &*self.calls.room;
-        let now = room.now();
-        let queue = room.queue();
+        let inner = &*self.calls.inner;
+        let now = inner.now();
+        let queue = inner.queue();
         let late = self.late();
         let _soon = late.map(DeferredSync::soon_after);
         let mut locked = if late.is_some() { queue.lock_late(now)? } else { queue.lock(now)? };
         let decided = self.decide(&mut locked, None, now)?;
         drop(locked);
-        self.told(decided)
+        self.outcome(decided)
     }
 
     /// Returns what the agent learns of a call that does not run yet.
-    fn told(&self, decided: RequestState) -> Result<RequestOutcome, Error> {
+    fn outcome(&self, decided: RequestState) -> Result<RequestOutcome, Error> {
         match decided {
             RequestState::Stored(call, unknown, uncovered) => {
                 if let Some(late) = self.late().filter(|_| call.status != CallStatus::Approved) {
                     // A person is asked about it, so it must stay.
                     late.now()?;
                 }
-                let call = Box::new(call.shown(&*self.calls.room));
+                let call = Box::new(call.shown(&*self.calls.inner));
                 Ok(RequestOutcome::Stored { call, unknown, uncovered })
             }
             RequestState::Over(over) => Ok(over),
@@ -194,13 +194,13 @@ impl Request<'_> {
         config: &Arc<Config>,
         begun: &dyn Fn(&CallId),
     ) -> Result<RunRequestOutcome, Error> {
-        let room = &*self.calls.room;
-        let now = room.now();
+        let inner = &*self.calls.inner;
+        let now = inner.now();
         // In the queue of a team, an approval is signed after the call is stored.
-        let approved = if room.shared_name().is_some() {
+        let approved = if inner.shared_name().is_some() {
             None
         } else {
-            let queue = room.queue();
+            let queue = inner.queue();
             let view = queue.read()?;
             let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
             let by = (self.terms.covers)(self.plan, RuleSelection::All(&view));
@@ -208,31 +208,31 @@ impl Request<'_> {
         };
         let Some(call) = approved else { return Ok(self.store()?.into()) };
         let runtime = match call.kind() {
-            CallKind::Run | CallKind::Read => brigade_ops::runtime_of(room, &call, &planned.plan, config),
+            CallKind::Run | CallKind::Read => brigade_ops::runtime_of(inner, &call, &planned.plan, config),
             CallKind::Install => RuntimeFact::NotNeeded,
         };
         let Ok(verified) = verify(call.clone(), planned.plan.clone(), runtime, Purpose::Run, now) else {
             // It is refused when it is continued.
             return Ok(self.store()?.into());
         };
-        let mut enter = |locked: &mut LockedQueue<'_>, claim: Option<Claim>| {
+        let mut insert = |locked: &mut LockedQueue<'_>, claim: Option<Claim>| {
             let claiming = claim.map(|claim| NewClaim { call: &call, claim });
-            match self.decide(locked, claiming, room.now())? {
+            match self.decide(locked, claiming, inner.now())? {
                 RequestState::Claimed => {
                     begun(&call.id);
                     Ok(InsertOutcome::Claimed)
                 }
-                decided => self.told(decided).map(InsertOutcome::NotClaimed),
+                decided => self.outcome(decided).map(InsertOutcome::NotClaimed),
             }
         };
-        let claimed = run::run(room, verified, ClaimSource::New(&mut enter), planned, config)?;
+        let claimed = run::run(inner, verified, ClaimSource::New(&mut insert), planned, config)?;
         let attempt = match claimed {
             ClaimOutcome::Attempted(attempt) => attempt,
-            ClaimOutcome::NotClaimed(asked) => return Ok(asked.into()),
+            ClaimOutcome::NotClaimed(outcome) => return Ok(outcome.into()),
         };
         Ok(match attempt {
             Attempt::Ran(report, answer) => {
-                agent_review::note(room, &report.call);
+                agent_review::note(inner, &report.call);
                 let report = *report;
                 let call = AgentCall { call: report.call, receipt: Some(report.receipt.for_agent()), answer };
                 RunRequestOutcome::Ran(Box::new(call))
@@ -240,10 +240,10 @@ impl Request<'_> {
             // It is stored like every call that a rule approves, and does not run.
             Attempt::Refused(_, refusal) => match self.store()? {
                 RequestOutcome::Stored { call: stored, .. } if stored.status == CallStatus::Approved => {
-                    let error = brigade_ops::refusal_error(room, &stored, *refusal);
+                    let error = brigade_ops::refusal_error(inner, &stored, *refusal);
                     RunRequestOutcome::NotRun { id: stored.id, error: Box::new(error) }
                 }
-                asked => asked.into(),
+                outcome => outcome.into(),
             },
             Attempt::Taken(..) => unreachable!("a new call is not known elsewhere"),
         })
@@ -304,8 +304,8 @@ impl Request<'_> {
             CallStatus::Approved => call.approved_without_person().cloned(),
             _ => None,
         };
-        let is_anothers = |call: &Call| by.is_some() && without_person(call).is_some();
-        let waiting = view.waiting_like(probe)?.filter(|stored| !is_anothers(&stored.call));
+        let is_for_another_request = |call: &Call| by.is_some() && without_person(call).is_some();
+        let waiting = view.waiting_like(probe)?.filter(|stored| !is_for_another_request(&stored.call));
         // No person is asked again about a call that runs: a caller that asks for it waits for its result.
         let joins = waiting.is_none() && by.is_none();
         let waiting = if joins { view.running_like(probe)? } else { waiting };
@@ -322,7 +322,7 @@ impl Request<'_> {
             let approved = claiming.call.approval.as_ref().map(|approval| &approval.by);
             waiting.is_none() && approved == by.as_ref() && !is_taken(&claiming.call.id)
         });
-        let its_turn = match (&claiming, calls.room.env.at_once) {
+        let is_its_turn = match (&claiming, calls.inner.env.at_once) {
             (Some(claiming), Some(most)) => view.is_its_turn(claiming.call, most)?,
             _ => true,
         };
@@ -330,7 +330,7 @@ impl Request<'_> {
         if let Some(over) = over {
             return Ok(RequestState::Over(over));
         }
-        if let Some(NewClaim { call, claim }) = claiming.filter(|_| its_turn) {
+        if let Some(NewClaim { call, claim }) = claiming.filter(|_| is_its_turn) {
             locked.enqueue_claimed(call.clone(), claim, now)?;
             return Ok(RequestState::Claimed);
         }
@@ -344,7 +344,7 @@ impl Request<'_> {
             },
             None => {
                 // A rule approves in the same write, except in the queue of a team.
-                let by = by.as_ref().filter(|_| calls.room.shared_name().is_none());
+                let by = by.as_ref().filter(|_| calls.inner.shared_name().is_none());
                 let mut make = |_: usize, is_taken: &dyn Fn(&CallId) -> bool| match by {
                     Some(by) => self.approved(now, is_taken, by).unwrap_or_else(|call| *call),
                     None => plan.to_call(now, None, is_taken),
