@@ -43,12 +43,10 @@ impl Store {
             return Ok(Vec::new());
         }
         self.look(|transaction| {
-            let sql = format!(
-                "SELECT m.*, bm25(manifest_text, 4.0, 2.0, 1.0) AS rank \
+            let sql = "SELECT m.*, bm25(manifest_text, 4.0, 2.0, 1.0) AS rank \
                  FROM manifest_text JOIN manifest m ON m.row = manifest_text.rowid \
-                 WHERE manifest_text MATCH ?1 AND m.kind = ?2 AND m.deleted_at IS NULL"
-            );
-            let mut statement = transaction.prepare(&sql)?;
+                 WHERE manifest_text MATCH ?1 AND m.kind = ?2 AND m.deleted_at IS NULL";
+            let mut statement = transaction.prepare(sql)?;
             let any = words.join(" OR ");
             let rows = statement.query_map(params![any, query.kind], |row| {
                 Ok((read(row)?, row.get::<_, i64>("row")?, row.get::<_, f64>("rank")?))
