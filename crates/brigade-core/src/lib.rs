@@ -38,6 +38,8 @@ mod recorded;
 mod report;
 #[cfg(feature = "schemas")]
 mod schemas;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod text;
 mod time;
 pub mod toml_errors;

@@ -22,7 +22,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "test helpers set up files and start the binary themselves")]
 
-mod clock;
 mod filter;
 mod postgres;
 mod runner;
@@ -30,7 +29,7 @@ mod snapshot;
 mod trials;
 mod workspace;
 
-pub use clock::TickingClock;
+pub use brigade_core::testing::TickingClock;
 pub use filter::normalize;
 pub use postgres::Postgres;
 pub use runner::{Brigade, DEFAULT_TIMEOUT, Run, brigade_binary};

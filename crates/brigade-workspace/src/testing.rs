@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::Plan;
+use brigade_core::testing::TickingClock;
 use brigade_core::{Dialect, Json, Timestamp};
 use brigade_exec::HostEnvironment;
 use brigade_fs::{DiskFs, FileKind, FileMode, Fs, MemoryFs, RelPath};
 use brigade_policy::Blocker;
-use brigade_testkit::TickingClock;
 
 use crate::{Config, Host, WorkspaceContext, gather};
 

@@ -123,7 +123,7 @@ fn configuration_that_changed_just_now_is_not_cached() {
     bench.context.memory = Some(Arc::default());
     // Seen from then, every file changes later.
     let (long_ago, step) = (brigade_core::Timestamp::from_unix_micros(0), std::time::Duration::ZERO);
-    bench.context.clock = Arc::new(brigade_testkit::TickingClock::starting(long_ago, step));
+    bench.context.clock = Arc::new(brigade_core::testing::TickingClock::starting(long_ago, step));
     let read = || config(&bench.context).unwrap();
     assert!(!Arc::ptr_eq(&read(), &read()));
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use brigade_core::{Clock, Timestamp};
+use crate::{Clock, Timestamp};
 
 /// A clock that advances by a fixed step with each reading, starting at a fixed time.
 ///
