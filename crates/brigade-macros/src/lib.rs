@@ -2,7 +2,8 @@
 //!
 //! Owns what every document repeats: its derives, its schema id and its exit code. Does not know any document.
 //!
-//! [`macro@part`] is for a row or a list, [`macro@document`] for a whole document, and [`macro@record`] for a stored record.
+//! [`macro@part`] is for a row or a list, [`macro@document`] for a whole document, and [`macro@record`] for a stored
+//! record.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -299,8 +299,8 @@ impl<'c> FactReader<'_, 'c> {
         self.start_for(tool, StartPurpose::Upstream)
     }
 
-    /// Reads the facts that decide whether a command may be started that checks whether the tool is installed. `checked`
-    /// is this command [as an entry](Tool::look_with).
+    /// Reads the facts that decide whether a command may be started that checks whether the tool is installed.
+    /// `checked` is this command [as an entry](Tool::look_with).
     ///
     /// It has no approval, so it is confined as far as the system can, even if the policy confines no calls.
     ///
