@@ -60,7 +60,7 @@ pub enum PluginLayout {
     Directories,
 }
 
-/// Reads the directories of a plugin, which belong to whoever it is installed for.
+/// Reads the directories of a plugin, which belong to the user.
 fn folders<'de: 'static, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SkillDirectory>, D::Error> {
     let mut folders = Vec::<SkillDirectory>::deserialize(deserializer)?;
     folders.iter_mut().for_each(|folder| folder.extent = Extent::User);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Dialect, ErrorCode, ErrorKind, Json, NextStep, Object};
-use brigade_fs::{FileKind, FileMode, FsErrorKind, OrAbsent, RelPath};
+use brigade_fs::{FileKind, FileMode, FsError, FsErrorKind, OrAbsent, RelPath};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::map::MAP_FILE;
 use brigade_kitchen::plan::{Conversation, KitchenPlanReport, PlanQuestion, document, slug};
@@ -135,13 +135,14 @@ impl Kitchen<'_> {
                     self.keep_questions(&executive, &mut conversation, questions, &mut report)?;
                     return Ok(report);
                 }
-                Some(given) => match self.draft(&executive, &reply, given, &closed)? {
+                Some(given) => match self.draft(&executive, &reply, given, &closed) {
                     Ok(draft) => {
                         self.write_prd(draft, out.as_ref(), &mut report)?;
                         self.forget(&conversation)?;
                         return Ok(report);
                     }
-                    Err(faults) => faults,
+                    Err(DraftError::Faults(faults)) => faults,
+                    Err(DraftError::Disk(error)) => return Err(error.into()),
                 },
                 None if evidence.exit == Exit::Interrupted => {
                     report.interrupted = true;
@@ -272,27 +273,25 @@ impl Kitchen<'_> {
         Ok(candidates.into_iter().map(|candidate| self.fs.root().join(candidate.path.as_path())).collect())
     }
 
-    /// Reads the PRD of the executive. Its faults are a result too.
+    /// Reads the PRD of the executive.
     fn draft(
         &self,
         executive: &Executive,
         reply: &ExecutiveReply,
         given: PlanningResult,
         before: &[PathBuf],
-    ) -> Result<Result<Draft, Vec<DraftFault>>, Failure> {
-        let (json, own_file) = match self.planned(given, before) {
-            Ok(planned) => planned,
-            Err(faults) => return Ok(Err(faults)),
-        };
+    ) -> Result<Draft, DraftError> {
+        let (json, own_file) = self.planned(given, before).map_err(DraftError::Faults)?;
         let json = executive.host.redactor().redact_json(&json);
         let text = document(&json, self.now());
         let reading = read("the PRD", text.as_bytes(), executive.settings.lints());
         if !reading.errors.is_empty() {
             // The result file is removed with its run. This copy is for people.
-            self.fs.write_atomic(&reply.draft_file(), text.as_bytes(), FileMode::Private)?;
-            return Ok(Err(DraftFault::all(&reading)));
+            let kept = self.fs.write_atomic(&reply.draft_file(), text.as_bytes(), FileMode::Private);
+            kept.map_err(DraftError::Disk)?;
+            return Err(DraftError::Faults(DraftFault::all(&reading)));
         }
-        Ok(Ok(Draft { text, reading, own_file }))
+        Ok(Draft { text, reading, own_file })
     }
 
     /// Returns the object of the executive's PRD, and the new file that it is in.
@@ -443,6 +442,14 @@ impl Kitchen<'_> {
         self.fs.rename(&fresh, &link)?;
         Ok(None)
     }
+}
+
+/// Why there is no draft.
+enum DraftError {
+    /// What is wrong with the executive's PRD.
+    Faults(Vec<DraftFault>),
+    /// It could not be kept for people.
+    Disk(FsError),
 }
 
 /// A fault of the executive's PRD.

@@ -1,7 +1,7 @@
 //! Enums whose variants are objects with a name, as the journal and the events file have them.
 
-/// Defines an enum that serde tags by a member, listing each name once, with `KINDS` and `kind`. A member with a function
-/// in brackets is left out if the function says so.
+/// Defines an enum that serde tags by a member, listing each name once, with `KINDS` and `kind`. A member with a
+/// function in brackets is left out if the function says so.
 macro_rules! tagged_enum {
     ($(#[$head:meta])* $enum:ident by $tag:literal { $(
         $(#[$doc:meta])* $name:ident = $kind:literal {

@@ -3,7 +3,8 @@
 //! [`Queue`] has the rules: duplicates, reviews, claims, ends of runs, answers, and runs whose runner is gone. It works
 //! with any [`Store`], which keeps records and decides nothing. [`JournalStore`] keeps them in files under
 //! `.brigade/tools`: `calls.jsonl` (a journal of `brigade-journal`) with its segments, receipts and their ledger in
-//! `runs/`, and `checkpoints/`. `brigade-call` defines which steps a call can take. This crate executes nothing, and does not know tools, policies or the files of a workspace.
+//! `runs/`, and `checkpoints/`. `brigade-call` defines which steps a call can take. This crate executes nothing, and
+//! does not know tools, policies or the files of a workspace.
 //!
 //! [`Queue::read`] reads the queue without waiting. [`Queue::lock`] waits to become the only writer. Everything that a
 //! method of [`LockedQueue`] returns is durable.

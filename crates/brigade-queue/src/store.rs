@@ -1,8 +1,8 @@
 //! The interface of a store for calls, receipts and checkpoints.
 //!
 //! A store keeps and finds records. It decides nothing: [`crate::Queue`] has the rules for calls, duplicates and
-//! interrupted runs. Its three traits have thirteen methods: two of [`Store`] open it, seven of [`Snapshot`] read, four of
-//! [`Transaction`] write. A table or two in a database can answer each. The other methods have defaults.
+//! interrupted runs. Its three traits have thirteen methods: two of [`Store`] open it, seven of [`Snapshot`] read, four
+//! of [`Transaction`] write. A table or two in a database can answer each. The other methods have defaults.
 //! [`crate::JournalStore`] keeps records in files, and `brigade-team` keeps them in PostgreSQL.
 
 use std::collections::BTreeMap;

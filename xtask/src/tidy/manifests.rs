@@ -21,9 +21,11 @@ const UNSAFE: [&str; 2] = ["brigade-process", "brigade-sandbox"];
 /// The lint that must be among them.
 const UNSAFE_LINT: &str = "undocumented_unsafe_blocks";
 
-/// Dependencies that no source file of their crate names, with the reason.
-const UNNAMED: &[(&str, &str, &str)] =
-    &[("brigade", "schemars", "the attributes of brigade-macros derive its schemas")];
+/// A crate whose attributes name [`DERIVED`] in the crates that use it.
+const MACROS: &str = "brigade-macros";
+
+/// The dependency that derives JSON Schemas.
+const DERIVED: &str = "schemars";
 
 /// The feature that derives JSON Schemas.
 const SCHEMAS: &str = "schemas";
@@ -236,12 +238,10 @@ impl Manifests {
             let is_own = |path: &str| manifest.folders.iter().any(|folder| path.starts_with(folder.as_str()));
             let sources: Vec<&str> =
                 tree.texts(".rs").filter(|(path, _)| is_own(path)).map(|(_, text)| text).collect();
-            let is_excused = |name: &str| {
-                UNNAMED.iter().any(|(owner, unnamed, _)| *owner == manifest.name && *unnamed == name)
-            };
+            let has_macros = manifest.dependencies.iter().any(|dependency| dependency.package == MACROS);
             for Dependency { package, name, line, .. } in &manifest.dependencies {
                 let is_named = sources.iter().any(|text| text.lines().any(|line| names(line, name)));
-                if !is_named && !is_excused(name) {
+                if !is_named && !(has_macros && name == DERIVED) {
                     let message =
                         format!("no source file of `{}` names `{package}`: remove it", manifest.name);
                     found.push(Finding::new(&manifest.path, *line, message));

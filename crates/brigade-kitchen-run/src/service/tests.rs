@@ -690,13 +690,3 @@ fn the_executive_reviews_the_prd_now_and_then() {
     world.answer("continue");
     assert_eq!(world.serve().done, 2);
 }
-
-#[test]
-fn merge_and_push_need_the_policy() {
-    let world = World::new(&tasks(&[("a", "true", &[])]), "", WRITES);
-    world.approve();
-    let flags = Flags { push: true, ..Flags::default() };
-    let options = ServiceOptions { flags, ..ServiceOptions::default() };
-    let refused = world.try_serve(&options, &NoFollower).unwrap_err();
-    assert!(refused.to_string().contains("`--push`"), "{refused}");
-}

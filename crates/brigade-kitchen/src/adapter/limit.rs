@@ -26,8 +26,8 @@ const MONTHS: [&str; 12] =
 /// The days of a week. The first day since 1970 was a Thursday.
 const WEEKDAYS: [&str; 7] = ["thu", "fri", "sat", "sun", "mon", "tue", "wed"];
 
-/// Time zones that programs name, with their offsets in minutes in winter, and the continent whose summer time they have.
-/// A name that ends with `/` is a prefix.
+/// Time zones that programs name, with their offsets in minutes in winter, and the continent whose summer time they
+/// have. A name that ends with `/` is a prefix.
 const ZONES: &str = include_str!("zones.txt");
 
 /// A date, as a message names it.

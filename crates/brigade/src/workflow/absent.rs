@@ -1,5 +1,5 @@
-//! Builds without the tools for agents, tasks and workflows. No task runs, no judge is asked, and no program is told
-//! that a call waits.
+//! Builds without the tools for agents, tasks and workflows. No task runs, no judge is asked, and no program is
+//! notified that a call waits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::workspace_inner::WorkspaceInner;
 #[cfg(feature = "builtin")]
 pub(crate) use tools::{names, run_tool};
 
-/// Tasks, of which there are none.
+/// Stands in for the running tasks of other builds.
 #[derive(Default)]
 pub(crate) struct RunningTasks;
 

@@ -1,4 +1,4 @@
-//! Flags that the installed program rejects as unknown.
+//! Flags that the installed program or the policy rejects.
 
 use super::*;
 
@@ -14,4 +14,14 @@ fn unknown_flag_is_named_and_not_retried() {
     assert_eq!((report.outcome, world.starts("work", "a")), (Outcome::Paused, 1));
     let reason = report.reason.unwrap();
     assert!(reason.contains("worker.sh` does not know the flag `--odd`"), "{reason}");
+}
+
+#[test]
+fn merge_and_push_need_the_policy() {
+    let world = World::new(&tasks(&[("a", "true", &[])]), "", WRITES);
+    world.approve();
+    let flags = Flags { push: true, ..Flags::default() };
+    let options = ServiceOptions { flags, ..ServiceOptions::default() };
+    let refused = world.try_serve(&options, &NoFollower).unwrap_err();
+    assert!(refused.to_string().contains("`--push`"), "{refused}");
 }
