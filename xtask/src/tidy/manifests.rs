@@ -241,7 +241,8 @@ impl Manifests {
             let has_macros = manifest.dependencies.iter().any(|dependency| dependency.package == MACROS);
             for Dependency { package, name, line, .. } in &manifest.dependencies {
                 let is_named = sources.iter().any(|text| text.lines().any(|line| names(line, name)));
-                if !is_named && !(has_macros && name == DERIVED) {
+                let is_derived = has_macros && name == DERIVED;
+                if !is_named && !is_derived {
                     let message =
                         format!("no source file of `{}` names `{package}`: remove it", manifest.name);
                     found.push(Finding::new(&manifest.path, *line, message));
