@@ -1,6 +1,7 @@
 //! Runs the cargo that runs this task.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::repository::{Failure, Repository};
@@ -10,6 +11,25 @@ pub fn cargo<S: AsRef<OsStr>>(repository: &Repository, arguments: impl IntoItera
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(repository.root()).stdin(Stdio::null());
     command
+}
+
+/// Builds the binary and the examples that generate files, and returns the path of the binary. The examples are in
+/// `examples` beside it.
+///
+/// The packages, targets and features are those of the tests in CI, so what the tests have compiled is used again.
+pub fn build(repository: &Repository) -> Result<PathBuf, Failure> {
+    let words = "build --workspace --features brigade-cli/schemas --locked --quiet --bin brigade \
+                 --example schemas --example issues --example errors --example manual";
+    run_command(&mut cargo(repository, words.split_ascii_whitespace()))?;
+    let this = std::env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
+    Ok(this.with_file_name("brigade"))
+}
+
+/// Builds an example of the command line, and prepares its command.
+pub fn example(repository: &Repository, name: &str) -> Result<Command, Failure> {
+    let mut command = Command::new(build(repository)?.with_file_name("examples").join(name));
+    command.current_dir(repository.root()).stdin(Stdio::null());
+    Ok(command)
 }
 
 /// Runs a command, and fails if it does.
@@ -37,6 +57,6 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
 }
 
 fn line(command: &Command) -> String {
-    let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
-    format!("`cargo {}`", words.collect::<Vec<_>>().join(" "))
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    format!("`{}`", words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "))
 }

@@ -22,10 +22,8 @@ use crate::web;
 #[derive(Debug, clap::Args)]
 pub struct CiArguments {}
 
-/// Includes the feature `schemas`. Other builds leave it out, so that they do not include the code that generates
-/// schemas.
-const LINTS: &str =
-    "clippy --workspace --all-targets --features brigade-cli/schemas --locked --quiet -- -D warnings";
+/// Compiles all features of all crates.
+const LINTS: &str = "clippy --workspace --all-targets --all-features --locked --quiet -- -D warnings";
 
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Failure> + 'a>);
 

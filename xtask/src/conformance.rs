@@ -10,7 +10,7 @@ mod workspace;
 
 use std::path::PathBuf;
 
-use crate::cargo::{cargo, run_command};
+use crate::cargo::build;
 use crate::repository::{Failure, Repository};
 use left_out::{Expectation, LeftOutScenarios};
 use suite::{Suite, Verdict};
@@ -34,8 +34,7 @@ pub struct ConformanceArguments {
 pub fn run(repository: &Repository, arguments: &ConformanceArguments) -> Result<(), Failure> {
     let left_out = LeftOutScenarios::of_repository()?;
     let suite = Suite::install(&arguments.node)?;
-    run_command(&mut cargo(repository, ["build", "--locked", "--quiet", "--package", "brigade-cli"]))?;
-    let workspace = workspace::make(repository)?;
+    let workspace = workspace::make(repository, &build(repository)?)?;
     let server = workspace::serve(&workspace)?;
     let (mut passed, mut listed, mut wrong) = (0, 0, Vec::new());
     for revision in REVISIONS {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::cargo::{cargo, output, run_command};
+use crate::cargo::{example, output, run_command};
 use crate::generated::{self, OutdatedAction};
 use crate::repository::{Failure, Repository, Tree};
 
@@ -26,11 +26,9 @@ const ERRORS: &str = "docs/reference/errors.md";
 pub fn run(repository: &Repository, arguments: &DocsArguments) -> Result<(), Failure> {
     let settle = OutdatedAction::from_check(arguments.check);
     let mut differing = generated::settle(repository, PAGES, &pages(repository)?, settle)?;
-    let words = "run --quiet --locked --package brigade-cli --example issues";
-    let issues = output(&mut cargo(repository, words.split(' ')))?;
+    let issues = output(&mut example(repository, "issues")?)?;
     differing += generated::settle_file(repository, ISSUES, &issues, settle)?;
-    let words = "run --quiet --locked --package brigade-cli --example errors";
-    let errors = output(&mut cargo(repository, words.split(' ')))?;
+    let errors = output(&mut example(repository, "errors")?)?;
     differing += generated::settle_file(repository, ERRORS, &errors, settle)?;
     generated::verdict(differing, settle, "docs")
 }
@@ -39,8 +37,7 @@ pub fn run(repository: &Repository, arguments: &DocsArguments) -> Result<(), Fai
 fn pages(repository: &Repository) -> Result<Tree, Failure> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(format!("cannot create a temporary directory: {error}")))?;
-    let words = "run --quiet --locked --package brigade-cli --example manual --";
-    run_command(cargo(repository, words.split(' ')).arg(folder.path()))?;
+    run_command(example(repository, "manual")?.arg(folder.path()))?;
     let mut pages = Tree::default();
     for entry in fs::read_dir(folder.path()).map_err(Failure::at(folder.path()))? {
         let path = entry.map_err(Failure::at(folder.path()))?.path();

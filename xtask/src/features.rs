@@ -1,7 +1,7 @@
-//! `cargo xtask features`: checks each library crate alone, with default, no and all features.
+//! `cargo xtask features`: checks each library crate alone, with its default features and with none.
 //!
 //! A build of the whole workspace enables the features that any crate needs. So it does not show that each crate builds
-//! alone.
+//! alone. That all features compile together is shown by the lints.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::cargo::{cargo, output, run_command};
 use crate::repository::{Failure, Repository};
 
-/// Check each library crate alone, with default, no and all features
+/// Check each library crate alone, with its default features and with none
 #[derive(Debug, clap::Args)]
 pub struct FeaturesArguments {}
 
@@ -38,9 +38,9 @@ fn checks(package: &Value) -> Vec<Vec<String>> {
     if !is_library || !package["publish"].is_null() {
         return Vec::new();
     }
-    let has_features = package["features"].as_object().is_some_and(|features| !features.is_empty());
-    let variants: &[&str] =
-        if has_features { &["", "--no-default-features", "--all-features"] } else { &[""] };
+    let default = package["features"]["default"].as_array();
+    let has_default = default.is_some_and(|features| !features.is_empty());
+    let variants: &[&str] = if has_default { &["", "--no-default-features"] } else { &[""] };
     let name = package["name"].as_str().unwrap_or_default();
     let line = |variant: &&str| {
         let fixed = ["check", "--quiet", "--locked", "--lib", "--package", name];
@@ -56,13 +56,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_published_library_is_checked_with_default_no_and_all_features() {
+    fn a_published_library_is_checked_with_its_default_features_and_with_none() {
         let base = "check --quiet --locked --lib --package a";
-        let (none, all) = (format!("{base} --no-default-features"), format!("{base} --all-features"));
+        let none = format!("{base} --no-default-features");
         for (features, kind, publish, expect) in [
             (json!({}), "lib", Value::Null, vec![base]),
-            (json!({"mcp": []}), "lib", Value::Null, vec![base, &none, &all]),
-            (json!({"mcp": []}), "bin", Value::Null, vec![]),
+            (json!({"mcp": []}), "lib", Value::Null, vec![base]),
+            (json!({"default": ["mcp"], "mcp": []}), "lib", Value::Null, vec![base, &none]),
+            (json!({"default": ["mcp"], "mcp": []}), "bin", Value::Null, vec![]),
             (json!({}), "lib", json!([]), vec![]),
         ] {
             let targets = json!([{"kind": [kind]}]);

@@ -14,7 +14,7 @@ mod workspace;
 
 use std::path::PathBuf;
 
-use crate::cargo::{cargo, run_command};
+use crate::cargo::build;
 use crate::repository::{Failure, Repository};
 use install::InstalledServers;
 use servers::{Expect, Server};
@@ -59,12 +59,6 @@ pub fn run_if_installable(repository: &Repository) -> Result<(), Failure> {
 
 fn folder(repository: &Repository) -> PathBuf {
     repository.root().join("target/interop")
-}
-
-/// Builds the binary, and returns its path.
-pub fn build(repository: &Repository) -> Result<PathBuf, Failure> {
-    run_command(&mut cargo(repository, ["build", "--locked", "--quiet", "--package", "brigade-cli"]))?;
-    Ok(repository.root().join("target/debug/brigade"))
 }
 
 fn drive_all(

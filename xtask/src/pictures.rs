@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::process::{Command, Stdio};
 
 use regex::{Captures, Regex};
 
-use crate::cargo::{cargo, output};
+use crate::cargo::{build, output};
 use crate::generated::{self, OutdatedAction};
 use crate::repository::{Failure, Repository};
 use crate::web;
@@ -87,8 +88,9 @@ pub fn run(repository: &Repository, arguments: &PicturesArguments) -> Result<(),
     for picture in PICTURES {
         let lines = match picture.source {
             Source::Command(command) => {
-                let words = "run --quiet --locked --package brigade-cli --".split(' ');
-                let text = output(&mut cargo(repository, words.chain(command.split(' '))))?;
+                let mut program = Command::new(build(repository)?);
+                program.args(command.split(' ')).current_dir(repository.root()).stdin(Stdio::null());
+                let text = output(&mut program)?;
                 align(picture.lines(&without_chance(&text)))
             }
             Source::File(path) => {

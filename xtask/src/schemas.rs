@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::cargo::{cargo, output};
+use crate::cargo::{example, output};
 use crate::generated::{self, OutdatedAction};
 use crate::repository::{Failure, Repository, Tree};
 
@@ -24,8 +24,7 @@ const SOURCES: &[&str] =
     &["crates/brigade-cli/src", "crates/brigade-ops/src/report", "crates/brigade/src/report"];
 
 pub fn run(repository: &Repository, arguments: &SchemasArguments) -> Result<(), Failure> {
-    let words = "run --quiet --locked --package brigade-cli --features schemas --example schemas";
-    let text = output(&mut cargo(repository, words.split(' ')))?;
+    let text = output(&mut example(repository, "schemas")?)?;
     let schemas: Map<String, Value> = serde_json::from_str(&text)
         .map_err(|error| Failure::new(format!("the schemas are not JSON: {error}")))?;
     let mut known = BTreeSet::new();

@@ -9,7 +9,7 @@ mod trial;
 
 use std::path::PathBuf;
 
-use crate::interop::build;
+use crate::cargo::build;
 use crate::repository::{Failure, Repository};
 use list::published;
 use trial::{Figures, try_server};

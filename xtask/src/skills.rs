@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::cargo::{cargo, run_command};
+use crate::cargo::{build, run_command};
 use crate::repository::{Failure, Repository};
 use crate::workspace::Workspace;
 
@@ -61,9 +61,7 @@ const SOURCES: [(&str, &str, &str); 6] = [
 ];
 
 fn judge(repository: &Repository, validator: &Path) -> Result<(), Failure> {
-    run_command(&mut cargo(repository, ["build", "--quiet", "--package", "brigade-cli"]))?;
-    let this = std::env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
-    let program = this.with_file_name("brigade");
+    let program = build(repository)?;
     let (starter, every) = (Workspace::new(&program)?, Workspace::new(&program)?);
     let run = |workspace: &Workspace, words: &[&str]| {
         run_command(workspace.command(&[&["tools"], words].concat()).stdout(Stdio::null()))

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::cargo::run_command;
+use crate::cargo::{build, run_command};
 use crate::interop;
 use crate::repository::{Failure, Repository};
 
@@ -90,7 +90,7 @@ pub fn draw(repository: &Repository, picture: &str) -> Result<(), Failure> {
 /// Prepares a command of Node that drives a browser.
 fn node(repository: &Repository, browser: &Path) -> Result<Command, Failure> {
     install(repository)?;
-    let brigade = interop::build(repository)?;
+    let brigade = build(repository)?;
     let mut command = Command::new("node");
     command.current_dir(repository.root().join(COPY)).stdin(Stdio::null());
     command.env("BRIGADE_BINARY", brigade).env("CHROMIUM", browser);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Stdio};
 
 use serde_json::Value;
@@ -102,8 +103,8 @@ impl Drop for Server {
 }
 
 /// Imports and enables the tools, and starts their runtime.
-pub fn make(repository: &Repository) -> Result<Workspace, Failure> {
-    let workspace = Workspace::new(&repository.root().join("target/debug/brigade"))?;
+pub fn make(repository: &Repository, program: &Path) -> Result<Workspace, Failure> {
+    let workspace = Workspace::new(program)?;
     let server = repository.root().join(SERVER);
     workspace.write("server.py", &fs::read_to_string(&server).map_err(Failure::at(&server))?)?;
     workspace.write(".brigade/tools/policy.toml", POLICY)?;

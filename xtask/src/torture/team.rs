@@ -19,7 +19,7 @@ use super::TortureArguments;
 use super::proxy::{Proxy, Weather, locked};
 use super::random::Random;
 use super::world::{Checkout, DEADLINE, Runner, processes_of_runs, until};
-use crate::cargo::{cargo, run_command};
+use crate::cargo::{build, cargo, run_command};
 use crate::postgres::{Server, broken, connect};
 use crate::repository::{Failure, Repository};
 
@@ -84,9 +84,7 @@ const FAILOVER_EVERY: usize = 50;
 /// Runs the trials with the binary of the tests, if PostgreSQL is installed.
 pub fn run_if_installed(repository: &Repository) -> Result<(), Failure> {
     let Some(programs) = Postgres::programs("the torture of a team") else { return Ok(()) };
-    let words = "build --locked --quiet --package brigade-cli";
-    run_command(&mut cargo(repository, words.split(' ')))?;
-    torture(&programs, &repository.root().join("target/debug/brigade"), CI_TRIALS, 47)
+    torture(&programs, &build(repository)?, CI_TRIALS, 47)
 }
 
 pub fn run(repository: &Repository, arguments: &TortureArguments) -> Result<(), Failure> {
