@@ -1,6 +1,8 @@
 //! Formats a change as a unified diff, for a dry run.
 
-use similar::TextDiff;
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::udiff::UnifiedHunkHeader;
+use similar::{DiffTag, group_diff_ops};
 
 /// The maximum number of lines to compare, old and new together. The time grows with the size of the difference.
 const MAX_LINES: usize = 40_000;
@@ -22,49 +24,49 @@ pub fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Strin
     let (Ok(old), Ok(new)) = (text(before), text(after)) else {
         return format!("Binary files {old_name} and {new_name} differ\n");
     };
-    let lines = |text: &str| text.matches('\n').count();
-    // Only the lines that differ are compared, with their context, so one change in a long file is cheap.
-    let same = |pair: &(&str, &str)| pair.0 == pair.1;
-    let (old_lines, new_lines) = (old.split_inclusive('\n'), new.split_inclusive('\n'));
-    let before = old_lines.clone().zip(new_lines.clone()).take_while(same).count();
-    let skipped = before.saturating_sub(CONTEXT);
-    let most = lines(&old).min(lines(&new)).saturating_sub(before);
-    let behind = old_lines.clone().rev().zip(new_lines.clone().rev()).take(most).take_while(same).count();
-    let cut = |text: &str| -> String {
-        let count = text.split_inclusive('\n').count();
-        let until = count - behind.saturating_sub(CONTEXT);
-        text.split_inclusive('\n').take(until).skip(skipped).collect()
-    };
-    let (near_old, near_new) = (cut(&old), cut(&new));
-    if MAX_LINES < lines(&near_old) + lines(&near_new) {
-        return format!(
-            "Files {old_name} and {new_name} differ: {} and {} lines\n",
-            lines(&old),
-            lines(&new)
-        );
+    let old: Vec<&str> = old.split_inclusive('\n').collect();
+    let new: Vec<&str> = new.split_inclusive('\n').collect();
+    // Lines at both ends that do not differ cost nothing, so one change in a long file is cheap.
+    let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
+    let start = old.iter().zip(&new).take_while(same).count();
+    let end = old[start..].iter().rev().zip(new[start..].iter().rev()).take_while(same).count();
+    if MAX_LINES < old.len() + new.len() - 2 * (start + end) {
+        return format!("Files {old_name} and {new_name} differ: {} and {} lines\n", old.len(), new.len());
     }
-    let diff = TextDiff::from_lines(&near_old, &near_new);
-    let diff = diff.unified_diff().context_radius(CONTEXT).header(&old_name, &new_name).to_string();
-    if skipped == 0 { diff } else { diff.split_inclusive('\n').map(|line| moved(line, skipped)).collect() }
+    let mut hook = Compact::new(Replace::new(Capture::new()), &old[..], &new[..]);
+    let Ok(()) = myers::diff(&mut hook, &old[..], 0..old.len(), &new[..], 0..new.len());
+    let operations = hook.into_inner().into_inner().into_ops();
+    let mut diff = format!("--- {old_name}\n+++ {new_name}\n");
+    for hunk in group_diff_ops(operations, CONTEXT) {
+        diff.push_str(&format!("{}\n", UnifiedHunkHeader::new(&hunk)));
+        for operation in hunk {
+            let (old, new) = (&old[operation.old_range()], &new[operation.new_range()]);
+            match operation.tag() {
+                DiffTag::Equal => add_lines(&mut diff, ' ', old),
+                DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
+                    add_lines(&mut diff, '-', old);
+                    add_lines(&mut diff, '+', new);
+                }
+            }
+        }
+    }
+    diff
 }
 
-/// Adds the number of skipped lines to the line numbers of a hunk.
-fn moved(line: &str, skipped: usize) -> String {
-    let moved = |range: &str| {
-        let (sign, numbers) = range.split_at_checked(1)?;
-        let (first, rest) = numbers.split_at(numbers.find(',').unwrap_or(numbers.len()));
-        Some(format!("{sign}{}{rest}", first.parse::<usize>().ok()? + skipped))
-    };
-    let mut words = line.strip_prefix("@@ ").into_iter().flat_map(|rest| rest.splitn(3, ' '));
-    match (words.next().and_then(moved), words.next().and_then(moved), words.next()) {
-        (Some(old), Some(new), Some(rest)) => format!("@@ {old} {new} {rest}"),
-        _ => line.to_owned(),
+fn add_lines(diff: &mut String, sign: char, lines: &[&str]) {
+    for line in lines {
+        diff.push(sign);
+        diff.push_str(line);
+        if !line.ends_with('\n') {
+            diff.push_str("\n\\ No newline at end of file\n");
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use similar::TextDiff;
 
     use super::*;
 
@@ -81,6 +83,9 @@ mod tests {
         assert!(diff.starts_with("--- /dev/null\n+++ b/a.md\n@@"), "{diff}");
         assert!(diff.ends_with("\n+one\n"), "{diff}");
         assert_eq!(unified("a.md", Some(b"same"), Some(b"same")), "");
+        let diff = unified("a.md", Some(b"one\ntwo"), Some(b"one\n2"));
+        let hint = "\\ No newline at end of file\n";
+        assert!(diff.ends_with(&format!(" one\n-two\n{hint}+2\n{hint}")), "{diff}");
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::ops::Range;
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, words};
 use brigade_redact::Redactor;
-use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::{DiffOp, group_diff_ops};
 
 use super::schema_diff::schema_changes;
 use super::{ListedTool, normal, redact_texts};
@@ -185,8 +186,9 @@ fn places(what: &str, old: &str, new: &str) -> Vec<String> {
             let last = |words: &[&str]| (words.len() - end + CONTEXT_WORDS).min(words.len());
             vec![(first..last(&before), first..last(&after))]
         } else {
-            let operations = capture_diff_slices(Algorithm::Myers, &before, &after);
-            let groups = group_diff_ops(operations, CONTEXT_WORDS);
+            let mut hook = Compact::new(Replace::new(Capture::new()), &before[..], &after[..]);
+            let Ok(()) = myers::diff(&mut hook, &before[..], 0..before.len(), &after[..], 0..after.len());
+            let groups = group_diff_ops(hook.into_inner().into_inner().into_ops(), CONTEXT_WORDS);
             let span = |group: &Vec<DiffOp>| {
                 let (first, last) = (group.first()?, group.last()?);
                 let old = first.old_range().start..last.old_range().end;
