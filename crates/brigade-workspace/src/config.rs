@@ -64,7 +64,7 @@ pub struct Config {
     /// Which tool projects to which path.
     pub claims: Claims,
     /// The profiles and the gateway's settings, read on first use.
-    agents: OnceLock<Option<AgentConfig>>,
+    agents: OnceLock<Result<AgentConfig, Vec<ConfigIssue>>>,
     /// The offers of gateway.toml, read on first use.
     offers: OnceLock<Vec<Offer>>,
     /// The runtimes, read on first use.
@@ -238,9 +238,18 @@ impl Config {
         self.gateway(host).map(|gateway| gateway.workers.as_slice()).unwrap_or_default()
     }
 
-    /// Returns the profiles and the gateway's settings. Reads their files on first use. `None` if one has an error.
+    /// Returns the profiles and the gateway's settings. `None` if one of their files has an error.
     pub fn agents(&self, host: &Host<'_>) -> Option<&AgentConfig> {
-        self.agents.get_or_init(|| read_agents(host.fs, host.trust).ok()).as_ref()
+        self.checked_agents(host).ok()
+    }
+
+    /// Returns the profiles and the gateway's settings. Reads their files on first use.
+    ///
+    /// # Errors
+    /// Returns all issues of the files.
+    pub fn checked_agents(&self, host: &Host<'_>) -> Result<&AgentConfig, &[ConfigIssue]> {
+        let agents = self.agents.get_or_init(|| read_agents(host.fs, host.trust));
+        agents.as_ref().map_err(Vec::as_slice)
     }
 
     /// Returns the paths that built-in tools may not open.

@@ -1,7 +1,7 @@
 use brigade_catalog::Catalog;
 use brigade_doctor::{ClientProblem, ClientState};
 use brigade_harness::Transport;
-use brigade_workspace::{CATALOG, GATEWAY, load};
+use brigade_workspace::{CATALOG, GATEWAY};
 
 use super::*;
 use crate::error::Error;
@@ -63,8 +63,7 @@ fn check_refused(bench: &Bench, request: &ConnectRequest, code: ErrorCode) -> Er
 }
 
 fn states(bench: &Bench) -> Vec<ClientState> {
-    let catalog = load::catalog(&bench.context).unwrap();
-    client_states(&ClientFiles::new(&bench.context), &catalog, None)
+    client_states(&ClientFiles::new(&bench.context), &bench.config(), None)
 }
 
 #[track_caller]
