@@ -38,7 +38,7 @@ pub fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failure> {
     // A pack also reports an unreadable catalog.
     let projections = match projections::plan(context, None) {
         Ok(planned) => planned,
-        Err(FailureReport { failure, told }) => *told.ok_or(failure)?,
+        Err(FailureReport { failure, report }) => *report.ok_or(failure)?,
     };
     let values = gather::telling_values(context);
     let (redactor, bound) = (Redactor::new(&values).for_settings(), Redactor::bound_only(&values));

@@ -19,8 +19,8 @@ use brigade_core::{ConfigIssue, Dialect, ErrorCode, Hint, Json, Place, Severity}
 use brigade_exec::ways_to_root;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_policy::{
-    AutoApprove, Blocker, CallFacts, Decision, ErrorLine, Policy, PolicyState, Reads as ReadMode,
-    SandboxMode, ShellUse, Standing,
+    AutoApprove, Blocker, CallFacts, Decision, ErrorLine, Policy, PolicyState, PolicyValidity,
+    Reads as ReadMode, SandboxMode, ShellUse,
 };
 use brigade_projection::Claims;
 
@@ -541,7 +541,7 @@ pub fn read_policy(fs: &dyn Fs, trust: &TrustStore) -> PolicyState {
 pub fn read_project_policy(fs: &dyn Fs, trust: &TrustStore) -> Option<PolicyState> {
     let file = fs.root().join(POLICY).display().to_string();
     let policy = policy_of(fs, &file, |bytes| trust.require_counting(fs, POLICY, bytes).is_ok());
-    (policy.standing() != Standing::Missing).then_some(policy)
+    (policy.validity() != PolicyValidity::Missing).then_some(policy)
 }
 
 /// Reads the policy as it is on the disk, for what it can only restrict.

@@ -185,7 +185,7 @@ pub mod policy {
     pub use brigade_policy::approval::ApprovalNeed;
     pub use brigade_policy::{
         Access, Blocker, BlockerDetail, CallKind, Diagnosis, ErrorLine, Failure, Fault, Gate, Label,
-        PolicyDecision, PolicyRules, RiskLevel, SandboxMode, SourceLine, Standing,
+        PolicyDecision, PolicyRules, PolicyValidity, RiskLevel, SandboxMode, SourceLine,
     };
 }
 

@@ -154,13 +154,13 @@ fn apply_report(
         conflict_count: conflicts.len(),
         refused_count,
         failed_count: failed.len(),
-        pruned_count: pruned.gone.len(),
-        orphan_count: pruned.kept.len(),
+        pruned_count: pruned.removed.len(),
+        orphan_count: pruned.remaining.len(),
         applied,
         skipped,
         conflicts,
         failed,
-        pruned: pruned.gone,
-        orphans: pruned.kept,
+        pruned: pruned.removed,
+        orphans: pruned.remaining,
     }
 }

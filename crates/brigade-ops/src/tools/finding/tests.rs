@@ -519,7 +519,7 @@ fn a_description_names_arguments_and_the_errors_of_the_catalog() {
     assert_eq!((report.arguments.len(), report.valid), (1, true));
     bench.write(CATALOG, &format!("{TOOLS}\n[[tool]]\nid = \"bad\"\nname = 3\n"));
     let refused = describe(&bench.context, "gone").unwrap_err();
-    let errors = refused.told.expect("the errors");
+    let errors = refused.report.expect("the errors");
     assert_eq!(refused.failure.kind(), ErrorKind::NotFound);
     assert!(errors.iter().any(|error| error.as_str().contains("bad")), "{errors:?}");
     assert!(errors.iter().any(|error| error.as_str().contains("gone")), "{errors:?}");

@@ -401,7 +401,7 @@ fn servers_of_every_harness_become_valid_entries() {
                 Ok(report) => report,
                 Err(refused) => {
                     // A value of `docker run -e` is omitted. Other values are refused.
-                    let report = refused.told.expect("reasons");
+                    let report = refused.report.expect("reasons");
                     assert!(is_masked && errors(&report)[0].0 == "secret_in_entry", "{report:#?}");
                     continue;
                 }
