@@ -358,7 +358,7 @@ fn remembered_entries_are_suggested_and_never_match() {
     let query = capable(&["query_database"]);
     let before = found(&bench, &query);
     assert_eq!((before.suggestions.len(), before.discovered_at), (0, None), "only a sync looks");
-    crate::sync(&bench.context, false).unwrap();
+    crate::discovery::sync(&bench.context, false).unwrap();
     let report = found(&bench, &query);
     assert_eq!(
         (report.matches[0].id.as_str(), suggested(&report.suggestions)),
@@ -379,7 +379,7 @@ fn remembered_entries_are_suggested_and_never_match() {
 #[test]
 fn remembered_entries_are_listed_by_their_level() {
     let bench = discovered();
-    crate::sync(&bench.context, false).unwrap();
+    crate::discovery::sync(&bench.context, false).unwrap();
     let listed = |filter: ListFilter| {
         let filter = ListFilter { levels: vec![Level::Discovered], ..filter };
         lines_of(&bench.context, &filter).unwrap().discovered.expect("a list").len()

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use brigade_harness::EntrySource;
 
 use super::*;
-use crate::{DISCOVERED, discover, sync};
+use crate::DISCOVERED;
+use crate::discovery::{discover, sync};
 
 const CURSOR: &str = r#"{"mcpServers": {
   "files": {"command": "npx", "args": ["-y", "@x/files@1.2.3", "a b", "", "it's"], "env": {"ROOT": "/srv", "API_KEY": "SECRET"}},
