@@ -21,7 +21,6 @@ use std::sync::OnceLock;
 
 use brigade_catalog::{ApprovalMode, Tool};
 use brigade_core::{Json, words};
-use serde::Deserialize;
 
 use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
@@ -37,8 +36,8 @@ pub use forge::{FORGE_LABELS, LaneWork, forge_entry, is_forge, is_of_forge};
 pub use framework::web_frameworks;
 pub use issue::{is_of_issues, issue_request};
 pub use memory::MemoryAdded;
+pub(crate) use names::alias_names;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, UncallableName, is_alias, own_name};
-pub(crate) use names::{alias_names, ids};
 pub use path::{Guards, PathProblem, PathUse, WORKSPACE, relative};
 pub use provided::{SCREENSHOT, SEARCH, may_start_a_program, provided_entry};
 pub use url::{UrlProblem, allowed_url, remote_host};
@@ -50,52 +49,44 @@ pub use url::{UrlProblem, allowed_url, remote_host};
 /// `boolean`, `object`, `array` and `any`, `string(a,b)`, `integer(1..50)`, `?string` for what may be null, `[type]`
 /// for lists, `{name:type …}` for objects, and `[name:type …]` for lists of objects. Defaults are JSON, with `'` for
 /// the quotes.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub struct Definition {
     /// The id, under which it is listed.
     pub id: &'static str,
+    /// Other names that call it.
+    pub aliases: &'static [Alias],
     /// The display name.
     pub title: &'static str,
     /// What it does.
     pub description: &'static str,
     /// Its arguments, in the short form.
-    #[serde(default)]
     pub input: &'static str,
     /// The members of its structured result, in the short form. `*` is any object.
-    #[serde(default)]
     pub output: &'static str,
     /// Its effects.
-    pub effects: Vec<&'static str>,
+    pub effects: &'static [&'static str],
     /// Whose tool it is.
     pub access: AccessLevel,
     /// The tiers that it belongs to.
-    pub tiers: Vec<Tier>,
+    pub tiers: &'static [Tier],
     /// The modes that select it.
-    #[serde(default)]
-    pub modes: Vec<Mode>,
+    pub modes: &'static [Mode],
     /// The approval that its calls need. Profiles and the policy can only make it stricter.
     pub approval: ToolApproval,
     /// Whether a judge is asked about its calls first.
     pub judge: Judge,
     /// What must be there.
-    #[serde(default)]
-    pub needs: Vec<Fact>,
+    pub needs: &'static [Fact],
     /// Whether its calls are queued and leave receipts although they need no approval.
-    #[serde(default)]
     pub is_recorded: bool,
     /// Whether it is a control tool of the gateway, whose schema is that of the [control tool](crate::ControlTool).
-    #[serde(default)]
     pub is_control: bool,
     /// Arguments that are paths, or lists of paths.
-    #[serde(default)]
-    pub paths: Vec<&'static str>,
+    pub paths: &'static [&'static str],
     /// Arguments that are URLs.
-    #[serde(default)]
-    pub urls: Vec<&'static str>,
+    pub urls: &'static [&'static str],
     /// Arguments whose bytes are written.
-    #[serde(default)]
-    pub contents: Vec<&'static str>,
+    pub contents: &'static [&'static str],
 }
 
 words! {
@@ -110,39 +101,17 @@ words! {
     }
 }
 
-/// The rows of each family.
-const ROWS: [&str; 13] = [
-    include_str!("builtin/rows/agent.json"),
-    include_str!("builtin/rows/cmd.json"),
-    include_str!("builtin/rows/fs.json"),
-    include_str!("builtin/rows/git.json"),
-    include_str!("builtin/rows/issue.json"),
-    include_str!("builtin/rows/memory.json"),
-    include_str!("builtin/rows/schema.json"),
-    include_str!("builtin/rows/script.json"),
-    include_str!("builtin/rows/session.json"),
-    include_str!("builtin/rows/task.json"),
-    include_str!("builtin/rows/volume.json"),
-    include_str!("builtin/rows/web.json"),
-    include_str!("builtin/rows/workflow.json"),
-];
+include!(concat!(env!("OUT_DIR"), "/definitions.rs"));
 
-/// Returns all built-in tools, by id. The first call reads their rows, so code that only compares names uses
-/// [`builtin_ids`](crate::builtin_ids) and [`is_alias`].
+/// Returns all built-in tools, by id.
 pub fn definitions() -> &'static [Definition] {
-    static SORTED: OnceLock<Vec<Definition>> = OnceLock::new();
-    SORTED.get_or_init(|| {
-        let read = |rows| serde_json::from_str::<Vec<Definition>>(rows).expect("the rows are JSON");
-        let mut all: Vec<Definition> = ROWS.into_iter().flat_map(read).collect();
-        all.sort_unstable_by_key(|definition| definition.id);
-        all
-    })
+    &DEFINITIONS
 }
 
 /// Returns the built-in tool of an id.
 pub fn definition(id: &str) -> Option<&'static Definition> {
-    let all = if names::is_id(id) { definitions() } else { &[] };
-    all.binary_search_by(|definition| definition.id.cmp(id)).ok().map(|at| &all[at])
+    let at = DEFINITIONS.binary_search_by(|definition| definition.id.cmp(id)).ok()?;
+    Some(&DEFINITIONS[at])
 }
 
 /// Who answers calls of `pr.*`.
@@ -181,7 +150,7 @@ pub fn entries_with(forge: Forge) -> &'static [Tool] {
                 !row.needs.contains(&Fact::Forge) || effect.starts_with("remote-") == is_remote
             };
             let effects: Vec<&str> = row.effects.iter().copied().filter(has).collect();
-            let aliases = row.aliases().iter().map(|alias| alias.name.to_owned()).collect();
+            let aliases = row.aliases.iter().map(|alias| alias.name.to_owned()).collect();
             Tool { aliases, ..Tool::built_in(row.id, row.title, row.description, &effects, approval) }
         };
         definitions().iter().filter(|row| !row.is_control).map(entry_for).collect()
@@ -196,7 +165,8 @@ pub fn entry(id: &str) -> Option<&'static Tool> {
 
 /// Like [`entry`], with this forge.
 pub fn entry_with(id: &str, forge: Forge) -> Option<&'static Tool> {
-    let all = if names::is_id(id) { entries_with(forge) } else { &[] };
+    definition(id)?;
+    let all = entries_with(forge);
     all.binary_search_by(|tool| tool.id.as_str().cmp(id)).ok().map(|at| &all[at])
 }
 
@@ -223,10 +193,27 @@ fn schemas(id: &str) -> &'static Schemas {
 }
 
 impl Definition {
-    /// Returns the other names that call it.
-    pub fn aliases(&self) -> &'static [Alias] {
-        names::aliases_of(self.id)
-    }
+    /// The members that a row need not have.
+    const DEFAULT: Definition = Definition {
+        id: "",
+        aliases: &[],
+        title: "",
+        description: "",
+        input: "",
+        output: "",
+        effects: &[],
+        access: AccessLevel::User,
+        tiers: &[],
+        modes: &[],
+        approval: ToolApproval::Always,
+        judge: Judge::Run,
+        needs: &[],
+        is_recorded: false,
+        is_control: false,
+        paths: &[],
+        urls: &[],
+        contents: &[],
+    };
 
     /// Adds the defaults of the schema for missing arguments.
     pub fn with_defaults(&self, input: &Json) -> Json {
@@ -267,7 +254,7 @@ impl Definition {
 
     /// Returns which of its arguments a context limits.
     pub fn arguments(&self) -> ArgumentKinds<'_> {
-        ArgumentKinds { paths: &self.paths, urls: &self.urls, contents: &self.contents }
+        ArgumentKinds { paths: self.paths, urls: self.urls, contents: self.contents }
     }
 
     /// Returns its family: the id up to its last dot.

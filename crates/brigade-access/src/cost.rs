@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use brigade_core::json::to_json;
+use brigade_macros::part;
 use brigade_policy::RiskLevel;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::control::control_tools;
 use crate::gateway::Listing;
@@ -53,9 +54,7 @@ pub fn estimated_tokens(text: &str) -> u64 {
 }
 
 /// The size of a text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Copy, Default, PartialEq, Eq)]
 pub struct TextSize {
     /// Bytes.
     pub bytes: u64,
@@ -83,9 +82,7 @@ impl TextSize {
 }
 
 /// The cost of one way of listing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct ListingCost {
     /// How tools are listed.
     pub list: Listing,
@@ -97,9 +94,7 @@ pub struct ListingCost {
 }
 
 /// The cost of one tool in a listing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct ToolCost {
     /// The listed name.
     pub name: String,
@@ -112,9 +107,7 @@ pub struct ToolCost {
 }
 
 /// The cheapest way of listing for a session with this number of calls.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct CheapestListing {
     /// The number of calls.
     pub calls: u64,
@@ -129,9 +122,7 @@ pub struct CheapestListing {
 ///
 /// A client reads a listing once. With a compact listing, it then asks for the description of each tool that it calls.
 /// With `search`, it also searches first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct ListingCosts {
     /// The listings: full, compact, search.
     pub listings: Vec<ListingCost>,

@@ -5,9 +5,9 @@ mod read;
 
 use brigade_cmdline::Argv;
 use brigade_core::{AgentName, ConfigIssue, Fingerprint, Glob, Json, Place, words};
+use brigade_macros::part;
 use brigade_policy::document::text_of;
 use brigade_policy::{LocatedValue, RiskLevel};
-use serde::{Deserialize, Serialize};
 
 use crate::profiles::Profiles;
 use crate::slot::ProfileName;
@@ -288,9 +288,7 @@ impl Agent {
 }
 
 /// `[agent.limits]`. Absent limits are not set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Copy, PartialEq, Eq)]
 pub struct AgentLimits {
     /// Calls in a minute.
     pub calls_per_minute: Option<u64>,

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use brigade_catalog::Reads;
 use brigade_core::{Fingerprint, words};
 
-use crate::builtin::{self, alias_names, is_alias};
+use crate::builtin::{alias_names, definitions, is_alias};
 
 words! {
     /// How ids are spelled in listings.
@@ -44,8 +44,8 @@ pub const CONTROL_TOOLS: &[&str] = &[
 pub fn builtin_ids() -> &'static [&'static str] {
     static IDS: OnceLock<Vec<&'static str>> = OnceLock::new();
     IDS.get_or_init(|| {
-        let mut ids: Vec<&str> =
-            builtin::ids().filter(|id| CONTROL_TOOLS.binary_search(id).is_err()).collect();
+        let rows = definitions().iter().filter(|row| !row.is_control);
+        let mut ids: Vec<&str> = rows.map(|row| row.id).collect();
         ids.extend(Reads::ALL.map(Reads::tool_id));
         ids.sort_unstable();
         ids

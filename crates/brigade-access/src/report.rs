@@ -2,8 +2,8 @@
 
 use brigade_catalog::{Family, Tool};
 use brigade_core::{AgentName, Place};
+use brigade_macros::part;
 use brigade_policy::{Gate, RiskLevel};
-use serde::{Deserialize, Serialize};
 
 use crate::control::{ControlTool, FAMILY};
 use crate::gateway::{Agent, AgentLimits};
@@ -13,9 +13,7 @@ use crate::rights::{Opinion, Rights};
 use crate::slot::Slot;
 
 /// A tool that an agent sees.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct AgentToolRow {
     /// The listed name.
     pub name: String,
@@ -58,9 +56,7 @@ impl AgentToolRow {
 }
 
 /// An agent of gateway.toml.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct AgentRow {
     /// Its name.
     pub name: AgentName,
@@ -98,9 +94,7 @@ impl AgentRow {
 }
 
 /// A profile.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct ProfileRow {
     /// Its name.
     pub name: String,
@@ -123,9 +117,7 @@ pub struct ProfileRow {
 }
 
 /// A rule of a profile.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct RuleRow {
     /// The tools that it decides about.
     #[serde(rename = "match")]
@@ -140,9 +132,7 @@ pub struct RuleRow {
 }
 
 /// The limits of a rule.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq, Eq)]
 pub struct ConstrainRow {
     /// Directories or patterns of paths.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,9 +189,7 @@ impl ProfileRow {
 }
 
 /// What one profile says about a tool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct OpinionRow {
     /// The slot.
     pub slot: Slot,

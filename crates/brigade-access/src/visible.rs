@@ -1,7 +1,7 @@
 //! Decides whether a tool is visible to an agent. Exactly the visible tools can be called.
 
 use brigade_policy::approval::{ApprovalNeed, ArgumentCheck, ReviewState};
-use brigade_policy::{Blocker, Standing};
+use brigade_policy::{Blocker, PolicyValidity};
 use thiserror::Error;
 
 use crate::names::{NameClashes, is_taken};
@@ -12,7 +12,7 @@ use crate::traits::{Source, ToolTraits};
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// Whether there is a policy, and whether it is valid.
-    pub policy: Standing,
+    pub policy: PolicyValidity,
     /// The tool.
     pub tool: ToolTraits<'a>,
     /// Whether its entry is enabled. Always true for Brigade's own tools.
@@ -62,9 +62,9 @@ pub enum HiddenReason {
 pub fn visible(rights: &Rights, facts: &Facts<'_>) -> Result<ApprovalNeed, Vec<HiddenReason>> {
     let mut reasons = Vec::new();
     match facts.policy {
-        Standing::Missing => reasons.push(HiddenReason::NoPolicy),
-        Standing::Invalid => reasons.push(HiddenReason::InvalidPolicy),
-        Standing::Valid => {}
+        PolicyValidity::Missing => reasons.push(HiddenReason::NoPolicy),
+        PolicyValidity::Invalid => reasons.push(HiddenReason::InvalidPolicy),
+        PolicyValidity::Valid => {}
     }
     let tool = &facts.tool;
     if tool.source != Source::Control {

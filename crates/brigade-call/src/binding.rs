@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use brigade_core::{ErrorCode, Fingerprint, FingerprintBuilder};
+use brigade_macros::part;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The caller that requests a call: the command line, an agent, or a program that embeds Brigade.
@@ -115,9 +116,7 @@ pub struct ProgramBinding {
 }
 
 /// Everything that an approval binds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct Binding {
     /// The version of the rule that filled `files`; absent in approvals from before rules had versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]

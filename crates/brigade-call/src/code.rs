@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use brigade_cmdline::ChosenCode;
 use brigade_core::text::escape_terminal;
 use brigade_core::words;
+use brigade_macros::part;
 use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
@@ -77,9 +78,7 @@ pub struct BoundCode {
 }
 
 /// Files that earlier observed runs of an entry used as code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct LearnedCode {
     /// The last run that added or confirmed some of them.
     pub run_id: String,
@@ -88,9 +87,7 @@ pub struct LearnedCode {
 }
 
 /// A bound file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct BoundFile {
     /// Its path in the workspace, or an absolute one.
     pub path: String,
@@ -112,9 +109,7 @@ words! {
 }
 
 /// Something that a reviewer should know about code. It blocks nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct CodeNote {
     /// The kind of note.
     pub code: NoteCode,

@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use brigade_core::Fingerprint;
-use serde::{Deserialize, Serialize};
+use brigade_macros::part;
 
 use crate::binding::Binding;
 use crate::receipt::{ObservedFile, Receipt, RunObserved};
 
 /// A file that a run read or executed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct RunInput {
     /// Its path in the workspace.
     pub path: String,

@@ -20,11 +20,10 @@ use brigade_catalog::{Family, Masks, Tool};
 use brigade_cmdline::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorCode, Fingerprint, Hint, Json, Number, Object, Place, RecordedWord, closest};
+use brigade_macros::part;
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode, ShellUse};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor};
-
-use serde::{Deserialize, Serialize};
 
 use crate::binding::Binding;
 use crate::code::BoundCode;
@@ -103,9 +102,7 @@ pub struct Plan {
 }
 
 /// A plan as reports show it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct PlanSummary {
     /// The tool.
     pub tool_id: String,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use brigade_core::{CallId, Json, Object, Timestamp};
+use brigade_macros::part;
 use brigade_policy::Access;
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +13,7 @@ use crate::code::BoundCode;
 use crate::plan::Plan;
 
 /// What a call would run and access, what its approval binds, and how it differs from the last approved call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct Preview {
     /// The words of the command line, without secrets; empty if it cannot be built.
     pub argv: Vec<String>,
@@ -64,9 +63,7 @@ pub struct Difference {
 }
 
 /// One argument, or one label of the contract, of two calls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct ArgumentChange {
     /// The argument or label.
     pub name: String,

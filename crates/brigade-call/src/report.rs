@@ -2,16 +2,14 @@
 
 use brigade_core::text::escape_terminal;
 use brigade_core::{Dialect, ErrorKind, Json, Object, StepFormatter, closest};
+use brigade_macros::part;
 use brigade_policy::{Blocker, BlockerDetail, ErrorLine, Failure};
-use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::plan::Plan;
 
 /// An approved call that could not run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct PassedOver {
     /// The call.
     pub call_id: String,
@@ -20,9 +18,7 @@ pub struct PassedOver {
 }
 
 /// One line of `call queue --stdin`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct BatchRow {
     /// The line of the input, from 1.
     pub line: usize,

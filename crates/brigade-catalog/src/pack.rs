@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_core::text::escape_terminal;
 use brigade_core::{AgentFiles, ClosedPlace, Extra, Json, Object, Severity, closed_place, record};
+use brigade_macros::part;
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
@@ -110,9 +111,7 @@ pub struct ImportResult {
 }
 
 /// An imported entry. Calls of it need an approval, as all calls do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct ImportedEntry {
     /// The tool.
     pub tool_id: String,
@@ -141,9 +140,7 @@ pub struct CopiedSource {
 }
 
 /// An entry that the catalog already had.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct SkippedEntry {
     /// The tool.
     pub tool_id: String,

@@ -48,7 +48,7 @@ pub(crate) struct Live<'s> {
     stage: Mutex<Stage<'s>>,
     /// Only one question is asked at a time.
     asking: Mutex<()>,
-    shown: LiveDetail,
+    detail: LiveDetail,
     asks: PromptMode,
     /// How the terminal calls the person when something waits.
     rings: Option<Attention>,
@@ -130,12 +130,12 @@ impl<'s> Live<'s> {
         out: &'s mut (dyn Write + Send),
         colour: Colour,
         terminal: Option<Terminal>,
-        shown: LiveDetail,
+        detail: LiveDetail,
         asks: PromptMode,
     ) -> Live<'s> {
         let region = terminal.map(Region::new);
         let stage = Stage { out, colour, region, scene: None, is_asking: false, held: VecDeque::new() };
-        Live { stage: Mutex::new(stage), asking: Mutex::new(()), shown, asks, rings: None }
+        Live { stage: Mutex::new(stage), asking: Mutex::new(()), detail, asks, rings: None }
     }
 
     /// Sets how the terminal calls the person.
@@ -330,7 +330,7 @@ impl Follower for Live<'_> {
             let mut stage = self.stage();
             let _ = stage.out.write_all(text.as_bytes()).and_then(|()| stage.out.flush());
         }
-        if self.shown == LiveDetail::All
+        if self.detail == LiveDetail::All
             && let Some(text) = event_line(prd, line, life)
         {
             self.stage().say(vec![text]);
@@ -338,14 +338,14 @@ impl Follower for Live<'_> {
     }
 
     fn warned(&self, prd: &PrdName, warning: &str) {
-        if self.shown == LiveDetail::All {
+        if self.detail == LiveDetail::All {
             let text = Text::new(Tone::Warning, &format!("{}  {warning}", prd.prefix()));
             self.stage().say(vec![text]);
         }
     }
 
     fn running(&self, scene: &ServiceView) {
-        if self.shown == LiveDetail::All {
+        if self.detail == LiveDetail::All {
             let mut stage = self.stage();
             if stage.region.is_some() {
                 stage.scene = Some(scene.clone());
@@ -355,7 +355,7 @@ impl Follower for Live<'_> {
     }
 
     fn shows_output(&self) -> bool {
-        self.shown == LiveDetail::All
+        self.detail == LiveDetail::All
     }
 
     fn printed(&self, task: &str, what: &PrintedLines) {

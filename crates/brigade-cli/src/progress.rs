@@ -39,27 +39,27 @@ struct State {
     /// Masks the output as it arrives, because a secret may begin long before the last line.
     redactor: Redactor,
     /// The end of the masked output.
-    shown: Vec<u8>,
+    tail: Vec<u8>,
     is_over: bool,
 }
 
 impl Default for State {
     fn default() -> State {
-        State { redactor: Redactor::new(&[]), shown: Vec::new(), is_over: false }
+        State { redactor: Redactor::new(&[]), tail: Vec::new(), is_over: false }
     }
 }
 
 impl State {
     fn print(&mut self, bytes: &[u8]) {
-        self.redactor.push(bytes, &mut self.shown);
-        self.shown.drain(..self.shown.len().saturating_sub(MAX_KEPT_BYTES));
+        self.redactor.push(bytes, &mut self.tail);
+        self.tail.drain(..self.tail.len().saturating_sub(MAX_KEPT_BYTES));
     }
 
     /// Returns the masked output as if it ended now.
     fn printed(&self) -> Vec<u8> {
-        let mut shown = self.shown.clone();
-        shown.extend(self.redactor.pending());
-        shown
+        let mut tail = self.tail.clone();
+        tail.extend(self.redactor.pending());
+        tail
     }
 }
 
@@ -171,6 +171,6 @@ mod tests {
             progress.printed(&[b'x'; 10_000]);
             progress.ended();
         }
-        assert_eq!(progress.shared.state().shown.len(), MAX_KEPT_BYTES);
+        assert_eq!(progress.shared.state().tail.len(), MAX_KEPT_BYTES);
     }
 }

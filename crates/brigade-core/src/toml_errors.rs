@@ -122,9 +122,9 @@ fn describe_at(message: &str, text: &str, at: usize) -> &'static str {
 /// string that does not end. The position is after the last text before the error.
 fn unclosed(text: &str, error: usize, message: &str) -> Option<TomlError> {
     let before = &text[..text.floor_char_boundary(error)];
-    let mut walk = Walk::new(before, 0);
-    while walk.step() {}
-    let &(start, bracket) = walk.open.last()?;
+    let mut scan = BracketScan::new(before, 0);
+    while scan.step() {}
+    let &(start, bracket) = scan.open.last()?;
     if message.starts_with("invalid basic string") || message.starts_with("invalid literal string") {
         return describe(message).map(|message| TomlError { at: error, message });
     }
@@ -133,7 +133,7 @@ fn unclosed(text: &str, error: usize, message: &str) -> Option<TomlError> {
         b'[' => "`]` is missing: expected `,` or `]`",
         _ => "`}` is missing: expected `,` or `}`",
     };
-    is_earlier.then_some(TomlError { at: walk.end, message })
+    is_earlier.then_some(TomlError { at: scan.end, message })
 }
 
 /// The message for a string of several lines that does not end.
@@ -141,11 +141,11 @@ const NO_CLOSING_QUOTES: &str = "the string has no closing quotes";
 
 /// Finds the string of several lines in which the text ends, if the first error is not before it.
 fn unclosed_text(text: &str, error: usize) -> Option<usize> {
-    let mut walk = Walk::new(text, 0);
+    let mut scan = BracketScan::new(text, 0);
     let mut last = 0;
-    while walk.at < text.len() {
-        last = walk.at;
-        walk.step();
+    while scan.at < text.len() {
+        last = scan.at;
+        scan.step();
     }
     let fence = text[last..].get(..3)?;
     let is_closed = text.len() >= last + 6 && text.ends_with(fence);
@@ -155,16 +155,16 @@ fn unclosed_text(text: &str, error: usize) -> Option<usize> {
 /// Returns whether the first error is in a list or inline table without an end, or with the wrong closing bracket. The
 /// text after it is read as part of it.
 fn has_no_end(text: &str, error: usize) -> bool {
-    let mut walk = Walk::new(&text[..text.floor_char_boundary(error)], 0);
-    while walk.step() {}
-    let Some(&(start, _)) = walk.open.first() else { return false };
-    let mut walk = Walk::inside(text, start);
-    while !walk.open.is_empty() && walk.step() {}
-    !walk.open.is_empty() || walk.is_crossed
+    let mut scan = BracketScan::new(&text[..text.floor_char_boundary(error)], 0);
+    while scan.step() {}
+    let Some(&(start, _)) = scan.open.first() else { return false };
+    let mut scan = BracketScan::inside(text, start);
+    while !scan.open.is_empty() && scan.step() {}
+    !scan.open.is_empty() || scan.is_crossed
 }
 
 /// A walk over a text by its comments, strings and single characters.
-struct Walk<'t> {
+struct BracketScan<'t> {
     text: &'t str,
     at: usize,
     line_start: usize,
@@ -176,15 +176,15 @@ struct Walk<'t> {
     is_crossed: bool,
 }
 
-impl Walk<'_> {
-    fn new(text: &str, at: usize) -> Walk<'_> {
-        Walk { text, at, line_start: at, end: at, open: Vec::new(), is_crossed: false }
+impl BracketScan<'_> {
+    fn new(text: &str, at: usize) -> BracketScan<'_> {
+        BracketScan { text, at, line_start: at, end: at, open: Vec::new(), is_crossed: false }
     }
 
     /// Begins with the bracket at a position.
-    fn inside(text: &str, bracket: usize) -> Walk<'_> {
+    fn inside(text: &str, bracket: usize) -> BracketScan<'_> {
         let open = vec![(bracket, text.as_bytes()[bracket])];
-        Walk { open, ..Walk::new(text, bracket + 1) }
+        BracketScan { open, ..BracketScan::new(text, bracket + 1) }
     }
 
     /// Advances by one piece. Returns `false` at the end.

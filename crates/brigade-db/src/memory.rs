@@ -5,9 +5,9 @@ mod rank;
 mod rules;
 
 use brigade_core::{ErrorCode, Timestamp, words};
+use brigade_macros::part;
 use brigade_redact::Redactor;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
-use serde::{Deserialize, Serialize};
 
 pub use self::core::{AgentCore, CoreChange, CoreMemory, StoredCore};
 pub use rank::search_words;
@@ -106,9 +106,7 @@ words! {
 pub const MAX_FOUND: usize = 50;
 
 /// A stored memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct Memory {
     /// Its id.
     pub id: String,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_core::{ErrorCode, Timestamp};
+use brigade_macros::part;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
@@ -75,9 +76,7 @@ pub struct Thread {
 }
 
 /// A comment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct Comment {
     /// Its id.
     pub id: String,

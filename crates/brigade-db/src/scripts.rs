@@ -1,8 +1,8 @@
 //! Scripts that agents save. They do not run until a person makes a tool of them.
 
 use brigade_core::{ErrorCode, Timestamp};
+use brigade_macros::part;
 use rusqlite::{Row, Transaction, params};
-use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
 use crate::store::{Store, find, list, new_id, stored, time};
@@ -21,9 +21,7 @@ const MAX_TAG: usize = 32;
 const MAX_SCRIPTS: i64 = 1_000;
 
 /// A script, without its code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct Script {
     /// Its id.
     pub id: String,
@@ -46,9 +44,7 @@ pub struct Script {
 }
 
 /// A version of a script.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct ScriptVersion {
     /// Its number, from 1.
     pub version: i64,

@@ -2,8 +2,8 @@
 
 use brigade_core::{ErrorCode, Timestamp};
 use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
+use brigade_macros::part;
 use rusqlite::{Row, Transaction, params};
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use crate::error::StoreError;
@@ -35,9 +35,7 @@ impl Default for Limits {
 }
 
 /// A volume.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct Volume {
     /// Its id, which is the name of its folder.
     pub id: String,

@@ -5,9 +5,9 @@ mod provenance;
 use std::collections::{HashMap, HashSet};
 
 use brigade_core::{
-    Extra, Fingerprint, NextStep, Place, StepFormatter, StoredFingerprint, Timestamp, open_words, record,
+    Extra, Fingerprint, NextStep, Place, StepFormatter, StoredFingerprint, Timestamp, open_words,
 };
-use serde::{Deserialize, Serialize};
+use brigade_macros::record;
 
 pub use self::provenance::{
     Provenance, ProvenanceForm, ProvenanceHashes, ProvenanceInjection, ProvenanceLocator,
@@ -39,9 +39,7 @@ open_words! {
 }
 
 /// A row of the inbox. Rows of other parts of Brigade have further members.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct InboxItem {
     /// The id.
     pub id: Option<String>,
@@ -70,17 +68,10 @@ pub struct InboxItem {
     pub acceptance: Vec<String>,
     /// The issue that it was created from.
     pub metadata: Option<InboxMetadata>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(InboxItem);
-
 /// The issue of an inbox row.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct InboxMetadata {
     /// The tool or runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,12 +109,7 @@ pub struct InboxMetadata {
     /// The provenance of the text, in the envelope that other parts of Brigade read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(InboxMetadata);
 
 /// The parts of an inbox row that imports compare.
 #[derive(Clone, Debug, PartialEq, Eq)]

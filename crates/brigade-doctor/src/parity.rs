@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 
 use brigade_core::json::to_json;
-use brigade_core::{Extra, Fingerprint, RecordedWord, record, words};
-use serde::{Deserialize, Serialize};
+use brigade_core::{Fingerprint, RecordedWord, words};
+use brigade_macros::record;
+use serde::Serialize;
 
 use crate::{Issue, IssueType, ProjectionMark};
 
 /// The file of a closeout: the projection issues that a person has accepted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 pub struct Closeout {
     /// The name of its directory.
     pub closeout_id: String,
@@ -30,12 +29,7 @@ pub struct Closeout {
     /// The file, in reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(Closeout);
 
 words! {
     /// The verdict of a closeout.

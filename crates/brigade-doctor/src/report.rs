@@ -3,16 +3,14 @@
 use std::borrow::Cow;
 
 use brigade_core::{Fingerprint, NextStep, Severity};
+use brigade_macros::part;
 use brigade_policy::Label;
 use brigade_projection::ProjectionStatus;
-use serde::{Deserialize, Serialize};
 
 use crate::issue::Issue;
 
 /// One issue in a document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct IssueReport {
     /// `warn` for every issue, as in v0.30; `severity` has the real value.
     pub status: Cow<'static, str>,
@@ -63,9 +61,7 @@ pub struct IssueReport {
 }
 
 /// Details of a projection issue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct ProjectionMarks {
     /// The status.
     pub projection_status: Option<ProjectionStatus>,

@@ -144,7 +144,7 @@ impl Executor<'_> {
         match self {
             Executor::Spawn => receipt,
             Executor::Converse(peer) => peer.complete(receipt, redactor),
-            Executor::Reuse(kept) => kept.peer.complete(receipt, redactor),
+            Executor::Reuse(program) => program.peer.complete(receipt, redactor),
             Executor::Builtin(inside) => inside.complete(receipt, redactor),
         }
     }
@@ -223,7 +223,7 @@ fn start<'e>(
         return Err("not started".to_owned());
     }
     let peer = match executor {
-        Executor::Reuse(kept) => return Ok(ask(execution, output, kept, redactor)),
+        Executor::Reuse(program) => return Ok(ask(execution, output, program, redactor)),
         Executor::Builtin(builtin) => return act(execution, output, *builtin, redactor),
         Executor::Converse(peer) => Some(peer),
         Executor::Spawn => None,
@@ -412,7 +412,7 @@ fn act(
 fn ask<'e>(
     execution: &Execution<'e>,
     output: &mut Output<'e>,
-    kept: &mut KeptProgram<'_>,
+    program: &mut KeptProgram<'_>,
     redactor: &Redactor,
 ) -> ProgramResult {
     let decision = execution.call.decision();
@@ -422,14 +422,14 @@ fn ask<'e>(
         output_cap: decision.max_output_bytes,
         ..Control::default()
     };
-    let mut sink = ComparingSink { execution, output, started_from: kept.started_from };
-    let ConversationResult { outcome, problem } = kept.peer.ask(&mut sink, &control, redactor);
+    let mut sink = ComparingSink { execution, output, started_from: program.started_from };
+    let ConversationResult { outcome, problem } = program.peer.ask(&mut sink, &control, redactor);
     let answered = if problem.is_none() { PeerAnswer::Yes } else { PeerAnswer::No };
     ProgramResult {
         outcome,
         answer: Some(answered),
         builtin: None,
-        sandbox: Some((kept.sandbox)()),
+        sandbox: Some((program.sandbox)()),
         // The record of the start has it.
         observed: None,
         left: None,

@@ -34,7 +34,7 @@ struct Marks {
     /// The permission bits of new directories.
     modes: BTreeMap<RelPath, u32>,
     /// What was below when it was first looked at; `None` if there was no file.
-    seen: BTreeMap<RelPath, Option<Vec<u8>>>,
+    originals: BTreeMap<RelPath, Option<Vec<u8>>>,
 }
 
 /// A file that differs from the tree below.
@@ -63,7 +63,7 @@ impl StagedFs {
     pub fn changes(&self) -> Result<Vec<StagedChange>, FsError> {
         let mut changes = Vec::new();
         for (path, after) in self.above.files() {
-            let before = self.seen(&path)?;
+            let before = self.original(&path)?;
             let mode = self.above.metadata(&path)?.mode;
             if before.as_ref() != Some(&after) {
                 changes.push(StagedChange { path, before, after: Some(after), mode });
@@ -71,7 +71,7 @@ impl StagedFs {
         }
         let removed = self.marks().removed.clone();
         for path in removed {
-            if let (Err(_), Some(before)) = (self.above.metadata(&path), self.seen(&path)?) {
+            if let (Err(_), Some(before)) = (self.above.metadata(&path), self.original(&path)?) {
                 changes.push(StagedChange { path, before: Some(before), after: None, mode: 0 });
             }
         }
@@ -124,16 +124,16 @@ impl StagedFs {
     }
 
     /// Returns what was below when it was first looked at.
-    fn seen(&self, path: &RelPath) -> Result<Option<Vec<u8>>, FsError> {
+    fn original(&self, path: &RelPath) -> Result<Option<Vec<u8>>, FsError> {
         self.see(path);
-        let seen = self.marks().seen.get(path).cloned();
-        seen.map_or_else(|| self.before(path), Ok)
+        let original = self.marks().originals.get(path).cloned();
+        original.map_or_else(|| self.before(path), Ok)
     }
 
     /// Remembers what is below. What is decided from it must not be written over a later change. Files that are too
     /// large for configuration are not remembered.
     fn see(&self, path: &RelPath) {
-        if self.marks().seen.contains_key(path) {
+        if self.marks().originals.contains_key(path) {
             return;
         }
         let before = match self.below.read(path, SEEN_LIMIT) {
@@ -141,7 +141,7 @@ impl StagedFs {
             Err(error) if error.is_not_found() => None,
             Err(_) => return,
         };
-        self.marks().seen.insert(path.clone(), before);
+        self.marks().originals.insert(path.clone(), before);
     }
 
     fn is_above(&self, path: &RelPath) -> bool {

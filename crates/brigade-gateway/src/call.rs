@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{Answer, CallSummary, Streams, of_run, own_answer};
 use crate::blocking::blocking;
 use crate::call_ender::Ender;
+use crate::call_slots::{CallSlot, QuotaKey};
 use crate::call_state::{RequestNotes, changes_session, is_decided};
-use crate::call_turns::{QuotaKey, Turn};
 use crate::gateway::{Gateway, RunningCall, Speaker};
 use crate::message_budget::MessageBudget;
 use crate::results::{self, WaitResult};
@@ -134,10 +134,10 @@ impl Gateway {
         let (view, id) = (view.clone(), tool.id.clone());
         let running = format!("{id} has been running");
         let shown = move || view.shown.clone().ok_or_else(nothing_shown_error);
-        // If a turn is free, a call that a rule approves is stored as running at once.
-        let turn = self.turns.try_take(&asker.quota_key(), tool.writes(), self.concurrent(&asker.agent));
-        let (outcome, begun) = match &turn {
-            Some(turn) => {
+        // If a slot is free, a call that a rule approves is stored as running at once.
+        let slot = self.slots.try_take(&asker.quota_key(), tool.writes(), self.concurrent(&asker.agent));
+        let (outcome, begun) = match &slot {
+            Some(slot) => {
                 let mut run = match self.prepared(asker) {
                     Ok(run) => run,
                     Err(error) => return answer(busy_answer(&tool.id, error.to_string())),
@@ -151,7 +151,7 @@ impl Gateway {
                 let workspace = run.workspace.clone();
                 let outcome =
                     blocking(move || workspace.agent_calls().ask_and_run(&*shown()?, &id, args, &note));
-                let outcome = self.driven(asker, &running, (&mut run, Some(turn)), outcome).await;
+                let outcome = self.driven(asker, &running, (&mut run, Some(slot)), outcome).await;
                 (outcome, begun.lock().unwrap_or_else(PoisonError::into_inner).take())
             }
             None => {
@@ -170,13 +170,13 @@ impl Gateway {
             (Ok(RunRequestOutcome::NotRun { id, error }), _) => {
                 return answer(self.not_run(asker, tool, &id, &error).await);
             }
-            (Ok(RunRequestOutcome::Asked(FromAgent::Stored { call, unknown, uncovered })), _) => {
+            (Ok(RunRequestOutcome::Requested(FromAgent::Stored { call, unknown, uncovered })), _) => {
                 (call, RequestNotes { unknown, uncovered, ..RequestNotes::default() })
             }
-            (Ok(RunRequestOutcome::Asked(FromAgent::Answered(done))), _) => {
+            (Ok(RunRequestOutcome::Requested(FromAgent::Answered(done))), _) => {
                 return answer(own_answer(&tool.id, done));
             }
-            (Ok(RunRequestOutcome::Asked(FromAgent::Over(over))), _) => {
+            (Ok(RunRequestOutcome::Requested(FromAgent::Over(over))), _) => {
                 return answer(Answer::over(&tool.id, over));
             }
             (Err(error), _) if error.kind() == ErrorKind::Environment => {
@@ -188,16 +188,16 @@ impl Gateway {
         if let Some(elsewhere) = self.resumes_elsewhere(asker, &call) {
             return answer(elsewhere);
         }
-        match (call.status.clone(), turn) {
-            (CallStatus::Approved | CallStatus::ResumePending, Some(turn)) => {
-                answer(self.run_in(asker, &call.id, tool, turn).await)
+        match (call.status.clone(), slot) {
+            (CallStatus::Approved | CallStatus::ResumePending, Some(slot)) => {
+                answer(self.run_in(asker, &call.id, tool, slot).await)
             }
             (CallStatus::Approved | CallStatus::ResumePending, None) => {
                 answer(self.run(asker, &call.id, tool).await)
             }
             (CallStatus::Pending, _) => AskOutcome::Pending(call, before),
-            (CallStatus::Running, turn) => {
-                drop(turn);
+            (CallStatus::Running, slot) => {
+                drop(slot);
                 answer(self.joined(asker, &call).await)
             }
             _ => answer(match self.rejected_checkpoint(asker, &call).await {
@@ -289,11 +289,11 @@ impl Gateway {
     /// Runs or resumes a call that is approved, and returns its result.
     pub(crate) async fn run(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &AgentTool) -> Answer {
         let quota_key = asker.quota_key();
-        let turn = tokio::select! {
-            turn = self.turns.take(&quota_key, tool.writes(), self.concurrent(&asker.agent)) => turn,
+        let slot = tokio::select! {
+            slot = self.slots.take(&quota_key, tool.writes(), self.concurrent(&asker.agent)) => slot,
             () = asker.cancelled.cancelled() => None,
         };
-        let Some(turn) = turn else {
+        let Some(slot) = slot else {
             let (workspace, id_of) = (asker.workspace(&self.workspace, None), id.clone());
             let many = "too many calls of this agent are waiting";
             let reason = if asker.cancelled.is_cancelled() { "the client cancelled the call" } else { many };
@@ -314,11 +314,17 @@ impl Gateway {
                 ),
             };
         };
-        self.run_in(asker, id, tool, turn).await
+        self.run_in(asker, id, tool, slot).await
     }
 
-    /// Runs or resumes a call in its turn.
-    async fn run_in(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &AgentTool, turn: Turn) -> Answer {
+    /// Runs or resumes a call in its slot.
+    async fn run_in(
+        self: &Arc<Self>,
+        asker: &Asker,
+        id: &CallId,
+        tool: &AgentTool,
+        slot: CallSlot,
+    ) -> Answer {
         let mut run = match self.prepared(asker) {
             Ok(run) => run,
             Err(error) => return busy_answer(&tool.id, error.to_string()),
@@ -326,8 +332,8 @@ impl Gateway {
         let what = format!("{} has been running", tool.id);
         let running = self.started(id, &run.token);
         let going_on = self.go_on(asker, run.workspace.clone(), id, run.token.clone());
-        let ended = self.driven(asker, &what, (&mut run, Some(&turn)), going_on).await;
-        drop((running, turn));
+        let ended = self.driven(asker, &what, (&mut run, Some(&slot)), going_on).await;
+        drop((running, slot));
         match ended {
             // Another request of the agent already runs the call.
             Ok(call) if call.call.status == CallStatus::Running => self.joined(asker, &call.call).await,
@@ -370,7 +376,7 @@ impl Gateway {
         let token = CancelToken::new()?;
         let (tells, progress_reports) = tokio::sync::mpsc::channel(MAX_WAITING_PROGRESS);
         // Calls that wait for their clients do not count, although they are stored as running.
-        let most = self.concurrent(&asker.agent).saturating_add(self.turns.paused(&asker.quota_key()));
+        let most = self.concurrent(&asker.agent).saturating_add(self.slots.paused(&asker.quota_key()));
         let most = u64::try_from(most).unwrap_or(u64::MAX);
         let ender = Arc::new(Ender { gateway: self.clone(), agent: asker.speaker() });
         let (client, messages) = ClientOfCall::new(&asker.client);
@@ -388,14 +394,14 @@ impl Gateway {
         self: &Arc<Self>,
         asker: &Asker,
         what: &str,
-        (run, turn): (&mut Run, Option<&Turn>),
+        (run, slot): (&mut Run, Option<&CallSlot>),
         ends: impl Future<Output = T>,
     ) -> T {
         let started = Instant::now();
         let Run { token, progress_reports, messages, .. } = run;
         let mut asking: Option<upstream::Asking> = None;
         let mut asks = std::collections::VecDeque::new();
-        let ask = |next| upstream::ask(asker.line.peer(), next, turn.map(Turn::pause));
+        let ask = |next| upstream::ask(asker.line.peer(), next, slot.map(CallSlot::pause));
         tokio::pin!(ends);
         let mut ticks =
             tokio::time::interval_at((Instant::now() + PROGRESS_INTERVAL).into(), PROGRESS_INTERVAL);
@@ -442,7 +448,7 @@ impl Gateway {
                         () = asker.cancelled.cancelled() => {}
                     },
                     (ServerMessage::Log(_), _) => {}
-                    (ServerMessage::Asks(questions), Some(later)) => drop(later.send((questions, turn.map(Turn::pause)))),
+                    (ServerMessage::Asks(questions), Some(later)) => drop(later.send((questions, slot.map(CallSlot::pause)))),
                     (ServerMessage::Asks(questions), None) => {
                         asks.push_back(questions);
                         if asking.is_none() {
@@ -485,7 +491,7 @@ impl Gateway {
         workspace.with_env(|env: Env| env.syncs_late(is_late))
     }
 
-    /// Runs or resumes a call when its turn among all gateways comes.
+    /// Runs or resumes a call when its slot among all gateways comes.
     async fn go_on(
         self: &Arc<Self>,
         asker: &Asker,

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::in_one_line;
 use crate::blocking::blocking;
-use crate::call_turns::Turns;
+use crate::call_slots::CallSlots;
 use crate::event::ServeEvent;
 use crate::offers::Listings;
 use crate::stdio::LineLimit;
@@ -46,7 +46,7 @@ pub(crate) struct Gateway {
     pub(crate) terms: Terms,
     /// Cancelled when the server ends.
     pub(crate) stop: CancellationToken,
-    pub(crate) turns: Turns,
+    pub(crate) slots: CallSlots,
     /// The resources and prompts that MCP servers list.
     pub(crate) listings: Listings,
     /// Seals the state that a client returns with its reply. The key lives as long as the server.
@@ -172,7 +172,7 @@ impl Gateway {
             workspace,
             terms,
             stop,
-            turns: Turns::default(),
+            slots: CallSlots::default(),
             listings: Listings::default(),
             states,
             agents: RwLock::new(agents),

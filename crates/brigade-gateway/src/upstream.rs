@@ -22,7 +22,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::call_turns::PausedTurn;
+use crate::call_slots::PausedSlot;
 use crate::gateway::Gateway;
 use crate::session::Outcome;
 
@@ -145,7 +145,7 @@ pub(crate) struct ClientSide {
     /// Whether it has a token, or started the server itself. Other clients approve and answer nothing for a person.
     pub(crate) is_proven: bool,
     /// Receives the questions for such a client, which gets them as a result.
-    pub(crate) questions: Option<UnboundedSender<(Questions, Option<PausedTurn>)>>,
+    pub(crate) questions: Option<UnboundedSender<(Questions, Option<PausedSlot>)>>,
 }
 
 /// The connection to the client of a call: that of its latest request.
@@ -205,11 +205,11 @@ impl ClientLine {
 pub(crate) type Asking = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Asks a client with a handshake, one question after the other. The call is paused until the last answer.
-pub(crate) fn ask(peer: Peer<RoleServer>, questions: Questions, pause: Option<PausedTurn>) -> Asking {
+pub(crate) fn ask(peer: Peer<RoleServer>, questions: Questions, pause: Option<PausedSlot>) -> Asking {
     Box::pin(ask_each(peer, questions, pause))
 }
 
-async fn ask_each(peer: Peer<RoleServer>, questions: Questions, mut pause: Option<PausedTurn>) {
+async fn ask_each(peer: Peer<RoleServer>, questions: Questions, mut pause: Option<PausedSlot>) {
     let mut left = questions.len();
     for (question, reply) in questions {
         left -= 1;
@@ -242,7 +242,7 @@ pub(crate) struct OngoingCall {
     /// The outcome of the call.
     pub(crate) outcome: JoinHandle<Result<Outcome, ErrorData>>,
     /// The questions of its server.
-    pub(crate) questions: UnboundedReceiver<(Questions, Option<PausedTurn>)>,
+    pub(crate) questions: UnboundedReceiver<(Questions, Option<PausedSlot>)>,
     /// Cancels the call.
     pub(crate) cancel: CancellationToken,
     /// The connection to its client.
@@ -255,7 +255,7 @@ pub(crate) struct OngoingCall {
 struct ParkedCall {
     running: OngoingCall,
     questions: Questions,
-    pause: Option<PausedTurn>,
+    pause: Option<PausedSlot>,
 }
 
 /// Parked calls, by the names in the states of their clients.
@@ -312,7 +312,7 @@ impl Gateway {
         self: &Arc<Self>,
         running: OngoingCall,
         questions: Questions,
-        pause: Option<PausedTurn>,
+        pause: Option<PausedSlot>,
     ) -> Result<Outcome, ErrorData> {
         let mut requests = std::collections::BTreeMap::new();
         for (question, _) in &questions {

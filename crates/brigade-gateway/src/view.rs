@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use brigade::gateway::{AgentConfig, AgentTools, SchemaText, refusing_policy};
-use brigade::policy::{ApprovalNeed, RiskLevel, Standing};
+use brigade::policy::{ApprovalNeed, PolicyValidity, RiskLevel};
 use brigade::profile::{
     Annotations, CORE_MEMORY, ControlTool, GATEWAY_FAMILY, Listing, LiveSession, NameStyle, Offer,
     SessionProfiles, ShownTools, ToolDescription, ToolRow, ToolTraits, control_tools, instructions,
@@ -334,7 +334,7 @@ impl View {
             .iter()
             .map(|tool| catalog_tool(&shown, tool, &mut schemas, mask.as_deref()))
             .collect();
-        if shown.config.policy.standing() == Standing::Valid {
+        if shown.config.policy.validity() == PolicyValidity::Valid {
             for own in control_tools() {
                 let Some(control) = Control::from_name(&own.id) else { continue };
                 let traits = own.traits();
@@ -371,9 +371,9 @@ impl View {
         for (place, tool) in tools.iter().enumerate() {
             places.insert(tool.name.clone(), place);
         }
-        let prompts = match shown.config.policy.standing() {
-            Standing::Valid => prompts(&shown, mask.as_deref()),
-            Standing::Missing | Standing::Invalid => Vec::new(),
+        let prompts = match shown.config.policy.validity() {
+            PolicyValidity::Valid => prompts(&shown, mask.as_deref()),
+            PolicyValidity::Missing | PolicyValidity::Invalid => Vec::new(),
         };
         let refusal = refusing_policy(&shown.config);
         let shown = Some(Arc::new(shown));
@@ -583,13 +583,13 @@ fn prompts(shown: &AgentTools, mask: Option<&Redactor>) -> Vec<Text> {
 /// Returns how the instructions for a client begin.
 fn preamble(shown: &AgentTools) -> String {
     let file = brigade::paths::POLICY;
-    match shown.config.policy.standing() {
-        Standing::Missing => {
+    match shown.config.policy.validity() {
+        PolicyValidity::Missing => {
             return format!(
                 "Nothing can be called: {file} does not exist. `brigade tools policy init` writes one."
             );
         }
-        Standing::Invalid => {
+        PolicyValidity::Invalid => {
             return match shown.config.policy.issues().iter().any(brigade::core::ConfigIssue::is_tracked) {
                 true => {
                     format!("Nothing can be called: git tracks {file}, so it does not count on this machine.")
@@ -601,7 +601,7 @@ fn preamble(shown: &AgentTools) -> String {
                 }
             };
         }
-        Standing::Valid => {}
+        PolicyValidity::Valid => {}
     }
     let mut text = format!(
         "These are the tools of a workspace, for the agent `{}`. Each call is decided by the policy of this machine. A \

@@ -2,7 +2,7 @@
 
 use brigade_core::yaml::Position;
 use brigade_core::{ErrorCode, ErrorKind, Json, JsonErrorKind, OperationError};
-use serde::{Deserialize, Serialize};
+use brigade_macros::part;
 use std::ops::Range;
 use thiserror::Error;
 
@@ -11,9 +11,7 @@ use crate::entry::{Entry, NAME, has_additions, is_ours};
 use crate::{json, toml};
 
 /// What was created around an entry, so that removing the entry can undo it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Copy, Default, PartialEq, Eq)]
 pub struct Traces {
     /// Whether the file was created.
     pub file: bool,

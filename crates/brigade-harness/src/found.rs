@@ -3,6 +3,7 @@
 use brigade_catalog::{Family, ServerTransport};
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Fingerprint, IssueType, Json, Number, Object, Severity, words};
+use brigade_macros::part;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -62,9 +63,7 @@ words! {
 }
 
 /// A tool source that a harness knows. It is only a description and cannot be called.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct DiscoveredEntry {
     /// `mcp:NAME`, `skill:NAME` or `harness:HARNESS.TOOL`. If definitions of one name differ, the `ref` of the first
     /// origin.
@@ -131,9 +130,7 @@ impl DiscoveredEntry {
 }
 
 /// A place where an entry is defined.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct EntryOrigin {
     /// `ID@HARNESS/SCOPE`. A suffix such as `#2` distinguishes duplicates of a name in one file or scope.
     #[serde(rename = "ref")]

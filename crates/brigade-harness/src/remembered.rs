@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use brigade_core::json::{from_json, write_document};
 use brigade_core::{Dialect, IssueType, Json, Timestamp};
-use serde::{Deserialize, Serialize};
+use brigade_macros::part;
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, changed_members, known};
@@ -43,9 +44,7 @@ pub enum RememberedFileError {
 }
 
 /// An entry that changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct ChangedEntry {
     /// The id of the entry.
     pub id: String,

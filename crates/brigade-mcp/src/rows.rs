@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use brigade_core::{Hint, Json, NextStep, Severity, StepFormatter, words};
+use brigade_macros::part;
 use brigade_policy::ErrorLine;
-use serde::{Deserialize, Serialize};
 
 use crate::pin::Pin;
 use crate::pins::{PINS, PinRecord, ServerState, sentence};
@@ -56,9 +56,7 @@ words! {
 }
 
 /// One pin.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct PinSummary {
     /// The id: the file name without extension.
     pub id: String,
@@ -108,9 +106,7 @@ impl PinSummary {
 }
 
 /// The tool list of a server.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct ServerSummary {
     /// The id for `pins show` and `pins accept`: the file name below the directory of pins, without extension.
     pub id: String,
@@ -151,9 +147,7 @@ impl ServerSummary {
 }
 
 /// A tool as its server lists it now, without secrets.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct OfferedTool {
     /// The name.
     pub name: String,
@@ -178,9 +172,7 @@ impl From<&Pin> for OfferedTool {
 }
 
 /// A difference between a server's list and what is stored.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct LiveIssue {
     /// `mcp_server_failed`, `mcp_tool_vanished`, `mcp_tool_appeared`, `mcp_tool_changed`, `mcp_tool_duplicate`,
     /// `mcp_tool_new`, `mcp_contract_differs` or `mcp_no_server`.
@@ -230,9 +222,7 @@ pub fn server_issues(state: &ServerState) -> Vec<LiveIssue> {
 }
 
 /// The answers of servers, on explicit request: part of `describe --live` and `contracts --live`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default)]
 pub struct LiveReport {
     /// The servers that were asked.
     pub servers: Vec<LiveServerReport>,
@@ -252,9 +242,7 @@ impl LiveReport {
 }
 
 /// One server that was asked.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct LiveServerReport {
     /// The server.
     pub server: String,
@@ -271,9 +259,7 @@ pub struct LiveServerReport {
 }
 
 /// A catalog tool as its server lists it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct LiveToolReport {
     /// The tool in the catalog.
     pub tool_id: String,
@@ -292,9 +278,7 @@ pub struct LiveToolReport {
 }
 
 /// One tool of a server, and the result of its import.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct ImportedTool {
     /// The id in the catalog.
     pub tool_id: String,

@@ -4,6 +4,7 @@ pub(crate) mod machine_view;
 pub(crate) mod remember;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::{
     DISCOVERED, DiscoverRequest, Discovery, Machine, Memory, fit_to_remember, read_remembered,
@@ -20,10 +21,45 @@ use brigade_harness::{
 use brigade_policy::Failure;
 use brigade_workspace::{WorkspaceContext, load};
 
+use crate::error::Error;
 use crate::report::{DiscoveryReport, RegistrySyncReport};
 
 /// The harnesses that the `inherit_clawdbot_*` settings are about: the program, and its later name.
 const CLAWDBOT: [&str; 2] = ["clawdbot", "openclaw"];
+
+/// Operations on the tools of other agent programs. None of them starts a program or opens a connection.
+#[derive(Clone)]
+pub struct Registry {
+    context: Arc<WorkspaceContext>,
+}
+
+impl Registry {
+    /// Creates the operations on a workspace.
+    pub fn new(context: Arc<WorkspaceContext>) -> Registry {
+        Registry { context }
+    }
+
+    /// Reads the files of agent programs. Writes nothing.
+    ///
+    /// Without harnesses in the request, those of `[registry] harnesses` in the catalog are meant, or all.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) for an unknown harness. A file that cannot be read is an
+    /// issue of the report.
+    pub fn discover(&self, request: &DiscoverRequest) -> Result<DiscoveryReport, Error> {
+        Ok(discover(&self.context, request)?)
+    }
+
+    /// Compares what the files of agent programs say with the cache, and writes the cache if something changed.
+    ///
+    /// A damaged cache is replaced.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Refused`](crate::ErrorKind::Refused) if a newer version wrote the cache, and file errors.
+    pub fn sync(&self, dry_run: bool) -> Result<RegistrySyncReport, Error> {
+        Ok(sync(&self.context, dry_run)?)
+    }
+}
 
 /// Reads the files of agent programs. Writes nothing.
 ///
@@ -31,7 +67,10 @@ const CLAWDBOT: [&str; 2] = ["clawdbot", "openclaw"];
 ///
 /// # Errors
 /// Returns [`ErrorKind::Usage`] for an unknown harness. A file that cannot be read is an issue of the report.
-pub fn discover(context: &WorkspaceContext, request: &DiscoverRequest) -> Result<DiscoveryReport, Failure> {
+pub(crate) fn discover(
+    context: &WorkspaceContext,
+    request: &DiscoverRequest,
+) -> Result<DiscoveryReport, Failure> {
     if let Some(unknown) = request.harnesses.iter().flatten().find(|label| harness(label).is_none()) {
         return Err(unknown_harness(unknown));
     }
@@ -53,7 +92,7 @@ pub fn discover(context: &WorkspaceContext, request: &DiscoverRequest) -> Result
 ///
 /// # Errors
 /// Returns [`ErrorKind::Refused`] if a newer version wrote the cache, and file errors.
-pub fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncReport, Failure> {
+pub(crate) fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncReport, Failure> {
     let found = look(context, &DiscoverRequest::default())?;
     let Discovery { harnesses, mut entries, mut issues, lacks_home, .. } = found;
     let nothing = || RememberedEntries::new(context.now(), Vec::new(), Vec::new());

@@ -31,7 +31,7 @@ use brigade_queue::{QueueError, View};
 use brigade_runtime::{Checks, RuntimeError, RuntimeFacts};
 use brigade_workspace::{
     CATALOG, Config, Host, POLICY, Places, SummaryFacts, WorkspaceContext, masks, policy_on_disk,
-    read_agents, tracked_state,
+    tracked_state,
 };
 
 use crate::clients::{ClientFiles, client_states};
@@ -240,7 +240,7 @@ impl<'c> Survey<'c> {
         };
         let clients = if parts.clients {
             let runtimes = runtimes.as_ref().and_then(FoundRuntimes::read);
-            client_states(&ClientFiles::new(context), &config.catalog, runtimes)
+            client_states(&ClientFiles::new(context), config, runtimes)
         } else {
             Vec::new()
         };
@@ -260,11 +260,11 @@ impl<'c> Survey<'c> {
         let is_policy_tracked = tracked.iter().any(|file| file == POLICY);
         let rule = is_policy_tracked
             .then(|| policy_on_disk(fs).auto_approve().first().map(|rule| rule.place.clone()));
-        let agents = read_agents(fs, host.trust);
+        let agents = config.checked_agents(&host);
         let upstreams = agents.iter().flat_map(|agents| &agents.gateway.upstreams);
         Ok(Survey {
             upstreams: upstreams.map(|upstream| (upstream.id.clone(), upstream.place.clone())).collect(),
-            gateway: agents.err().unwrap_or_default(),
+            gateway: agents.err().unwrap_or_default().to_vec(),
             offered: server_offers(host, config),
             now: context.now(),
             config,

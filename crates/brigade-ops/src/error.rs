@@ -132,8 +132,8 @@ impl Error {
         refusal: impl FnOnce(T) -> Refusal,
     ) -> Error {
         let error = Error::from(not_done.failure);
-        match not_done.told {
-            Some(told) => error.refusing(context, refusal(told)),
+        match not_done.report {
+            Some(report) => error.refusing(context, refusal(report)),
             None => error,
         }
     }
@@ -298,7 +298,7 @@ mod tests {
         let with = FailureReport::refused(failure(), ());
         let error = Error::not_done(&bench.context, with, |()| Refusal::Tool);
         assert!(matches!(error.refusal(), Some(Refusal::Tool)));
-        let without = FailureReport { failure: failure(), told: None };
+        let without = FailureReport { failure: failure(), report: None };
         let error = Error::not_done(&bench.context, without, |()| Refusal::Tool);
         assert_eq!((error.refusal().is_none(), error.hints().len()), (true, 1));
     }

@@ -1,8 +1,8 @@
 //! What a user can do in a workspace, one module per noun.
 //!
-//! Owns the handles [`Calls`], [`Runs`], [`Checkpoints`], [`Runtimes`] and [`Pins`], and the operations on tools,
-//! projections, packs, the inbox, the state and agent programs, with their reports. Each operation takes the context of
-//! a workspace, and returns a report or an error.
+//! Owns a handle per subject, such as [`Calls`], [`Runs`] and [`Projections`], and the operations on tools, the state
+//! and agent programs, with their reports. Each operation takes the context of a workspace, and returns a report or an
+//! error.
 //!
 //! Does not know arguments, terminals, agents and their sessions. Runs nothing itself: a verified call is passed to a
 //! [`Runner`].
@@ -43,8 +43,8 @@ mod doctor;
 mod error;
 mod inbox;
 mod onboarding;
-pub mod packs;
-pub mod parity;
+mod packs;
+mod parity;
 mod pins;
 pub mod projections;
 mod receipts;
@@ -90,7 +90,7 @@ pub use discovery::remember::{
     DISCOVERED, Memory, REGISTERED, RegisteredDefinitions, fit_to_remember, read_remembered, registered_from,
     remember,
 };
-pub use discovery::{discover, harness_labels, sync};
+pub use discovery::{Registry, harness_labels};
 pub use doctor::error::UpkeepError;
 pub use doctor::examine::{FactRetention, ToolExamination, examine};
 pub use doctor::fix::{Fix, FixKind, Fixes, fix};
@@ -105,12 +105,15 @@ pub use doctor::{HistoryExtent, LedgerCheck, Parts, Survey};
 pub use error::{Error, ErrorKind};
 pub use inbox::{INBOX, InboxFile, InboxStore, QuarantinedLines};
 pub use onboarding::{Onboarding, SetupChoice, SetupGrant, SetupUndo, StagedSetup};
+pub use packs::Packs;
 pub use packs::files::{
     FoundPacks, NewPack, OpenPack, OpenPackError, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs,
     store_pack,
 };
+pub use parity::Parity;
 pub use pins::states::pin_states;
 pub use pins::{PinnedCall, Pins, keep as keep_pin, pin_of_call, pin_store};
+pub use projections::Projections;
 pub use projections::files::{
     ApplyLock, Change, OrphanSearch, Prune, PruneResult, Purpose, Work, find_orphans, prune,
 };
@@ -160,4 +163,5 @@ pub use views::who as caller_name;
 pub use web_logins::{WebLogin, WebLogins};
 #[cfg(not(feature = "team"))]
 pub use without_team::joined_store;
+pub use work::Inbox;
 pub use work::brief::brief;

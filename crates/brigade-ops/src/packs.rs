@@ -5,6 +5,8 @@ pub(crate) mod files;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::error::Error;
+use crate::refusal::Refusal;
 use crate::setup::Setup;
 use crate::{
     FoundPacks, Ignore, OnExisting, OpenPack, OpenPackError, PACKS, ProjectionPlanReport, archive_pack,
@@ -28,17 +30,76 @@ use crate::report::{
 };
 use crate::tools::health::list as list_tools;
 
+/// Builds, lists, archives and imports tool packs.
+#[derive(Clone)]
+pub struct Packs {
+    context: Arc<WorkspaceContext>,
+}
+
+impl Packs {
+    /// Creates the operations on a workspace.
+    pub fn new(context: Arc<WorkspaceContext>) -> Packs {
+        Packs { context }
+    }
+
+    /// Builds a pack of the catalog, the sources of its entries, and its health. It contains no secrets, and paths in
+    /// it are relative.
+    ///
+    /// # Errors
+    /// When the disk fails, or the catalog is not text.
+    pub fn build(&self) -> Result<PackBuildReport, Error> {
+        Ok(build(&self.context)?)
+    }
+
+    /// Lists the newest packs.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn list(&self, limit: usize) -> Result<PackListReport, Error> {
+        Ok(list(&self.context, limit)?)
+    }
+
+    /// Shows a pack, or the newest one with `latest`.
+    ///
+    /// # Errors
+    /// When no pack or several packs have this prefix, or the disk fails.
+    pub fn show(&self, id: &IdPrefix) -> Result<PackShowReport, Error> {
+        Ok(show(&self.context, id)?)
+    }
+
+    /// Moves a pack to the archive.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the archive already has it; when no pack or several packs
+    /// have this prefix, or the disk fails.
+    pub fn archive(&self, id: &IdPrefix) -> Result<PackArchiveReport, Error> {
+        Ok(archive(&self.context, id)?)
+    }
+
+    /// Adds the entries of a pack to the catalog, and their sources to the workspace. Nothing is run. If there are
+    /// conflicts, nothing is written.
+    ///
+    /// # Errors
+    /// [`Refusal::PackImport`] with all conflicts; [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the directory is
+    /// not a pack; when the catalog cannot be edited, or the disk fails. Also fails inside a run.
+    pub fn import(&self, folder: &Path, existing: OnExisting) -> Result<PackImportReport, Error> {
+        self.context.require_outside_run()?;
+        let imported = import(&self.context, folder, existing);
+        imported.map_err(|error| Error::not_done(&self.context, error, Refusal::PackImport))
+    }
+}
+
 /// Builds a pack of the catalog, the sources of its entries, and its health. It contains no secrets, and paths in
 /// it are relative.
 ///
 /// # Errors
 /// Fails if the catalog is not text, or on a disk error.
-pub fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failure> {
+pub(crate) fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failure> {
     let catalog = list_tools(context)?;
     // A pack also reports an unreadable catalog.
     let projections = match projections::plan(context, None) {
         Ok(planned) => planned,
-        Err(FailureReport { failure, told }) => *told.ok_or(failure)?,
+        Err(FailureReport { failure, report }) => *report.ok_or(failure)?,
     };
     let values = gather::telling_values(context);
     let (redactor, bound) = (Redactor::new(&values).for_settings(), Redactor::bound_only(&values));
@@ -92,7 +153,7 @@ pub fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failure> {
 }
 
 /// Lists the newest packs.
-pub fn list(context: &WorkspaceContext, limit: usize) -> Result<PackListReport, Failure> {
+pub(crate) fn list(context: &WorkspaceContext, limit: usize) -> Result<PackListReport, Failure> {
     let FoundPacks { mut packs, unreadable } = all_packs(&*context.fs)?;
     packs.truncate(limit);
     let unreadable = unreadable.into_iter().map(|(pack_id, error)| UnreadablePack { pack_id, error });
@@ -109,7 +170,7 @@ pub fn list(context: &WorkspaceContext, limit: usize) -> Result<PackListReport, 
 ///
 /// # Errors
 /// Fails if no pack or several packs match, or on a disk error.
-pub fn show(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackShowReport, Failure> {
+pub(crate) fn show(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackShowReport, Failure> {
     let pack = shown(context, require_pack(context, id)?);
     Ok(PackShowReport { schema: PackShowReport::SCHEMA, target: context.target(), pack })
 }
@@ -119,7 +180,7 @@ pub fn show(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackShowReport,
 /// # Errors
 /// Returns [`ErrorKind::Usage`] if the archive already has it. Also fails if no pack or several packs match, or on a
 /// disk error.
-pub fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveReport, Failure> {
+pub(crate) fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveReport, Failure> {
     let pack = require_pack(context, id)?;
     let archived = archive_pack(&*context.fs, &pack.pack_id).map_err(|error| match error.kind {
         FsErrorKind::Exists => {
@@ -143,7 +204,7 @@ pub fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveR
 /// # Errors
 /// Returns the report if there are conflicts. Returns [`ErrorKind::Usage`] if the directory is not a pack, and
 /// [`ErrorKind::Environment`] if it cannot be read. Also fails if the catalog cannot be edited, or on a disk error.
-pub fn import(
+pub(crate) fn import(
     context: &WorkspaceContext,
     folder: &Path,
     existing: OnExisting,

@@ -1,5 +1,7 @@
 //! Closeouts: projection issues that a person reviewed and accepted.
 
+use std::sync::Arc;
+
 use brigade_core::{ErrorCode, Report as _};
 use brigade_doctor::{Closeout, Issue, Verdict, quiet};
 use brigade_policy::{ErrorLine, Failure};
@@ -7,11 +9,41 @@ use brigade_redact::Redactor;
 
 use crate::closeouts::{BrokenCloseout, CLOSEOUTS, closeouts, projection_issues, store_closeout};
 use crate::doctor::shown::{latest_closeout, shown_issues};
+use crate::error::Error;
 use crate::report::{CloseoutReport, ParityReport};
 use brigade_workspace::{WorkspaceContext, gather};
 
+/// Operations on projection parity between harnesses.
+#[derive(Clone)]
+pub struct Parity {
+    context: Arc<WorkspaceContext>,
+}
+
+impl Parity {
+    /// Creates the operations on a workspace.
+    pub fn new(context: Arc<WorkspaceContext>) -> Parity {
+        Parity { context }
+    }
+
+    /// Lists projection issues, and which of them the last closeout accepted.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn status(&self) -> Result<ParityReport, Error> {
+        Ok(status(&self.context)?)
+    }
+
+    /// Accepts the current projection issues, so only new and changed ones count.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn closeout(&self, reason: Option<&str>, verdict: Verdict) -> Result<CloseoutReport, Error> {
+        Ok(closeout(&self.context, reason, verdict)?)
+    }
+}
+
 /// Lists projection issues, and which of them the last closeout accepted.
-pub fn status(context: &WorkspaceContext) -> Result<ParityReport, Failure> {
+pub(crate) fn status(context: &WorkspaceContext) -> Result<ParityReport, Failure> {
     let closeouts = closeouts(&*context.fs);
     let listed = closeouts.fingerprints();
     let divided = quiet(issues_now(context)?, listed.as_ref(), &context.target());
@@ -33,7 +65,7 @@ pub fn status(context: &WorkspaceContext) -> Result<ParityReport, Failure> {
 }
 
 /// Accepts the current projection issues, so only new and changed ones count.
-pub fn closeout(
+pub(crate) fn closeout(
     context: &WorkspaceContext,
     reason: Option<&str>,
     verdict: Verdict,

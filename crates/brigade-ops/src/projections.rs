@@ -4,24 +4,99 @@ mod apply;
 pub(crate) mod files;
 mod harnesses;
 
+use std::sync::Arc;
+
+use crate::error::Error;
 use crate::find_orphans;
-pub use apply::{ApplyRequest, Selection, SyncRequest, apply, sync_apply};
+use crate::refusal::Refusal;
+pub(crate) use apply::apply;
+use apply::sync_apply;
+pub use apply::{ApplyRequest, Selection, SyncRequest};
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Report as _;
 use brigade_policy::{ErrorLine, Failure, FailureReport};
 use brigade_projection::{Depth, Orphan, OrphanReport, ProjectionReport};
 use brigade_workspace::{CATALOG, Places, WorkspaceContext, gather, load, load::shown_id, plan_projections};
-pub use harnesses::{harness, list_harnesses};
+use harnesses::{harness, list_harnesses};
 
 use crate::doctor::shown::counts;
-use crate::report::{ProjectionPlanReport, SyncPlanReport};
+use crate::report::{ApplyReport, HarnessListReport, HarnessReport, ProjectionPlanReport, SyncPlanReport};
+
+/// Operations on projections.
+#[derive(Clone)]
+pub struct Projections {
+    context: Arc<WorkspaceContext>,
+}
+
+impl Projections {
+    /// Creates the operations on a workspace.
+    pub fn new(context: Arc<WorkspaceContext>) -> Projections {
+        Projections { context }
+    }
+
+    /// Plans the projections of one tool or all tools, and finds orphans. Writes nothing.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::ProjectionPlan`] if no tool has this id, and no projection is left of one, or if the catalog
+    /// cannot be read. Also returns file errors.
+    pub fn plan(&self, id: Option<&str>) -> Result<ProjectionPlanReport, Error> {
+        let planned = plan(&self.context, id);
+        planned.map_err(|error| Error::not_done(&self.context, error, Refusal::ProjectionPlan))
+    }
+
+    /// Plans for `sync apply`. Writes nothing.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::SyncPlan`] as [`plan`](Projections::plan) returns its refusal. Also returns file errors.
+    pub fn sync_plan(&self, id: Option<&str>) -> Result<SyncPlanReport, Error> {
+        let planned = sync_plan(&self.context, id);
+        planned.map_err(|error| Error::not_done(&self.context, error, Refusal::SyncPlan))
+    }
+
+    /// Writes missing and stale projections. Broken entries are skipped and reported.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Apply`] if there is nothing of the tool, or the catalog cannot be read. Also fails if another
+    /// process keeps the lock for too long, or on a file error before anything was replaced.
+    pub fn apply(&self, request: &ApplyRequest) -> Result<ApplyReport, Error> {
+        let applied = apply(&self.context, request);
+        applied.map_err(|error| Error::not_done(&self.context, error, Refusal::Apply))
+    }
+
+    /// Writes projections like [`apply`](Projections::apply), but only with `write` and `force`. Otherwise reports what
+    /// would be done.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) for writing without a selection, and the errors of
+    /// [`apply`](Projections::apply).
+    pub fn sync_apply(&self, request: &SyncRequest) -> Result<ApplyReport, Error> {
+        let applied = sync_apply(&self.context, request);
+        applied.map_err(|error| Error::not_done(&self.context, error, Refusal::Apply))
+    }
+
+    /// Lists the known harnesses, and others that the catalog names.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn harnesses(&self) -> Result<HarnessListReport, Error> {
+        Ok(list_harnesses(&self.context)?)
+    }
+
+    /// Shows the files that a harness reads, and the tools projected for it.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) for an unknown harness.
+    pub fn harness(&self, name: &str) -> Result<HarnessReport, Error> {
+        Ok(harness(&self.context, name)?)
+    }
+}
 
 /// Plans the projections of one tool or all tools, and finds orphans. Writes nothing.
 ///
 /// # Errors
 /// Returns the report if neither a tool nor a projection has this id, or if the catalog cannot be read. Also returns
 /// file errors.
-pub fn plan(
+pub(crate) fn plan(
     context: &WorkspaceContext,
     id: Option<&str>,
 ) -> Result<ProjectionPlanReport, FailureReport<Box<ProjectionPlanReport>>> {
@@ -65,7 +140,7 @@ fn report_or_missing<R>(report: R, missing: Option<Failure>) -> Result<R, Failur
 ///
 /// # Errors
 /// Returns the errors of [`plan`].
-pub fn sync_plan(
+pub(crate) fn sync_plan(
     context: &WorkspaceContext,
     id: Option<&str>,
 ) -> Result<SyncPlanReport, FailureReport<Box<SyncPlanReport>>> {

@@ -6,6 +6,7 @@
 pub(crate) mod brief;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use brigade_core::{IdPrefix, RefusalMember, Report as _};
 use brigade_doctor::{Import, InboxItem, InboxRow, InboxStatus, import as add_rows, quiet};
@@ -16,8 +17,10 @@ use brigade_runtime::Checks;
 use crate::closeouts::closeouts;
 use crate::doctor::shown::counts;
 use crate::doctor::{Parts, Survey};
+use crate::error::Error;
 use crate::inbox::InboxStore;
 use crate::inbox::{INBOX, InboxFile, QuarantinedLines};
+use crate::refusal::Refusal;
 use crate::report::{ImportReport, InboxItemReport, InboxReport};
 use brigade_workspace::{WorkspaceContext, gather};
 
@@ -55,10 +58,71 @@ impl InboxStep {
     }
 }
 
+/// Operations on the work inbox.
+#[derive(Clone)]
+pub struct Inbox {
+    context: Arc<WorkspaceContext>,
+}
+
+impl Inbox {
+    /// Creates the operations on a workspace.
+    pub fn new(context: Arc<WorkspaceContext>) -> Inbox {
+        Inbox { context }
+    }
+
+    /// Adds a row for every issue, unless the issue has one, is done, or was dismissed and did not change.
+    ///
+    /// Runs no health commands, so it adds no rows for their issues.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn import(&self) -> Result<ImportReport, Error> {
+        Ok(import(&self.context)?)
+    }
+
+    /// Lists inbox rows.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn list(&self, filter: &InboxFilter) -> Result<InboxReport, Error> {
+        Ok(list(&self.context, filter)?)
+    }
+
+    /// Shows one row.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::InboxItem`] if no row matches, and file errors.
+    pub fn show(&self, prefix: &IdPrefix) -> Result<InboxItemReport, Error> {
+        show(&self.context, prefix).map_err(|why| row_refusal(&self.context, why))
+    }
+
+    /// Records a decision on a row. Starts nothing.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::InboxItem`] if no row matches or the row has this decision already, and file errors.
+    pub fn decide(
+        &self,
+        prefix: &IdPrefix,
+        step: InboxStep,
+        reason: Option<&str>,
+    ) -> Result<InboxItemReport, Error> {
+        decide(&self.context, prefix, step, reason).map_err(|why| row_refusal(&self.context, why))
+    }
+}
+
+fn row_refusal(context: &WorkspaceContext, why: RowError) -> Error {
+    match why {
+        RowError::Refused(failure, item) => {
+            Error::from(failure).refusing(context, Refusal::InboxItem { item })
+        }
+        RowError::Failed(failure) => failure.into(),
+    }
+}
+
 /// Adds a row for every issue, unless the issue has one, is done, or was dismissed and did not change.
 ///
 /// Runs no health commands, so it adds no rows for their issues.
-pub fn import(context: &WorkspaceContext) -> Result<ImportReport, Failure> {
+pub(crate) fn import(context: &WorkspaceContext) -> Result<ImportReport, Failure> {
     // Quarantine unreadable lines first, because a quarantine file is an issue itself.
     let set_aside = match InboxStore::new(context).read()?.unreadable() {
         0 => QuarantinedLines::default(),
@@ -112,7 +176,7 @@ pub fn add_backlog(context: &WorkspaceContext, task: &str, found: &[String]) -> 
 ///
 /// # Errors
 /// Fails if no row can have the status, and returns file errors.
-pub fn list(context: &WorkspaceContext, filter: &InboxFilter) -> Result<InboxReport, Failure> {
+pub(crate) fn list(context: &WorkspaceContext, filter: &InboxFilter) -> Result<InboxReport, Failure> {
     let inbox = InboxStore::new(context).read()?;
     if let Some(status) = &filter.status {
         let stored = inbox.rows().filter_map(|row| row.status.as_ref());
@@ -138,7 +202,7 @@ pub fn list(context: &WorkspaceContext, filter: &InboxFilter) -> Result<InboxRep
 ///
 /// # Errors
 /// Returns [`RowError::Refused`] if no row matches, and file errors.
-pub fn show(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<InboxItemReport, RowError> {
+pub(crate) fn show(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<InboxItemReport, RowError> {
     let inbox = InboxStore::new(context).read()?;
     let index = inbox.find(prefix).map_err(|failure| RowError::Refused(failure, None))?;
     Ok(item_report(context, inbox.row(index).clone()))
@@ -148,7 +212,7 @@ pub fn show(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<InboxItemRe
 ///
 /// # Errors
 /// Returns [`RowError::Refused`] if no row matches or the row already has this decision, and file errors.
-pub fn decide(
+pub(crate) fn decide(
     context: &WorkspaceContext,
     prefix: &IdPrefix,
     step: InboxStep,

@@ -12,7 +12,7 @@ use crate::ruling::{Judge, KeptRulings, Ruling, Topic, refuse_undeclared_code};
 use crate::testing::error_code;
 use crate::{
     Blocker, CallFacts, Environment, Fault, GIT_EFFECT, GitAccess, Limits, NETWORK_EFFECTS, Observe, Policy,
-    PolicyState, READ_EFFECT, Reads, SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
+    PolicyState, PolicyValidity, READ_EFFECT, Reads, SandboxMode, SandboxRules, WRITE_EFFECT,
 };
 
 /// The timeout of a call in seconds, if neither its tool nor the policy sets one.
@@ -177,7 +177,7 @@ pub struct Access {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// Whether there is a policy, and whether it is valid.
-    pub standing: Standing,
+    pub validity: PolicyValidity,
     /// The path of the policy file, even if it is missing.
     pub file: String,
     /// Every reason why the call may not run. Empty if it may.
@@ -224,7 +224,7 @@ impl Decision {
     /// Narrows the decision by a second policy: what that one refuses is refused, too. The terms stay, so labels need
     /// no second binding. A missing policy refuses nothing.
     pub fn narrow(&mut self, by: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) {
-        if by.standing() == Standing::Missing {
+        if by.validity() == PolicyValidity::Missing {
             return;
         }
         let refused = refusals(by, facts, environment).into_iter();
@@ -272,7 +272,7 @@ impl Decision {
         let limit = |limit: Option<u64>| limit.map(|limit| limit.to_string());
         let Limits { processes, memory, file_size, open_files } = self.limits;
         let mut fingerprint = Fingerprint::builder("brigade.policy-decision.v1")
-            .text("standing", self.standing.as_str())
+            .text("standing", self.validity.as_str())
             .list("refusals", refusals.map(refusal_mark))
             .table(
                 "env_bindings",
@@ -442,7 +442,7 @@ pub(crate) fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
     let fit = |label: &Label| !brigade_cmdline::is_dangerous_variable(label.as_str());
     let bindings = policy.env_bindings.iter().filter(|(label, _)| used(label) && fit(label));
     Decision {
-        standing: state.standing(),
+        validity: state.validity(),
         file: state.file().to_owned(),
         blockers: invalid(state),
         env_bindings: bindings.map(|(label, variable)| (label.clone(), variable.value.clone())).collect(),
@@ -453,7 +453,7 @@ pub(crate) fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
             .max_output_bytes
             .as_ref()
             .map_or(DEFAULT_MAX_OUTPUT_BYTES, |bytes| bytes.value),
-        sandbox: sandbox(policy, state.standing(), facts),
+        sandbox: sandbox(policy, state.validity(), facts),
         pass: sorted(policy.pass.values().cloned()),
         outside_paths: sorted(policy.outside_paths.values().cloned()),
         remote: facts.entry.and_then(|tool| tool.remote.clone()).map(|server| RemoteTerms {
@@ -501,7 +501,7 @@ pub fn invalid(state: &PolicyState) -> Vec<Blocker> {
         .collect()
 }
 
-fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> SandboxRequest {
+fn sandbox(policy: &Policy, validity: PolicyValidity, facts: &CallFacts<'_>) -> SandboxRequest {
     let nothing = SandboxRules::default();
     let tool = policy.sandbox_of(facts).unwrap_or(&nothing);
     let general = &policy.sandbox;
@@ -522,7 +522,7 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
     let sockets = tool.local_sockets.as_ref().or(general.local_sockets.as_ref());
     SandboxRequest {
         // Nothing runs under an invalid policy; the strictest mode is only a safeguard.
-        mode: if standing == Standing::Invalid { SandboxMode::Enforce } else { mode },
+        mode: if validity == PolicyValidity::Invalid { SandboxMode::Enforce } else { mode },
         grants: Grants {
             workspace_write,
             network: NETWORK_EFFECTS.iter().any(|effect| has(effect)),

@@ -235,24 +235,24 @@ pub struct FailureReport<T> {
     /// The failure.
     pub failure: Failure,
     /// The report of a refusal: what would have been done, with every reason. `None` if the operation failed earlier.
-    pub told: Option<T>,
+    pub report: Option<T>,
 }
 
 impl<T> FailureReport<T> {
     /// Creates the refusal of an operation.
-    pub fn refused(failure: Failure, told: T) -> FailureReport<T> {
-        FailureReport { failure, told: Some(told) }
+    pub fn refused(failure: Failure, report: T) -> FailureReport<T> {
+        FailureReport { failure, report: Some(report) }
     }
 
     /// Converts the report of the refusal.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> FailureReport<U> {
-        FailureReport { failure: self.failure, told: self.told.map(change) }
+        FailureReport { failure: self.failure, report: self.report.map(change) }
     }
 }
 
 impl<T, E: Into<Failure>> From<E> for FailureReport<T> {
     fn from(failure: E) -> FailureReport<T> {
-        FailureReport { failure: failure.into(), told: None }
+        FailureReport { failure: failure.into(), report: None }
     }
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use brigade_core::{ConfigIssue, ErrorCode, Hint, Place, Severity};
+use brigade_macros::part;
 use brigade_redact::Excerpt;
 use miette::{
     Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents,
@@ -160,9 +161,8 @@ pub struct Diagnosis {
 }
 
 /// A place of a failure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
+#[cfg_attr(feature = "schemas", schemars(inline))]
 pub struct Label {
     /// The file; relative if it is in the workspace.
     pub file: String,

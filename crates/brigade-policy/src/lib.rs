@@ -119,7 +119,7 @@ pub use fault::{Diagnosis, ErrorLine, Fault, Label, Quote, SourceLine};
 pub use label::{LabelProblem, check_label, shown_label};
 pub use policy::{
     GitAccess, GitCredential, GitLogin, InlineCode, KitchenGrants, KitchenRules, Limits, Observe, Policy,
-    PolicyState, Reads, Rule, SandboxMode, SandboxRules, ShellUse, Standing, UndeclaredCode,
+    PolicyState, PolicyValidity, Reads, Rule, SandboxMode, SandboxRules, ShellUse, UndeclaredCode,
 };
 pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
 pub use ruling::{Ruling, Topic, refuse_inline_code, refuse_undeclared_code};

@@ -117,18 +117,18 @@ impl PolicyState {
     }
 
     /// Returns whether the file is missing, invalid or valid.
-    pub fn standing(&self) -> Standing {
+    pub fn validity(&self) -> PolicyValidity {
         match self {
-            PolicyState::Missing { .. } => Standing::Missing,
-            PolicyState::Invalid { .. } => Standing::Invalid,
-            PolicyState::Valid(_) => Standing::Valid,
+            PolicyState::Missing { .. } => PolicyValidity::Missing,
+            PolicyState::Invalid { .. } => PolicyValidity::Invalid,
+            PolicyState::Valid(_) => PolicyValidity::Valid,
         }
     }
 }
 
 words! {
     /// Whether there is a policy, and whether it is valid.
-    Standing {
+    PolicyValidity {
         /// The file does not exist.
         Missing = "missing",
         /// The file is invalid.

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use brigade_cmdline::Argv;
 use brigade_core::json::present;
 use brigade_core::{Extra, Fingerprint, Label, Number, Place, RecordedWord, Severity};
-use brigade_macros::record;
+use brigade_macros::{part, record};
 use brigade_redact::shown_command;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Blocker, Decision, InlineCode, KitchenGrants, Limits, LocatedValue, Policy, PolicyState, Rule,
@@ -114,9 +113,7 @@ pub struct SandboxDecision {
 }
 
 /// The rules of the policy file, as in `policy show`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct PolicyRules {
     /// Families that may run. Empty means all.
     pub allowed_families: Vec<String>,
@@ -183,9 +180,7 @@ pub struct PolicyRules {
 }
 
 /// The sandbox rules of the policy file, `[sandbox]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct SandboxSettings {
     /// Whether runs are confined.
     pub mode: SandboxMode,
@@ -198,9 +193,7 @@ pub struct SandboxSettings {
 }
 
 /// A blocker of a call, with its code, its place and how to change it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(Default, PartialEq, Eq)]
 pub struct BlockerDetail {
     /// The kind of reason. Its meaning never changes.
     pub code: Option<String>,

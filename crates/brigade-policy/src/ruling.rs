@@ -12,8 +12,8 @@ use brigade_redact::{MARK, looks_secret_value};
 use crate::document::LocatedValue;
 use crate::label::{LabelProblem, check_label};
 use crate::{
-    Blocker, CallFacts, CallKind, Environment, INSTALL_EFFECT, InlineCode, Policy, PolicyState, Rule,
-    Standing, UndeclaredCode,
+    Blocker, CallFacts, CallKind, Environment, INSTALL_EFFECT, InlineCode, Policy, PolicyState,
+    PolicyValidity, Rule, UndeclaredCode,
 };
 
 /// The effect of changes that stay in a session.
@@ -82,7 +82,7 @@ pub struct Ruling {
 pub(crate) struct Judge<'a> {
     pub(crate) file: &'a str,
     pub(crate) policy: Option<&'a Policy>,
-    pub(crate) standing: Standing,
+    pub(crate) validity: PolicyValidity,
     pub(crate) facts: &'a CallFacts<'a>,
     pub(crate) environment: &'a dyn Environment,
     pub(crate) keep: KeptRulings,
@@ -104,8 +104,8 @@ impl<'a> Judge<'a> {
         environment: &'a dyn Environment,
         keep: KeptRulings,
     ) -> Judge<'a> {
-        let (policy, standing) = (state.policy(), state.standing());
-        Judge { file: state.file(), policy, standing, facts, environment, keep, rulings: Vec::new() }
+        let (policy, validity) = (state.policy(), state.validity());
+        Judge { file: state.file(), policy, validity, facts, environment, keep, rulings: Vec::new() }
     }
 }
 
@@ -123,7 +123,7 @@ impl Judge<'_> {
             self.runtime(policy);
             self.remote(policy);
             self.bindings(policy);
-        } else if self.standing == Standing::Missing {
+        } else if self.validity == PolicyValidity::Missing {
             self.installation();
             self.remote(&Policy::default());
             if self.facts.family == Some(Family::Builtin) {

@@ -63,7 +63,6 @@ fn confine(
         installed: system_read_paths(),
         write: vec![temporary.clone()],
         deny_write: vec![workspace.join(".git"), workspace.join(".brigade")],
-        deny_new: Vec::new(),
         network: if network { Network::Allowed } else { Network::Denied },
         ..SandboxProfile::nothing(Mode::Enforce)
     };

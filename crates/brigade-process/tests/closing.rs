@@ -68,12 +68,8 @@ impl Ground {
                     code("lib/run.sh", "#!/bin/sh\necho ran\n"),
                 ],
                 data: vec![self.workspace.join("data")],
-                kept: vec![self.workspace.join("data/kept")],
-                write_only: Vec::new(),
-                named: Vec::new(),
-                links: std::collections::BTreeMap::new(),
-                outside: Vec::new(),
-                folders: Vec::new(),
+                closed: vec![self.workspace.join("data/kept")],
+                ..ClosedWorkspace::default()
             }),
             ..SandboxProfile::nothing(Mode::Enforce)
         }

@@ -61,7 +61,6 @@ impl Ground {
             read,
             write: vec![self.temporary.clone()],
             deny_write: vec![self.workspace.join(".git"), self.workspace.join(".brigade")],
-            deny_new: Vec::new(),
             ..SandboxProfile::nothing(Mode::Enforce)
         }
     }

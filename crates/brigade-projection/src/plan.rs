@@ -218,7 +218,7 @@ pub(crate) struct Planner<'f, 'a> {
     overwrite: Overwrite,
     depth: Depth,
     /// The tool without its secrets, after the first rendering.
-    shown: Option<Cow<'a, Tool>>,
+    redacted: Option<Cow<'a, Tool>>,
     /// The shared content of the projections, after the first rendering.
     content: Option<String>,
     rendered: Vec<(Shape, Rc<RenderedProjection>)>,
@@ -263,7 +263,7 @@ impl<'f, 'a> Planner<'f, 'a> {
         overwrite: Overwrite,
         depth: Depth,
     ) -> Planner<'f, 'a> {
-        Planner { facts, claims, overwrite, depth, shown: None, content: None, rendered: Vec::new() }
+        Planner { facts, claims, overwrite, depth, redacted: None, content: None, rendered: Vec::new() }
     }
 
     /// Plans one target of the tool. Returns the rendering if one was needed.
@@ -427,7 +427,7 @@ impl<'f, 'a> Planner<'f, 'a> {
         if let Some((_, rendered)) = self.rendered.iter().find(|(known, _)| *known == shape) {
             return Ok(Rc::clone(rendered));
         }
-        let tool = &**self.shown.get_or_insert_with(|| self.facts.tool.without_secrets());
+        let tool = &**self.redacted.get_or_insert_with(|| self.facts.tool.without_secrets());
         let content = match &mut self.content {
             Some(content) => content,
             none => none.insert(render::content(tool, source)?),

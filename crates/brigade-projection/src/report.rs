@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use brigade_catalog::Family;
 use brigade_core::Fingerprint;
-use serde::{Deserialize, Serialize};
+use brigade_macros::part;
 
 use crate::Lossiness;
 use crate::header::Header;
@@ -12,9 +12,7 @@ use crate::item::{Advice, AdviceCode, ProjectionAction, ProjectionItem, Projecti
 use crate::orphan::{Orphan, OrphanCause, OrphanReason, Prunable, PruneAction};
 
 /// One projection of one tool for one harness.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct ProjectionReport {
     /// The tool.
     pub tool_id: String,
@@ -65,9 +63,7 @@ pub struct ProjectionReport {
 }
 
 /// Advice about a projection that does not change its status.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct AdviceReport {
     /// The subject.
     pub code: AdviceCode,
@@ -105,9 +101,7 @@ impl ProjectionReport {
 }
 
 /// A managed file that no catalog entry projects any more.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct OrphanReport {
     /// The tool in its header.
     pub tool_id: String,
@@ -176,9 +170,7 @@ impl OrphanReport {
 }
 
 /// A file that could not be written or removed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct FailedProjection {
     /// The tool.
     pub tool_id: String,

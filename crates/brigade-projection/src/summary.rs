@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Extra, Fingerprint, RecordedWord, record};
-use serde::{Deserialize, Serialize};
+use brigade_core::{Extra, Fingerprint, RecordedWord};
+use brigade_macros::record;
 
 use crate::item::{ProjectionAction, ProjectionItem, ProjectionStatus};
 
 /// One projection in a summary.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct SummaryRow {
     /// The harness.
@@ -21,29 +19,17 @@ pub struct SummaryRow {
     pub action: RecordedWord<ProjectionAction>,
     /// The path. In records it is relative to the workspace.
     pub projection_path: Option<String>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(SummaryRow);
-
 /// A summary of a tool's projections, for records and reports.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct ProjectionSummary {
     /// The number of projections by status. Statuses without projections are left out.
     pub counts: BTreeMap<String, u64>,
     /// Each projection, in the order of the entry.
     pub projections: Vec<SummaryRow>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(ProjectionSummary);
 
 /// Summarises the projections of one tool. Returns the summary and the fingerprint that an approval binds.
 ///

@@ -110,7 +110,7 @@ impl Record {
             if let Some(text) = text {
                 let recorded = RecordedText::new(kind, text, masks);
                 *known = known.or(recorded.fingerprint);
-                *text = recorded.shown;
+                *text = recorded.masked;
             }
         };
         record(COMMAND, &mut written.command, &mut written.command_fingerprint);
@@ -182,9 +182,9 @@ impl Record {
         let metadata = RuntimeMetadata {
             version: Some(VERSION),
             runtime_id: text(start.runtime_id),
-            command: text(&start.command.shown),
+            command: text(&start.command.masked),
             command_fingerprint: start.command.fingerprint,
-            cwd: text(&start.cwd.shown),
+            cwd: text(&start.cwd.masked),
             cwd_fingerprint: start.cwd.fingerprint,
             started_at: Some(start.at),
             pid_path: text(start.pid_path),
@@ -280,8 +280,8 @@ fn some(text: &Option<String>) -> Option<&str> {
 
 /// A recorded command or directory.
 pub(crate) struct RecordedText {
-    shown: String,
-    /// The fingerprint of the exact text, if `shown` is masked.
+    masked: String,
+    /// The fingerprint of the exact text, if bound values are masked.
     fingerprint: Option<Fingerprint>,
 }
 
@@ -303,10 +303,10 @@ impl RecordedText {
     }
 
     fn new(kind: Kind, exact: &str, masks: &Masks) -> RecordedText {
-        let mut shown = exact.to_owned();
-        masks.hide(&mut shown);
-        let fingerprint = (shown != exact).then(|| fingerprint(kind, exact));
-        RecordedText { shown, fingerprint }
+        let mut masked = exact.to_owned();
+        masks.hide(&mut masked);
+        let fingerprint = (masked != exact).then(|| fingerprint(kind, exact));
+        RecordedText { masked, fingerprint }
     }
 }
 

@@ -65,7 +65,7 @@ pub struct ClosedWorkspace {
     /// Files and directories (with everything below) that can be read but not executed.
     pub data: Vec<PathBuf>,
     /// What stays closed below entries of `data`.
-    pub kept: Vec<PathBuf>,
+    pub closed: Vec<PathBuf>,
     /// Entries of [`SandboxProfile::write`] that can be written but not read.
     pub write_only: Vec<PathBuf>,
     /// Workspace paths by which the command names its program, and bound links. Links in these paths are kept.

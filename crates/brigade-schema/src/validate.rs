@@ -77,7 +77,7 @@ struct EvaluatedMembers<'c> {
     /// The number of items at the start.
     prefix: usize,
     indexes: HashSet<usize>,
-    seen: HashSet<NodeId>,
+    visited: HashSet<NodeId>,
 }
 
 impl<'c> Check<'c> {
@@ -450,7 +450,7 @@ impl<'c> Check<'c> {
         start: NodeId,
         done: &mut EvaluatedMembers<'c>,
     ) {
-        if done.all || !done.seen.insert(id) || self.abandoned.is_some() {
+        if done.all || !done.visited.insert(id) || self.abandoned.is_some() {
             return;
         }
         self.steps += 1;

@@ -25,7 +25,7 @@ pub trait Calls {
     ///
     /// # Errors
     /// Fails if the queue cannot be read.
-    fn standing(&self, id: &str) -> Result<Option<FurtherCall>, Failure>;
+    fn find_call(&self, id: &str) -> Result<Option<FurtherCall>, Failure>;
 
     /// Returns whether any call runs in the lane with this directory.
     ///

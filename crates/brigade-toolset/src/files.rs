@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::context::{Context, Failure};
 use crate::run::Function;
-use ignored::{Walk, WalkControl};
+use ignored::{FileWalk, WalkControl};
 use place::{failed, place, root};
 
 pub(crate) use change::{add_deleted_files, locked};
@@ -106,7 +106,7 @@ pub(crate) struct Texts {
 pub(crate) fn texts_beneath(context: &Context<'_>, folder: &str) -> Result<Texts, Failure> {
     let place = place(context, folder, PathUse::Search)?;
     let beneath = root(context)?.beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
-    let mut walk = Walk::new(context, &place.path)?;
+    let mut walk = FileWalk::new(context, &place.path)?;
     let (mut texts, mut left) = (Vec::new(), ALL_TEXTS);
     let go = walk.files(&beneath, &mut |_, folder, path| {
         let read = folder.open(path.name()).and_then(|mut file| file.rest(MAX_TEXT_BYTES));

@@ -322,7 +322,7 @@ fn checks(context: &Context<'_>, subjects: &Subjects, request: &PullRequest) -> 
     let calls = context.further()?;
     let check_of = |name: String| -> Result<Check, Failure> {
         let call = request.checks.get(&name).cloned();
-        let state = call.as_ref().map(|call| calls.standing(&call.call)).transpose()?.flatten();
+        let state = call.as_ref().map(|call| calls.find_call(&call.call)).transpose()?.flatten();
         let status = state.as_ref().map_or("not_run", |state| status(&state.status));
         // A check of other bytes is outdated, whatever its result.
         let is_current =

@@ -8,7 +8,7 @@ use brigade_cmdline::find_program;
 use brigade_core::{ErrorCode, Json, Object};
 use brigade_fs::{FileKind, RelPath};
 use brigade_policy::document::{Settings, settings};
-use brigade_sandbox::{LocalSockets, Mode, Network, SandboxProfile};
+use brigade_sandbox::{Mode, SandboxProfile};
 use serde::Serialize;
 
 use crate::context::{Context, Failure, Output};
@@ -151,21 +151,8 @@ fn set_default(content: &mut Json, key: &str, value: Json) -> bool {
 
 /// Asks the kernel what it would enforce on a run that only reads the workspace.
 fn sandbox(context: &Context<'_>) -> Result<Option<String>, String> {
-    let profile = SandboxProfile {
-        workspace: None,
-        hidden: Vec::new(),
-        installed: Vec::new(),
-        read: vec![context.fs.root().to_owned()],
-        write: Vec::new(),
-        deny_write: Vec::new(),
-        deny_new: Vec::new(),
-        replaced: None,
-        closed: None,
-        network: Network::Denied,
-        local_sockets: LocalSockets::Denied,
-        mode: Mode::BestEffort,
-        landlock_at_most: None,
-    };
+    let read = vec![context.fs.root().to_owned()];
+    let profile = SandboxProfile { read, ..SandboxProfile::nothing(Mode::BestEffort) };
     let enforced = profile.check().map_err(|error| error.to_string())?;
     if enforced.enforced.is_empty() {
         return Err(enforced.missing.join("; "));

@@ -332,7 +332,7 @@ fn every_tool_of_the_second_table_is_a_row() {
                 // The first table specifies the rest.
                 continue;
             }
-            assert_eq!((row.access, &row.modes[..]), (AccessLevel::User, &[][..]), "{id}");
+            assert_eq!((row.access, row.modes), (AccessLevel::User, &[][..]), "{id}");
             let expect = if effects_of_each.len() == ids.len() { effects_of_each[at] } else { effect };
             if !expect.starts_with("as ") {
                 assert_eq!(row.effects.to_vec(), effects(expect), "{id}");
@@ -342,7 +342,7 @@ fn every_tool_of_the_second_table_is_a_row() {
                 _ => {
                     // If a row has several tools, those that only read need at most a rule.
                     let only_reads = 1 < ids.len() && row.effects == ["local-read"];
-                    let expect = approval_of(permissions, &row.effects).filter(|_| !only_reads);
+                    let expect = approval_of(permissions, row.effects).filter(|_| !only_reads);
                     assert!(expect.is_none_or(|expect| row.approval == expect), "{id} {permissions}");
                 }
             }

@@ -16,7 +16,7 @@ use brigade_core::parallel::in_parts;
 use brigade_core::{ConfigIssue, ErrorCode, Json, Place, Severity};
 use brigade_fs::{Fs, FsError};
 use brigade_policy::approval::{ApprovalNeed, ArgumentCheck};
-use brigade_policy::{Blocker, RiskLevel, Standing};
+use brigade_policy::{Blocker, PolicyValidity, RiskLevel};
 
 use crate::config::{Config, read_config};
 use crate::host::Host;
@@ -272,7 +272,7 @@ impl AgentTools {
         };
         let mut rows: Vec<AgentToolRow> = self.tools.iter().map(row).collect();
         // Every agent sees the control tools.
-        if self.config.policy.standing() == Standing::Valid {
+        if self.config.policy.validity() == PolicyValidity::Valid {
             rows.extend(control_tools().iter().map(|own| AgentToolRow::of_gateway(own, self.names)));
             rows.sort_by(|a, b| a.id.cmp(&b.id));
         }

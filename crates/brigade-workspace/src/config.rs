@@ -19,8 +19,8 @@ use brigade_core::{ConfigIssue, Dialect, ErrorCode, Hint, Json, Place, Severity}
 use brigade_exec::ways_to_root;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_policy::{
-    AutoApprove, Blocker, CallFacts, Decision, ErrorLine, Policy, PolicyState, Reads as ReadMode,
-    SandboxMode, ShellUse, Standing,
+    AutoApprove, Blocker, CallFacts, Decision, ErrorLine, Policy, PolicyState, PolicyValidity,
+    Reads as ReadMode, SandboxMode, ShellUse,
 };
 use brigade_projection::Claims;
 
@@ -64,7 +64,7 @@ pub struct Config {
     /// Which tool projects to which path.
     pub claims: Claims,
     /// The profiles and the gateway's settings, read on first use.
-    agents: OnceLock<Option<AgentConfig>>,
+    agents: OnceLock<Result<AgentConfig, Vec<ConfigIssue>>>,
     /// The offers of gateway.toml, read on first use.
     offers: OnceLock<Vec<Offer>>,
     /// The runtimes, read on first use.
@@ -238,9 +238,18 @@ impl Config {
         self.gateway(host).map(|gateway| gateway.workers.as_slice()).unwrap_or_default()
     }
 
-    /// Returns the profiles and the gateway's settings. Reads their files on first use. `None` if one has an error.
+    /// Returns the profiles and the gateway's settings. `None` if one of their files has an error.
     pub fn agents(&self, host: &Host<'_>) -> Option<&AgentConfig> {
-        self.agents.get_or_init(|| read_agents(host.fs, host.trust).ok()).as_ref()
+        self.checked_agents(host).ok()
+    }
+
+    /// Returns the profiles and the gateway's settings. Reads their files on first use.
+    ///
+    /// # Errors
+    /// Returns all issues of the files.
+    pub fn checked_agents(&self, host: &Host<'_>) -> Result<&AgentConfig, &[ConfigIssue]> {
+        let agents = self.agents.get_or_init(|| read_agents(host.fs, host.trust));
+        agents.as_ref().map_err(Vec::as_slice)
     }
 
     /// Returns the paths that built-in tools may not open.
@@ -532,7 +541,7 @@ pub fn read_policy(fs: &dyn Fs, trust: &TrustStore) -> PolicyState {
 pub fn read_project_policy(fs: &dyn Fs, trust: &TrustStore) -> Option<PolicyState> {
     let file = fs.root().join(POLICY).display().to_string();
     let policy = policy_of(fs, &file, |bytes| trust.require_counting(fs, POLICY, bytes).is_ok());
-    (policy.standing() != Standing::Missing).then_some(policy)
+    (policy.validity() != PolicyValidity::Missing).then_some(policy)
 }
 
 /// Reads the policy as it is on the disk, for what it can only restrict.

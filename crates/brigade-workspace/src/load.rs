@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn aliases_never_replace_names_of_built_in_tools() {
         let rows = builtin::definitions().iter();
-        let own = rows.flat_map(|row| row.aliases().iter().map(|alias| alias.name).chain([row.id]));
+        let own = rows.flat_map(|row| row.aliases.iter().map(|alias| alias.name).chain([row.id]));
         let own: Vec<&str> =
             own.chain(CONTROL_TOOLS.iter().copied()).chain(Reads::ALL.map(Reads::tool_id)).collect();
         assert!(100 < own.len());

@@ -27,7 +27,7 @@ pub struct PresenceReader<'r, 'h, 'c> {
     programs: Mutex<HashMap<(String, PathBuf), Option<PathBuf>>>,
     /// The missing script of each command and directory. `None` if all scripts exist.
     scripts: Mutex<HashMap<(String, PathBuf), Option<String>>>,
-    kept: OnceLock<KeptChecks>,
+    checks: OnceLock<KeptChecks>,
     /// Facts that built-in tools share.
     known: KnownFacts,
 }
@@ -40,7 +40,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
             runtimes,
             programs: Mutex::default(),
             scripts: Mutex::default(),
-            kept: OnceLock::new(),
+            checks: OnceLock::new(),
             known: KnownFacts::default(),
         }
     }
@@ -68,10 +68,10 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
 
     fn kept_of(&self, command: &str) -> Option<&KeptCheck> {
         let host = self.facts.host;
-        let kept = self.kept.get_or_init(|| KeptChecks::read(host.fs));
+        let checks = self.checks.get_or_init(|| KeptChecks::read(host.fs));
         let argv = Argv::parse(command).ok()?;
         let Answer::There(Some(program)) = self.program(argv.program(), host.fs.root()) else { return None };
-        kept.result(host.fs, command, Path::new(&program))
+        checks.result(host.fs, command, Path::new(&program))
     }
 
     /// Checks whether a tool is installed, with these results. Its texts have no bound values.

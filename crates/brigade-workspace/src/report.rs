@@ -7,6 +7,7 @@ use brigade_catalog::{ApprovalMode, Family, Level, OrBuiltin, Tool};
 use brigade_core::json::{Mismatch, from_json, present, sorted, to_json};
 use brigade_core::{Fingerprint, Json, Object};
 use brigade_doctor::IssueReport;
+use brigade_macros::part;
 use brigade_policy::shown_label;
 use brigade_schema::{Property, Requirement};
 use serde::de::Error as _;
@@ -16,9 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::tool::{SummaryFacts, ToolFacts};
 
 /// One tool in a list.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct ToolSummary {
     /// The id.
     pub id: String,
@@ -75,9 +74,7 @@ pub struct ToolSummary {
 }
 
 /// The servers of a local MCP configuration.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct McpSummary {
     /// Number of entries.
     pub server_count: usize,
@@ -86,9 +83,7 @@ pub struct McpSummary {
 }
 
 /// The place of a catalog entry.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct Origin {
     /// The catalog layer: `project`, `project-registry`, `user`, `user-registry` or `discovered`.
     pub level: OrBuiltin<Level>,
@@ -99,9 +94,7 @@ pub struct Origin {
 }
 
 /// The contract of a tool.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct Contract {
     /// The tool.
     pub tool_id: String,
@@ -153,9 +146,7 @@ pub struct Contract {
 }
 
 /// One tool in one line.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct ToolLine {
     /// The id.
     pub id: String,
@@ -213,9 +204,7 @@ impl<'de> Deserialize<'de> for DescribedTool {
 }
 
 /// An argument of a tool.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct ArgumentDescription {
     /// The name.
     pub name: String,
@@ -228,9 +217,7 @@ pub struct ArgumentDescription {
 }
 
 /// A contract and its issues.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct ContractHealth {
     /// The contract.
     #[serde(flatten)]

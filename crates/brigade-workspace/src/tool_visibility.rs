@@ -39,7 +39,7 @@ impl ToolVisibility {
     /// Explains whether agents see a control tool. They do if the policy is valid.
     pub fn of_control(config: &Config, rights: &Rights, own: &ControlTool) -> ToolVisibility {
         let facts = Facts {
-            policy: config.policy.standing(),
+            policy: config.policy.validity(),
             tool: own.traits(),
             is_enabled: true,
             check: ArgumentCheck::Checked,

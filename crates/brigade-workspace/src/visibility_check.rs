@@ -164,7 +164,7 @@ impl<'h, 'c> VisibilityCheck<'h, 'c> {
         reviewed: &ReviewState,
     ) -> Result<ApprovalNeed, Vec<HiddenReason>> {
         let facts = Facts {
-            policy: self.config.policy.standing(),
+            policy: self.config.policy.validity(),
             tool: ToolTraits::from_tool(tool),
             is_enabled: tool.enabled,
             check,

@@ -64,12 +64,12 @@ pub enum RunRequestOutcome {
         error: Box<Error>,
     },
     /// The call is missing, or does not run yet.
-    Asked(RequestOutcome),
+    Requested(RequestOutcome),
 }
 
 impl From<RequestOutcome> for RunRequestOutcome {
     fn from(outcome: RequestOutcome) -> RunRequestOutcome {
-        RunRequestOutcome::Asked(outcome)
+        RunRequestOutcome::Requested(outcome)
     }
 }
 

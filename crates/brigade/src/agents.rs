@@ -11,7 +11,7 @@ use brigade_call::Call;
 use brigade_catalog::Tool;
 use brigade_core::{AgentName, Fingerprint};
 use brigade_ops::{Error, ErrorKind, Setup, agent_config, agent_profiles, find_agent};
-use brigade_policy::Standing;
+use brigade_policy::PolicyValidity;
 use brigade_policy::approval::{ApprovalNeed, ToolApproval};
 use brigade_workspace::{
     AgentConfig, AgentLook, AgentTools, Config, FactReader, GATEWAY, PROFILES, ToolRequest, ToolVisibility,
@@ -98,10 +98,10 @@ impl Agents {
     /// As [`Agents::tools`].
     pub fn shown(&self, agent: &str) -> Result<AgentToolsReport, Error> {
         let tools = self.tools(agent, &[], NameStyle::Dotted)?;
-        let problem = match tools.config.policy.standing() {
-            Standing::Valid => None,
-            Standing::Missing => Some(format!("{POLICY} does not exist")),
-            Standing::Invalid => Some(format!("{POLICY} is invalid")),
+        let problem = match tools.config.policy.validity() {
+            PolicyValidity::Valid => None,
+            PolicyValidity::Missing => Some(format!("{POLICY} does not exist")),
+            PolicyValidity::Invalid => Some(format!("{POLICY} is invalid")),
         };
         let rows = tools.rows();
         Ok(AgentToolsReport {

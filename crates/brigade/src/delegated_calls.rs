@@ -110,7 +110,7 @@ impl FurtherCalls for DelegatedCalls {
         self.shown(agent).is_ok_and(|shown| shown.callable(tool, &none).is_some())
     }
 
-    fn standing(&self, id: &str) -> Result<Option<FurtherCall>, Failure> {
+    fn find_call(&self, id: &str) -> Result<Option<FurtherCall>, Failure> {
         let id: CallId = id.parse().map_err(|_| no_call())?;
         let find = || -> Result<Option<StoredCall>, Error> { Ok(self.inner.queue().read()?.call(&id)?) };
         Ok(find().map_err(|error| failed(&error))?.map(|stored| row(&stored.call)))

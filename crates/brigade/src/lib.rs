@@ -59,7 +59,6 @@ mod defaults;
 mod delegated_calls;
 mod doctor;
 mod env;
-mod inbox;
 mod kitchens;
 #[cfg(feature = "builtin")]
 mod memories;
@@ -67,14 +66,10 @@ mod memories;
 mod memory_guard;
 mod memory_rules;
 mod offers;
-mod packs;
-mod parity;
 mod policies;
-mod projections;
 mod provider_answer;
 #[cfg(feature = "builtin")]
 mod pull_requests;
-mod registry;
 pub mod report;
 mod reviewer;
 mod run;
@@ -82,6 +77,8 @@ mod sample;
 #[cfg(feature = "builtin")]
 mod scripts;
 mod state;
+#[cfg(test)]
+mod tests;
 mod work;
 #[cfg(feature = "workflow")]
 mod workflow;
@@ -133,8 +130,9 @@ pub mod health {
         Area, Closeout, InboxItem, InboxMetadata, InboxStatus, IssueType, Remedy, Verdict,
     };
 
+    pub use brigade_ops::work::InboxStep;
+
     pub use crate::doctor::DoctorRequest;
-    pub use crate::inbox::InboxStep;
 }
 
 /// The kitchen: PRDs, tasks, tiers, statuses, approvals, requests and reports.
@@ -185,7 +183,7 @@ pub mod policy {
     pub use brigade_policy::approval::ApprovalNeed;
     pub use brigade_policy::{
         Access, Blocker, BlockerDetail, CallKind, Diagnosis, ErrorLine, Failure, Fault, Gate, Label,
-        PolicyDecision, PolicyRules, RiskLevel, SandboxMode, SourceLine, Standing,
+        PolicyDecision, PolicyRules, PolicyValidity, RiskLevel, SandboxMode, SourceLine,
     };
 }
 
@@ -216,11 +214,16 @@ pub mod records {
 pub mod tools {
     pub use brigade_catalog::{
         ApprovalMode, Availability, CONNECT, Level, MatchKind, OrBuiltin, Quantity, Reads, RunsIn,
-        ToolSource, ToolState, starter::StarterTools,
+        ServerTransport, ToolSource, ToolState, starter::StarterTools,
     };
-    pub use brigade_harness::{Scope, Transport};
+    pub use brigade_harness::{
+        ChangedEntry, DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource, FileState,
+        FileStatus, HarnessFiles, Scope, Transport,
+    };
+    pub use brigade_ops::projections::{ApplyRequest, Selection, SyncRequest};
     pub use brigade_ops::{
-        Declare, EnableChange, EnableRequest, ImportMcpRequest, LoginRequest, UpdateRequest,
+        Declare, DiscoverRequest, EnableChange, EnableRequest, ImportMcpRequest, LoginRequest, UpdateRequest,
+        harness_labels,
     };
     pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
     pub use brigade_runtime::StartProgress;
@@ -229,11 +232,6 @@ pub mod tools {
         CheckSelection, InstallRequest, InstallSelection, RegisterRequest, RegisterSource, RunChecks,
     };
     pub use crate::defaults::DefaultsRequest;
-    pub use crate::projections::{ApplyRequest, Selection, SyncRequest};
-    pub use crate::registry::{
-        ChangedEntry, DiscoverRequest, DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin,
-        EntrySource, FileState, FileStatus, HarnessFiles, ServerTransport, harness_labels,
-    };
 }
 
 pub use brigade_access as profile;
@@ -251,10 +249,11 @@ pub use brigade_exec::Progress;
 pub use brigade_fs::{FileVersion, Fs, Mark, MemoryFs};
 #[cfg(feature = "team")]
 pub use brigade_ops::team;
+pub use brigade_ops::work::InboxFilter;
 pub use brigade_ops::{
     ArgsSource, CallFilter, CallList, CallPage, Calls, CheckpointStep, Checkpoints, Clients, Daily, Error,
-    ErrorKind, HistoryFilter, OnBlocked, Onboarding, Pins, Refusal, Request, RunFilter, RunRefusal,
-    RunTarget, Runs, Runtimes, WebLogins,
+    ErrorKind, HistoryFilter, Inbox, OnBlocked, Onboarding, Packs, Parity, Pins, Projections, Refusal,
+    Registry, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes, WebLogins,
 };
 pub use brigade_process::CancelToken;
 pub use brigade_redact as redact;
@@ -265,13 +264,11 @@ pub use agent_calls::AgentCalls;
 pub use agents::Agents;
 pub use catalog::ListFilter;
 pub use env::{DEFAULT_LOCK_TIMEOUT, Env};
-pub use inbox::InboxFilter;
 pub use kitchens::Kitchen;
 #[cfg(feature = "builtin")]
 pub use memories::{Memories, MemoryFilter};
 #[cfg(feature = "builtin")]
 pub use pull_requests::PullRequests;
-pub use registry::Registry;
 pub use reviewer::Reviewer;
 pub use sample::NewFile;
 pub use work::Work;

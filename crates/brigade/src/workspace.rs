@@ -14,8 +14,8 @@ use brigade_fs::{DiskFs, Fs, RelPath};
 use brigade_ops::{RunnerEvent, TeamRunnerReport};
 
 use brigade_ops::{
-    Calls, Checkpoints, Clients, Daily, Error, ErrorKind, MARKER, Onboarding, Pins, Runs, Runtimes,
-    SetupLevel, WebLogins, marked_workspace,
+    Calls, Checkpoints, Clients, Daily, Error, ErrorKind, Inbox, MARKER, Onboarding, Packs, Parity, Pins,
+    Projections, Registry, Runs, Runtimes, SetupLevel, WebLogins, marked_workspace,
 };
 #[cfg(feature = "team")]
 use brigade_process::CancelToken;
@@ -26,17 +26,12 @@ use crate::agents::Agents;
 use crate::catalog::Tools;
 use crate::doctor::Doctor;
 use crate::env::Env;
-use crate::inbox::Inbox;
 use crate::kitchens::Kitchen;
 #[cfg(feature = "builtin")]
 use crate::memories::Memories;
-use crate::packs::Packs;
-use crate::parity::Parity;
 use crate::policies::Policies;
-use crate::projections::Projections;
 #[cfg(feature = "builtin")]
 use crate::pull_requests::PullRequests;
-use crate::registry::Registry;
 use crate::reviewer::Reviewer;
 use crate::sample::{NewFile, make_folder, write_files};
 use crate::state::State;
@@ -396,7 +391,7 @@ impl Workspace {
 
     /// Returns the operations on the tools of other agent programs.
     pub fn registry(&self) -> Registry {
-        Registry { inner: self.inner.clone() }
+        Registry::new(self.inner.context.clone())
     }
 
     /// Returns the operations on runtimes.
@@ -406,7 +401,7 @@ impl Workspace {
 
     /// Returns the operations on projections.
     pub fn projections(&self) -> Projections {
-        Projections { inner: self.inner.clone() }
+        Projections::new(self.inner.context.clone())
     }
 
     /// Returns the operations on the policy.
@@ -421,7 +416,7 @@ impl Workspace {
 
     /// Returns the operations on tool packs.
     pub fn packs(&self) -> Packs {
-        Packs { inner: self.inner.clone() }
+        Packs::new(self.inner.context.clone())
     }
 
     /// Returns the operations on pins.
@@ -453,7 +448,7 @@ impl Workspace {
 
     /// Returns the operations on the inbox.
     pub fn inbox(&self) -> Inbox {
-        Inbox { inner: self.inner.clone() }
+        Inbox::new(self.inner.context.clone())
     }
 
     /// Returns the one-time tokens of the page.
@@ -468,7 +463,7 @@ impl Workspace {
 
     /// Returns the operations on parity.
     pub fn parity(&self) -> Parity {
-        Parity { inner: self.inner.clone() }
+        Parity::new(self.inner.context.clone())
     }
 
     /// Returns the operations on the state.

@@ -228,7 +228,7 @@ fn every_name_is_callable_exactly_where_it_is_listed() {
         let asked: Vec<(&Definition, &str, u64)> = definitions()
             .iter()
             .flat_map(|row| {
-                let aliases = row.aliases().iter().filter(|alias| alias.tier.is_none());
+                let aliases = row.aliases.iter().filter(|alias| alias.tier.is_none());
                 std::iter::once(row.id).chain(aliases.map(|alias| alias.name)).map(move |name| (row, name))
             })
             .map(|(row, name)| (row, name, client.send_call(name, json!({"unheard": true}))))

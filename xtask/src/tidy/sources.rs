@@ -10,6 +10,7 @@ const MAX_FILE_LINES: usize = 700;
 /// Code that may call what `clippy.toml` bans: the interfaces to disk, clock, environment and processes, and code that
 /// is not shipped.
 const SEAMS: &[&str] = &[
+    "crates/brigade-access/build.rs",
     "crates/brigade-cli/build.rs",
     "crates/brigade-redact/build.rs",
     "crates/brigade-process/",
@@ -27,7 +28,7 @@ const FACADE: &str = "crates/brigade/src/";
 
 /// The maximum number of lines of code of the façade, without comments, empty lines and tests. Further code belongs in
 /// the crates below it. Lower this number with each move.
-const FACADE_CODE: usize = 5_000;
+const FACADE_CODE: usize = 4_810;
 
 /// The only file with an `impl Workspace`. It only returns handles.
 const WORKSPACE: &str = "crates/brigade/src/workspace.rs";
@@ -92,7 +93,8 @@ fn check_length(path: &str, text: &str, found: &mut Vec<Finding>) {
 }
 
 fn check_facade(sources: &[(&str, &str)], most: usize, found: &mut Vec<Finding>) {
-    let of_facade = |(path, _): &&(&str, &str)| path.starts_with(FACADE) && !path.ends_with("/tests.rs");
+    let is_test = |path: &str| path.contains("/tests/") || path.ends_with("/tests.rs");
+    let of_facade = |(path, _): &&(&str, &str)| path.starts_with(FACADE) && !is_test(path);
     let code: usize = sources.iter().filter(of_facade).map(|(_, text)| lines_of_code(text)).sum();
     if most < code {
         let message = format!(

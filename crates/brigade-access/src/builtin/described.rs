@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 fn arguments() -> &'static BTreeMap<&'static str, Cow<'static, str>> {
     static ARGUMENTS: OnceLock<BTreeMap<&str, Cow<'_, str>>> = OnceLock::new();
     ARGUMENTS.get_or_init(|| {
-        serde_json::from_str(include_str!("rows/arguments.json")).expect("the descriptions are JSON")
+        serde_json::from_str(include_str!("arguments.json")).expect("the descriptions are JSON")
     })
 }
 

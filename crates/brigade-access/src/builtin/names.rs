@@ -4,27 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use brigade_core::{Json, Object};
-use serde::Deserialize;
 use thiserror::Error;
 
-use super::{Definition, definition};
+use super::{Definition, definition, definitions};
 use crate::names::CONTROL_TOOLS;
 use crate::traits::Tier;
 
 /// Another name of a built-in tool. Aliases are not listed.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub struct Alias {
     /// The name.
     pub name: &'static str,
     /// Its names of arguments, each with ours. `a/1000` divides a number; `a.b` is the member `b` of the object `a`.
-    #[serde(default)]
-    pub arguments: BTreeMap<&'static str, &'static str>,
+    pub arguments: &'static [(&'static str, &'static str)],
     /// Texts of arguments that a call by this name may leave out.
-    #[serde(default)]
-    pub fill: BTreeMap<&'static str, &'static str>,
+    pub fill: &'static [(&'static str, &'static str)],
     /// The tier of roles that can use this name. `None`: every role that sees the tool.
-    #[serde(default)]
     pub tier: Option<Tier>,
 }
 
@@ -88,33 +83,12 @@ pub enum AliasProblem {
     GivenTwice(&'static str),
 }
 
-/// Returns the aliases of each built-in tool, by id. Comparing names needs no other columns of the rows.
-fn aliases_by_id() -> &'static BTreeMap<&'static str, Vec<Alias>> {
-    static BY_ID: OnceLock<BTreeMap<&'static str, Vec<Alias>>> = OnceLock::new();
-    BY_ID.get_or_init(|| serde_json::from_str(include_str!("rows/names.json")).expect("the names are JSON"))
-}
-
-/// Lists the ids of built-in tools, in order.
-pub(crate) fn ids() -> impl Iterator<Item = &'static str> {
-    aliases_by_id().keys().copied()
-}
-
-/// Returns whether a built-in tool has this id.
-pub(super) fn is_id(id: &str) -> bool {
-    aliases_by_id().contains_key(id)
-}
-
-/// Returns the aliases of a built-in tool.
-pub(super) fn aliases_of(id: &str) -> &'static [Alias] {
-    aliases_by_id().get(id).map_or(&[], Vec::as_slice)
-}
-
-/// Returns each alias by its name, with the id of its tool.
-fn aliases() -> &'static BTreeMap<&'static str, (&'static str, &'static Alias)> {
-    static BY_NAME: OnceLock<BTreeMap<&'static str, (&'static str, &'static Alias)>> = OnceLock::new();
+/// Returns each alias by its name, with its tool.
+fn aliases() -> &'static BTreeMap<&'static str, (&'static Definition, &'static Alias)> {
+    static BY_NAME: OnceLock<BTreeMap<&'static str, (&'static Definition, &'static Alias)>> = OnceLock::new();
     BY_NAME.get_or_init(|| {
-        let tools = aliases_by_id().iter();
-        tools.flat_map(|(id, aliases)| aliases.iter().map(|alias| (alias.name, (*id, alias)))).collect()
+        let tools = definitions().iter();
+        tools.flat_map(|tool| tool.aliases.iter().map(move |alias| (alias.name, (tool, alias)))).collect()
     })
 }
 
@@ -158,8 +132,8 @@ pub fn own_name(name: &str) -> Option<BuiltinName> {
     if let Some(definition) = definition(name) {
         return Some(BuiltinName::Tool(definition, None));
     }
-    if let Some((id, alias)) = aliases().get(name) {
-        return Some(BuiltinName::Tool(definition(id)?, Some(alias)));
+    if let Some((tool, alias)) = aliases().get(name) {
+        return Some(BuiltinName::Tool(tool, Some(alias)));
     }
     let is_meant = |never: &&UncallableName| match never.name.strip_suffix('*') {
         Some(start) => name.starts_with(start),
@@ -169,12 +143,15 @@ pub fn own_name(name: &str) -> Option<BuiltinName> {
 }
 
 impl Alias {
+    /// The members that an alias need not have.
+    pub(super) const DEFAULT: Alias = Alias { name: "", arguments: &[], fill: &[], tier: None };
+
     /// Renames arguments from the alias's names to the tool's names.
     ///
     /// # Errors
     /// Fails if an argument was given under both names.
     pub fn arguments_of(&self, mut given: Object) -> Result<Object, AliasProblem> {
-        for (theirs, ours) in &self.arguments {
+        for (theirs, ours) in self.arguments {
             let Some(value) = given.remove(*theirs) else { continue };
             let (ours, value) = match ours.split_once('/') {
                 Some((ours, divisor)) => (ours, divided(value, divisor)),
@@ -195,7 +172,7 @@ impl Alias {
                 return Err(AliasProblem::GivenTwice(theirs));
             }
         }
-        for (name, value) in &self.fill {
+        for (name, value) in self.fill {
             given.entry((*name).to_owned()).or_insert_with(|| Json::from(*value));
         }
         Ok(given)

@@ -311,16 +311,16 @@ fn agents(reader: &mut Reader<'_>, value: &Value<'_>, profiles: &Profiles) -> Ve
 /// Reports a value that occurs earlier in the file.
 fn unique<T: Ord + Clone>(
     reader: &mut Reader<'_>,
-    seen: &mut BTreeMap<T, Place>,
+    earlier: &mut BTreeMap<T, Place>,
     found: &LocatedValue<T>,
     field: &str,
     message: &str,
 ) {
-    if let Some(first) = seen.get(&found.value) {
+    if let Some(first) = earlier.get(&found.value) {
         let line = first.line.unwrap_or_default();
         reader.error_at(found.place.clone(), field, &format!("{message}, in line {line}"), None);
     } else {
-        seen.insert(found.value.clone(), found.place.clone());
+        earlier.insert(found.value.clone(), found.place.clone());
     }
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use brigade_catalog::{Family, Tool};
 use brigade_core::{AgentName, ErrorCode};
 use brigade_policy::approval::ReviewState;
-use brigade_policy::{Blocker, Standing};
+use brigade_policy::{Blocker, PolicyValidity};
 use proptest::prelude::*;
 
 use super::*;
@@ -263,13 +263,13 @@ proptest! {
         let rights = Rights::new(&profiles(), &agent(&own), &over).unwrap();
         let traits = ToolTraits::from_tool(&tool);
         let against = if against { vec![Blocker::new(ErrorCode::PolicyDeniedEffect, "x")] } else { Vec::new() };
-        for policy in [Standing::Missing, Standing::Invalid, Standing::Valid] {
+        for policy in [PolicyValidity::Missing, PolicyValidity::Invalid, PolicyValidity::Valid] {
             let facts = Facts { policy, tool: traits, is_enabled: enabled, check: ArgumentCheck::Checked, reviewed: &ReviewState::Yes, against: &against, clashes: &NameClashes::default() };
             match visible(&rights, &facts) {
                 Ok(need) => {
                     prop_assert!(rights.shows(&traits) && enabled && against.is_empty());
                     prop_assert_eq!(need, rights.approval(&traits, ArgumentCheck::Checked, &ReviewState::Yes, None).need());
-                    prop_assert!(policy == Standing::Valid && tool.id != "tools.call");
+                    prop_assert!(policy == PolicyValidity::Valid && tool.id != "tools.call");
                     prop_assert_eq!(rights.check_call(&traits, &Json::object::<&str>([]), "/work"), Ok(()));
                 }
                 Err(reasons) => prop_assert!(!reasons.is_empty()),

@@ -43,7 +43,7 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
         let refused = refused_arguments(row, args, facts.caller.agent(), &known.guards, &root);
         blockers.extend(refused.iter().map(ArgumentRefusal::blocker));
     }
-    for name in &row.paths {
+    for name in row.paths {
         let Some(path) = args.and_then(|args| args.get(name)).and_then(Json::as_str) else { continue };
         if let Err(problem) = known.guards.check(path, &root, PathUse::from_definition(row)) {
             blockers.push(problem.blocker(name));

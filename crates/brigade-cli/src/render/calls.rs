@@ -63,7 +63,7 @@ const BATCH_ROWS: usize = 1_000;
 pub(crate) struct CallRows {
     table: Table,
     heading: Option<Text>,
-    shown: usize,
+    row_count: usize,
     /// The first pending call without blockers.
     pending: Option<CallId>,
 }
@@ -73,7 +73,7 @@ impl CallRows {
         let table = Table::new(["time", "call", "who", "tool", "arguments…", "effects…", "status"]);
         let heading =
             words::counts(counts).map(|counts| Text::new(Tone::Faint, "calls: ").then(Tone::Plain, &counts));
-        CallRows { table, heading, shown: 0, pending: None }
+        CallRows { table, heading, row_count: 0, pending: None }
     }
 
     /// Adds one call with a short form of its id.
@@ -109,7 +109,7 @@ impl CallRows {
 
     /// Returns whether no call was printed.
     pub(crate) fn is_empty(&self) -> bool {
-        self.shown == 0
+        self.row_count == 0
     }
 
     /// Moves the rows so far to an empty page.
@@ -117,21 +117,21 @@ impl CallRows {
         if let Some(heading) = self.heading.take() {
             page.data.line(heading);
         }
-        self.shown += self.table.len();
+        self.row_count += self.table.len();
         page.data.table(self.table.part());
         page
     }
 
     /// Moves the last rows to an empty page, with notes and the next step.
     pub(crate) fn last(&mut self, mut page: Page, limit: Option<usize>) -> Page {
-        if self.shown == 0 && self.table.len() == 0 {
+        if self.row_count == 0 && self.table.len() == 0 {
             page.data.line("no calls");
             page.next("brigade tools call queue ID --args JSON");
             return page;
         }
         let mut page = self.part(page);
-        if limit == Some(self.shown) {
-            page.note(&format!("showing the newest {} calls; use --all to list every call", self.shown));
+        if limit == Some(self.row_count) {
+            page.note(&format!("showing the newest {} calls; use --all to list every call", self.row_count));
         }
         if let Some(call) = self.pending.take() {
             page.next_step(&NextStep::ShowCall(call));

@@ -1,6 +1,7 @@
 //! The core memory of an agent with an identity: a few lines about its work, which it rewrites.
 
 use brigade_core::{ErrorCode, Timestamp};
+use brigade_macros::part;
 use brigade_redact::Redactor;
 use rusqlite::{OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
@@ -13,10 +14,8 @@ use crate::store::{Store, list, stored, time};
 const MAX_ROWS: usize = 50;
 
 /// What an agent records about its work.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[part(Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
 pub struct CoreMemory {
     /// A summary of the project.
     #[serde(default, skip_serializing_if = "String::is_empty")]

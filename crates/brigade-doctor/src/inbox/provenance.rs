@@ -1,14 +1,12 @@
 //! The provenance of a row, in the envelope that other parts of Brigade read.
 
-use brigade_core::{Extra, Fingerprint, record};
-use serde::{Deserialize, Serialize};
+use brigade_core::{Extra, Fingerprint};
+use brigade_macros::record;
 
 use super::{INBOX_SOURCE, PRODUCER};
 
 /// The origin of a row's text, in the envelope that other parts of Brigade read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct Provenance {
     /// The form of the envelope.
@@ -50,17 +48,10 @@ pub struct Provenance {
     /// How much the text is trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust: Option<ProvenanceTrust>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(Provenance);
-
 /// The hashes of a text.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct ProvenanceHashes {
     /// The hash of the text.
@@ -75,34 +66,20 @@ pub struct ProvenanceHashes {
     pub raw_algorithm: Option<String>,
     /// What is hashed.
     pub raw_scope: Option<String>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(ProvenanceHashes);
-
 /// Where a text can be found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct ProvenanceLocator {
     /// `uri`.
     pub kind: String,
     /// The URI.
     pub value: String,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(ProvenanceLocator);
-
 /// The masked parts of a text.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct ProvenanceRedaction {
     /// The form.
@@ -119,51 +96,30 @@ pub struct ProvenanceRedaction {
     pub policy_version: String,
     /// `clean` if nothing was masked.
     pub status: String,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(ProvenanceRedaction);
-
 /// The repository of a text.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct ProvenanceRepository {
     /// Its id; `unknown` if it has none.
     pub id: String,
     /// The revision.
     pub revision: Option<String>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(ProvenanceRepository);
-
 /// The session that a text comes from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct ProvenanceSession {
     /// The agent program.
     pub harness: Option<String>,
     /// Its id.
     pub id: Option<String>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(ProvenanceSession);
-
 /// The program that wrote a row.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct ProvenanceSource {
     /// The kind of its rows.
@@ -172,17 +128,10 @@ pub struct ProvenanceSource {
     pub producer: String,
     /// The part of Brigade that keeps the row.
     pub system: String,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(ProvenanceSource);
-
 /// How much a text is trusted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct ProvenanceTrust {
     /// When that was decided.
@@ -197,17 +146,10 @@ pub struct ProvenanceTrust {
     /// The rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust_policy: Option<ProvenanceForm>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(ProvenanceTrust);
-
 /// Instructions to agents that were found in a text.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct ProvenanceInjection {
     /// The number of instructions.
@@ -216,29 +158,17 @@ pub struct ProvenanceInjection {
     pub rules: Vec<String>,
     /// `pending` if no person has reviewed them.
     pub status: String,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
 
-record!(ProvenanceInjection);
-
 /// The name and version of a form.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct ProvenanceForm {
     /// The name.
     pub schema: String,
     /// The version.
     pub schema_version: u64,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(ProvenanceForm);
 
 impl Provenance {
     /// Describes a text about files of the workspace, which anyone may have written. The text was not checked for

@@ -76,7 +76,7 @@ struct Reader<'a> {
 /// An entry of `dependsOn`, and its place.
 struct Dependency {
     id: Option<TaskId>,
-    shown: String,
+    text: String,
     at: usize,
     field: String,
 }
@@ -338,10 +338,10 @@ impl Reader<'_> {
     }
 
     fn unknown_dependency(&mut self, dependency: &Dependency, tasks: &[Task]) {
-        let mut message = format!("unknown task `{}`", dependency.shown);
+        let mut message = format!("unknown task `{}`", dependency.text);
         if 0 < self.suggestions {
             self.suggestions -= 1;
-            message.push_str(&did_you_mean(&dependency.shown, tasks.iter().map(|task| task.id.as_str())));
+            message.push_str(&did_you_mean(&dependency.text, tasks.iter().map(|task| task.id.as_str())));
         }
         self.fault(FaultCode::UnknownDependency, &dependency.field, dependency.at, message);
     }
@@ -361,7 +361,7 @@ impl Reader<'_> {
                     let full = format!("{}{field}", self.prefix);
                     let entry = Dependency {
                         id: text.parse().ok(),
-                        shown: shown(text),
+                        text: shown(text),
                         at: element.at.start,
                         field: full,
                     };

@@ -8,7 +8,7 @@ use brigade_call::{
 use brigade_catalog::Reads;
 use brigade_core::{ErrorCode, Json, Timestamp};
 use brigade_fs::FsError;
-use brigade_policy::{Blocker, CallKind, Standing};
+use brigade_policy::{Blocker, CallKind, PolicyValidity};
 use brigade_workspace::{Config, FactReader, ToolFacts, WorkspaceContext};
 
 /// Why an approved call cannot run as approved.
@@ -62,7 +62,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         let moved = refusal.moved.as_ref();
         let is_explained = |change: &&Change| moved.is_some_and(|moved| moved.explains.contains(change));
         // An invalid policy is reported once, not with each call.
-        let is_invalid = self.config.policy.standing() == Standing::Invalid;
+        let is_invalid = self.config.policy.validity() == PolicyValidity::Invalid;
         let is_of_policy = |change: &&Change| is_invalid && **change == Change::Policy;
         let changed = refusal.changes.iter();
         let changed = changed.filter(|change| !is_explained(change) && !is_of_policy(change));

@@ -11,7 +11,7 @@ use brigade_harness::{
     Client, ConnectedEntry, DiscoveredEntry, HOOK_FILES, NAME, Platform, Scope, Server, client, holds,
     old_hooks, servers, source_changes,
 };
-use brigade_workspace::{is_program, read_agents};
+use brigade_workspace::{Config, is_program};
 
 use brigade_redact::MARK;
 
@@ -23,9 +23,10 @@ use crate::discovery::remember::{DISCOVERED, Memory, read_remembered, registered
 /// hooks of v0.30. Reads only files in that list, and those that v0.30 wrote hooks into.
 pub(crate) fn client_states(
     clients: &ClientFiles<'_>,
-    catalog: &Catalog,
+    config: &Config,
     runtimes: Option<&Runtimes>,
 ) -> Vec<ClientState> {
+    let catalog = &config.catalog;
     let mut states = hooks(clients);
     let connected = match clients.connected() {
         Ok(connected) => connected,
@@ -35,7 +36,7 @@ pub(crate) fn client_states(
         }
     };
     // An invalid gateway.toml is reported as a separate issue.
-    let agents = read_agents(&*clients.context.fs, &clients.context.trust).ok();
+    let agents = config.agents(&clients.context.host());
     let is_gone = |agent: &str| agents.as_ref().is_some_and(|agents| agents.gateway.agent(agent).is_none());
     let of_entry = |entry: &ConnectedEntry| of_entry(clients, catalog, entry, is_gone(&entry.agent));
     states.extend(connected.entries.iter().flat_map(of_entry));

@@ -1,7 +1,7 @@
 use brigade_catalog::Catalog;
 use brigade_doctor::{ClientProblem, ClientState};
 use brigade_harness::Transport;
-use brigade_workspace::{CATALOG, GATEWAY, load};
+use brigade_workspace::{CATALOG, GATEWAY};
 
 use super::*;
 use crate::error::Error;
@@ -63,8 +63,7 @@ fn check_refused(bench: &Bench, request: &ConnectRequest, code: ErrorCode) -> Er
 }
 
 fn states(bench: &Bench) -> Vec<ClientState> {
-    let catalog = load::catalog(&bench.context).unwrap();
-    client_states(&ClientFiles::new(&bench.context), &catalog, None)
+    client_states(&ClientFiles::new(&bench.context), &bench.config(), None)
 }
 
 #[track_caller]
@@ -499,7 +498,7 @@ fn remembered_files_tell_of_differences_and_secrets() {
         r#"{"mcpServers": {"other": {"command": "another"}}}"#,
     );
     assert_eq!(states(&bench), [], "nothing but the cache is read");
-    crate::sync(&bench.context, false).unwrap();
+    crate::discovery::sync(&bench.context, false).unwrap();
     let found = states(&bench);
     assert!(found.iter().any(|state| matches!(state.problem, ClientProblem::Differs { .. })), "{found:?}");
     assert!(
@@ -519,11 +518,11 @@ fn a_remembered_client_goes_past_the_gateway_only_if_it_is_connected() {
     bench.write(CATALOG, tool);
     let server = r#"{"command": "/usr/bin/npx", "args": ["-y", "server-files", "/data"]}"#;
     bench.write("home/.cursor/mcp.json", &format!("{{\"mcpServers\": {{\"data\": {server}}}}}"));
-    crate::sync(&bench.context, false).unwrap();
+    crate::discovery::sync(&bench.context, false).unwrap();
     assert_eq!(states(&bench), []);
     let own = r#"{"command": "brigade", "args": ["serve", "--stdio", "--as", "local"]}"#;
     bench.write(".cursor/mcp.json", &format!("{{\"mcpServers\": {{\"brigade\": {own}}}}}"));
-    crate::sync(&bench.context, false).unwrap();
+    crate::discovery::sync(&bench.context, false).unwrap();
     // Nothing but the cache is read.
     bench.remove("home/.cursor/mcp.json");
     let ClientProblem::Bypass { server, tool_id, found_at } = problem(&bench) else { panic!("a bypass") };
@@ -572,7 +571,7 @@ fn our_own_entries_are_discovered_as_ours() {
         sources: vec![brigade_harness::EntrySource::Mcp],
         ..crate::DiscoverRequest::default()
     };
-    let report = crate::discover(&bench.context, &look).unwrap();
+    let report = crate::discovery::discover(&bench.context, &look).unwrap();
     for entry in &report.entries {
         assert_eq!((entry.name.as_str(), entry.registered_as.as_deref()), (NAME, Some(NAME)));
     }

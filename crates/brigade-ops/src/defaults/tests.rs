@@ -61,7 +61,7 @@ fn another_tool_of_the_same_id_is_a_conflict_unless_it_is_replaced() {
         "[[tool]]\nid = \"simplify\"\nname = \"Mine\"\nfamily = \"skill\"\nsource_path = \"mine.md\"\n";
     let bench = Bench::new(&[(CATALOG, other)]);
     let refused = add_default_tools(&bench.context, REQUEST).unwrap_err();
-    let report = refused.told.expect("the report");
+    let report = refused.report.expect("the report");
     let [conflict] = report.defaults.conflicts.as_slice() else { panic!("{report:?}") };
     assert_eq!(
         (conflict.tool_id.as_str(), conflict.existing_source_path.as_deref()),
@@ -80,7 +80,7 @@ fn a_file_with_errors_gets_no_defaults_and_an_entry_with_errors_does_not_matter(
         let bench = Bench::new(&[(CATALOG, catalog)]);
         let refused = add_default_tools(&bench.context, REQUEST).unwrap_err();
         assert_eq!(refused.failure.kind(), ErrorKind::InvalidConfig);
-        assert!(!refused.told.expect("the report").defaults.errors.is_empty());
+        assert!(!refused.report.expect("the report").defaults.errors.is_empty());
         assert_eq!(bench.read(CATALOG).as_deref(), Some(catalog));
         assert_eq!(bench.read("tools/simplify.md"), None);
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brigade_policy::{PolicyState, SandboxMode};
-use brigade_sandbox::{LocalSockets, Mode, Network, SandboxProfile, system_read_paths};
+use brigade_sandbox::{Mode, SandboxProfile, system_read_paths};
 
 /// Returns the gaps; `None` if the policy has no sandbox.
 pub(crate) fn sandbox_gaps(root: &Path, state: &PolicyState) -> Option<Vec<String>> {
@@ -19,19 +19,11 @@ pub(crate) fn sandbox_gaps(root: &Path, state: &PolicyState) -> Option<Vec<Strin
         return None;
     };
     let profile = SandboxProfile {
-        workspace: None,
-        hidden: Vec::new(),
         installed: system_read_paths(),
         read: vec![root.to_owned()],
         write: vec![root.to_owned()],
         deny_write: vec![root.join(".brigade"), root.join(".git")],
-        deny_new: Vec::new(),
-        replaced: None,
-        closed: None,
-        network: Network::Denied,
-        local_sockets: LocalSockets::Denied,
-        mode,
-        landlock_at_most: None,
+        ..SandboxProfile::nothing(mode)
     };
     Some(match (profile.check(), mode) {
         (Err(error), _) => vec![error.to_string()],

@@ -52,7 +52,7 @@ fn built(bench: &Bench) -> PackBuildReport {
 #[track_caller]
 fn imported(bench: &Bench, existing: OnExisting) -> PackImportReport {
     import(&bench.context, Path::new("pack"), existing)
-        .unwrap_or_else(|refused| panic!("{:#?}", refused.told))
+        .unwrap_or_else(|refused| panic!("{:#?}", refused.report))
 }
 
 /// Expects that an import is refused and writes nothing, and returns its report.
@@ -61,7 +61,7 @@ fn refused(bench: &Bench, existing: OnExisting) -> PackImportReport {
     let before = files(bench);
     let refused = import(&bench.context, Path::new("pack"), existing).unwrap_err();
     assert_eq!(files(bench), before);
-    let report = *refused.told.unwrap_or_else(|| panic!("{}", refused.failure));
+    let report = *refused.report.unwrap_or_else(|| panic!("{}", refused.failure));
     assert_eq!((report.valid, report.imported_count, report.imported.len()), (false, 0, 0));
     assert!(!refused.failure.blockers().is_empty());
     report
@@ -286,7 +286,7 @@ fn a_directory_that_is_no_pack_is_an_error_of_the_command() {
             (refused.failure.kind(), refused.failure.code()),
             (ErrorKind::Usage, ErrorCode::PackInvalid)
         );
-        assert!(refused.told.is_none());
+        assert!(refused.report.is_none());
     }
     let refused = import(&empty().context, Path::new("nowhere"), OnExisting::Keep).unwrap_err();
     assert_eq!(refused.failure.kind(), ErrorKind::Usage);

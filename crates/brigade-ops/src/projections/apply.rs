@@ -50,7 +50,7 @@ pub struct SyncRequest {
 /// # Errors
 /// Returns the report if nothing was selected, or the catalog cannot be read. Also fails if another process keeps the
 /// lock for too long, or on a file error before anything was replaced.
-pub fn apply(
+pub(crate) fn apply(
     context: &WorkspaceContext,
     request: &ApplyRequest,
 ) -> Result<ApplyReport, FailureReport<Box<ApplyReport>>> {
@@ -91,7 +91,7 @@ pub fn apply(
 ///
 /// # Errors
 /// Returns [`ErrorKind::Usage`] for writing without a selection, and the errors of [`apply`].
-pub fn sync_apply(
+pub(crate) fn sync_apply(
     context: &WorkspaceContext,
     request: &SyncRequest,
 ) -> Result<ApplyReport, FailureReport<Box<ApplyReport>>> {
@@ -154,13 +154,13 @@ fn apply_report(
         conflict_count: conflicts.len(),
         refused_count,
         failed_count: failed.len(),
-        pruned_count: pruned.gone.len(),
-        orphan_count: pruned.kept.len(),
+        pruned_count: pruned.removed.len(),
+        orphan_count: pruned.remaining.len(),
         applied,
         skipped,
         conflicts,
         failed,
-        pruned: pruned.gone,
-        orphans: pruned.kept,
+        pruned: pruned.removed,
+        orphans: pruned.remaining,
     }
 }

@@ -8,7 +8,7 @@ use crate::report::{HarnessListReport, HarnessReport};
 use brigade_workspace::{WorkspaceContext, load};
 
 /// Lists the known harnesses, and others that the catalog names.
-pub fn list_harnesses(context: &WorkspaceContext) -> Result<HarnessListReport, Failure> {
+pub(crate) fn list_harnesses(context: &WorkspaceContext) -> Result<HarnessListReport, Failure> {
     let catalog = load::catalog(context)?;
     let lines = HarnessLine::all(load::enabled(&catalog));
     Ok(HarnessListReport {
@@ -23,7 +23,7 @@ pub fn list_harnesses(context: &WorkspaceContext) -> Result<HarnessListReport, F
 ///
 /// # Errors
 /// Returns [`ErrorKind::NotFound`] for an unknown harness.
-pub fn harness(context: &WorkspaceContext, name: &str) -> Result<HarnessReport, Failure> {
+pub(crate) fn harness(context: &WorkspaceContext, name: &str) -> Result<HarnessReport, Failure> {
     let found = brigade_projection::harness(name.trim()).ok_or_else(|| unknown(name))?;
     let catalog = load::catalog(context)?;
     let tools: Vec<HarnessTool> =

@@ -219,13 +219,13 @@ fn a_name_selects_one_tool_and_an_unknown_one_nothing() {
         (Some("greet"), vec!["greet".to_owned()], true)
     );
     let refused = plan(&bench.context, Some("gret")).unwrap_err();
-    let told = refused.told.unwrap();
+    let told = refused.report.unwrap();
     assert_eq!((told.valid, told.projections.len(), told.tool_id.as_deref()), (false, 0, Some("gret")));
     assert!(told.errors[0].as_str().contains("did you mean `greet`?"), "{:?}", told.errors);
     assert_eq!(refused.failure.kind(), ErrorKind::NotFound);
     let one = ApplyRequest { which: Selection::One("gret".to_owned()), ..ALL };
     let refused = apply(&bench.context, &one).unwrap_err();
-    assert_eq!(refused.told.map(|told| (told.applied_count, told.valid)), Some((0, false)));
+    assert_eq!(refused.report.map(|told| (told.applied_count, told.valid)), Some((0, false)));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_catalog_that_cannot_be_read_is_reported_once() {
     bench.write(CATALOG, "[[tool]\n");
     for id in [None, Some("greet")] {
         let refused = plan(&bench.context, id).unwrap_err();
-        let told = refused.told.unwrap();
+        let told = refused.report.unwrap();
         assert_eq!((told.errors.len(), told.valid, told.orphan_count), (1, false, 0), "{:?}", told.errors);
         assert!(told.diagnosis.is_some());
     }

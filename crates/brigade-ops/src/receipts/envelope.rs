@@ -22,9 +22,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brigade_core::json::from_json;
-use brigade_core::{Dialect, Extra, Fingerprint, Json, Report, SchemaId, record};
+use brigade_core::{Dialect, Fingerprint, Json, Report, SchemaId};
+use brigade_macros::record;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _, VerifyingKey};
-use serde::{Deserialize, Serialize};
 
 pub use ed25519_dalek::{SigningKey as PrivateKey, VerifyingKey as PublicKey};
 
@@ -32,9 +32,7 @@ pub use ed25519_dalek::{SigningKey as PrivateKey, VerifyingKey as PublicKey};
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
 /// `run export`: the receipt of a run as a DSSE envelope. Without `--json` the envelope has no `schema`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct Envelope {
     /// The schema id; absent in the envelope alone, which is for other programs.
@@ -47,21 +45,14 @@ pub struct Envelope {
     pub payload: String,
     /// The signatures; empty without a key.
     pub signatures: Vec<EnvelopeSignature>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(Envelope);
 
 impl Report for Envelope {
     const SCHEMA: SchemaId = "brigade.run-export.v1";
 }
 
 /// A signature of an envelope.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
+#[record(Default, PartialEq)]
 #[non_exhaustive]
 pub struct EnvelopeSignature {
     /// The sha256 of the public key.
@@ -69,12 +60,7 @@ pub struct EnvelopeSignature {
     pub keyid: Option<String>,
     /// The signature, as base64.
     pub sig: String,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
 }
-
-record!(EnvelopeSignature);
 
 /// Wraps a statement; the envelope has no signatures without a key.
 pub fn envelope(payload: &[u8], key: Option<&SigningKey>) -> Envelope {

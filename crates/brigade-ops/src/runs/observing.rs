@@ -21,7 +21,7 @@ pub(crate) struct ToolObserver<'a> {
     facts: FactReader<'a, 'a>,
     secrets: Vec<SecretValue>,
     catalog: &'a brigade_catalog::Catalog,
-    kept: KeptChecks,
+    checks: KeptChecks,
     answers: HashMap<String, Answer>,
 }
 
@@ -43,14 +43,14 @@ impl<'a> ToolObserver<'a> {
             facts: FactReader::new(context.host(), config),
             secrets: gather::bound_secrets(context, &config.policy),
             catalog: &config.catalog,
-            kept: KeptChecks::read(&*context.fs),
+            checks: KeptChecks::read(&*context.fs),
             answers: HashMap::new(),
         }
     }
 
     /// Returns the problem of the stored results, if any.
     pub(crate) fn problem(&self) -> Option<String> {
-        self.kept.problem(!self.answers.is_empty())
+        self.checks.problem(!self.answers.is_empty())
     }
 
     /// Runs the version command of a tool, and its check if nothing else answers it.
@@ -89,7 +89,7 @@ impl<'a> ToolObserver<'a> {
             }
         };
         if let Some(program) = program {
-            self.kept.asked_about(command, program);
+            self.checks.asked_about(command, program);
         }
         Ok(answer)
     }
@@ -122,7 +122,7 @@ impl<'a> ToolObserver<'a> {
         let succeeded = exit.success();
         let version = Version::find_in(&stdout).or_else(|| Version::find_in(&stderr)).filter(|_| succeeded);
         if let Some(kept) = files {
-            self.kept.keep(command, kept.with_result(succeeded, version.as_ref()));
+            self.checks.keep(command, kept.with_result(succeeded, version.as_ref()));
         }
         let problem = (!succeeded).then(|| format!("it ended with {exit}"));
         Ok(Answer { at, succeeded: Some(succeeded), version, problem })
@@ -136,6 +136,6 @@ impl<'a> ToolObserver<'a> {
         if self.answers.is_empty() {
             return Ok(());
         }
-        Ok(self.kept.write(&*self.context.fs, self.catalog)?)
+        Ok(self.checks.write(&*self.context.fs, self.catalog)?)
     }
 }

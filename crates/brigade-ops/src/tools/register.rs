@@ -114,7 +114,7 @@ pub fn register(
         schema: RegisterReport::SCHEMA,
         target: context.target(),
         level: request.level,
-        config_path: target.shown.config_path.clone(),
+        config_path: target.paths.config_path.clone(),
         dry_run: request.dry_run,
         registered: Vec::new(),
         registered_count: 0,
@@ -133,7 +133,7 @@ pub fn register(
             Err(_) if !report.errors.is_empty() => return Err(not_registered(report)),
             before => before?,
         };
-        let after = put_all(context, request, &target.shown, &before, &found, &mut report);
+        let after = put_all(context, request, &target.paths, &before, &found, &mut report);
         match after.filter(|_| is_writing) {
             Some(after) if target.fs.is_some() => {
                 for (id, bundle) in &found.bundles {
@@ -152,7 +152,7 @@ pub fn register(
                     return Err(not_registered(report));
                 }
                 let before = target.read()?;
-                let after = put_all(context, request, &target.shown, &before, &found, &mut report);
+                let after = put_all(context, request, &target.paths, &before, &found, &mut report);
                 after.map_or(Ok(()), |after| target.write(&before, &after))?;
             }
             None => {}
@@ -179,7 +179,7 @@ pub(crate) fn save_runtime(context: &WorkspaceContext, runtime: &Runtime) -> Res
     let _lock = target.lock(context)?;
     let before = target.read()?;
     let runtimes = edit::put_runtime(&before.runtimes, runtime).map_err(|error| {
-        Failure::new(ErrorKind::InvalidConfig, format!("{}: {error}", target.shown.runtimes))
+        Failure::new(ErrorKind::InvalidConfig, format!("{}: {error}", target.paths.runtimes))
     })?;
     target.write(&before, &Texts { catalog: before.catalog.clone(), runtimes })
 }
@@ -430,7 +430,7 @@ fn refusal(code: impl Code, field: String, message: &str) -> RegisterErrorRow {
 fn put_all(
     context: &WorkspaceContext,
     request: &RegisterRequest,
-    shown: &DisplayPaths,
+    paths: &DisplayPaths,
     before: &Texts,
     found: &SourceFindings,
     report: &mut RegisterReport,
@@ -438,15 +438,15 @@ fn put_all(
     let tools = &found.tools;
     let masks = load::masks_of(context);
     let mut after = Texts { catalog: before.catalog.clone(), runtimes: before.runtimes.clone() };
-    for (text, file) in [(&before.catalog, &shown.catalog), (&before.runtimes, &shown.runtimes)] {
+    for (text, file) in [(&before.catalog, &paths.catalog), (&before.runtimes, &paths.runtimes)] {
         if let Some(line) = broken_line(text) {
             let error =
                 refusal(ErrorCode::TargetInvalid, String::new(), "not valid TOML; fix it by hand first");
             report.errors.push(RegisterErrorRow { file: Some(file.clone()), line: Some(line), ..error });
         }
     }
-    let catalog = Catalog::parse(&shown.catalog, request.level, before.catalog.as_bytes());
-    let runtimes = Runtimes::parse(&shown.runtimes, request.level, before.runtimes.as_bytes());
+    let catalog = Catalog::parse(&paths.catalog, request.level, before.catalog.as_bytes());
+    let runtimes = Runtimes::parse(&paths.runtimes, request.level, before.runtimes.as_bytes());
     for ((index, Registration { tool, runtime, .. }), source) in tools.iter().enumerate().zip(&found.sources)
     {
         let id = tool.id.as_str();
@@ -582,14 +582,14 @@ fn put_all(
                 after.runtimes = runtimes.unwrap_or(after.runtimes);
             }
             (put, runtimes) => {
-                let file = if put.is_err() { &shown.catalog } else { &shown.runtimes };
+                let file = if put.is_err() { &paths.catalog } else { &paths.runtimes };
                 let error = put.err().or(runtimes.err()).map(|error| error.to_string()).unwrap_or_default();
                 let error = refusal(ErrorCode::TargetInvalid, tool.id.to_string(), &error);
                 report.errors.push(RegisterErrorRow { file: Some(file.clone()), ..error });
                 break;
             }
         }
-        report.notes.extend(left_runtime(&catalog, &shown.runtimes, &runtimes_before, tool));
+        report.notes.extend(left_runtime(&catalog, &paths.runtimes, &runtimes_before, tool));
         let action = match (is_new, request.dry_run) {
             (true, false) => RegisterAction::Add,
             (false, false) => RegisterAction::Replace,
@@ -615,8 +615,8 @@ fn put_all(
         report.registered.clear();
         return None;
     }
-    let catalog = Catalog::parse(&shown.catalog, request.level, after.catalog.as_bytes());
-    let runtimes = Runtimes::parse(&shown.runtimes, request.level, after.runtimes.as_bytes());
+    let catalog = Catalog::parse(&paths.catalog, request.level, after.catalog.as_bytes());
+    let runtimes = Runtimes::parse(&paths.runtimes, request.level, after.runtimes.as_bytes());
     let is_broken = |row: &RegisteredTool| catalog.tool(&row.tool_id).is_some_and(|tool| tool.is_broken);
     if let Some(row) = report.registered.iter().find(|row| is_broken(row)) {
         let of_entry = |issue: &&ConfigIssue| issue.entry.as_deref() == Some(row.tool_id.as_str());

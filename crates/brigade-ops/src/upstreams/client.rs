@@ -24,17 +24,17 @@ impl<'a> ServerClient<'a> {
     /// Returns the client of a call. `requester` answers the questions of a kept server.
     pub fn new(
         call: Option<ToolCall<'a>>,
-        kept: Option<&'a KeptServer>,
+        server: Option<&'a KeptServer>,
         requester: Option<Arc<dyn Requester>>,
         secrets: &[SecretValue],
     ) -> ServerClient<'a> {
         let Some(call) = call else { return ServerClient::None };
-        let Some(kept) = kept else { return ServerClient::Own(Box::new(call)) };
+        let Some(server) = server else { return ServerClient::Own(Box::new(call)) };
         let requester = requester.map(|requester| -> Arc<dyn Requester> {
-            let (server_id, sampling) = (kept.server_id.clone(), kept.sampling);
+            let (server_id, sampling) = (server.server_id.clone(), server.sampling);
             Arc::new(NamedRequester { requester, server_id, sampling, redactor: Redactor::new(secrets) })
         });
-        ServerClient::Kept(Box::new(KeptCall::new(&kept.server, call, &kept.id, requester)), kept)
+        ServerClient::Kept(Box::new(KeptCall::new(&server.server, call, &server.id, requester)), server)
     }
 
     /// Returns how the call is made.
@@ -42,9 +42,11 @@ impl<'a> ServerClient<'a> {
         match self {
             ServerClient::None => Executor::Spawn,
             ServerClient::Own(peer) => Executor::Converse(&mut **peer),
-            ServerClient::Kept(peer, kept) => {
-                Executor::Reuse(KeptProgram { peer: &mut **peer, started_from: &kept.started_from, sandbox })
-            }
+            ServerClient::Kept(peer, server) => Executor::Reuse(KeptProgram {
+                peer: &mut **peer,
+                started_from: &server.started_from,
+                sandbox,
+            }),
         }
     }
 

@@ -7,7 +7,7 @@ use brigade_access::{NameStyle, Rights};
 use brigade_call::{ApprovedBy, Call};
 use brigade_core::{ErrorCode, IdPrefix};
 use brigade_fs::{FileMode, RelPath};
-use brigade_policy::{PolicyState, RuleText, Standing, add_rule, literal};
+use brigade_policy::{PolicyState, PolicyValidity, RuleText, add_rule, literal};
 use brigade_projection::unified;
 use brigade_workspace::{
     CONFIG_LIMIT, CallRequest, Config, POLICY, Rules, agent_tools, approve, gather, read_agents,
@@ -48,7 +48,7 @@ impl Daily {
         };
         let before = fs.read(&RelPath::from_static(POLICY), CONFIG_LIMIT)?;
         let policy = PolicyState::parse(POLICY, Some(&before));
-        if policy.standing() != Standing::Valid {
+        if policy.validity() != PolicyValidity::Valid {
             let message = format!("{POLICY} is invalid, so no rule can be added to it");
             return Err(Error::new(ErrorKind::InvalidConfig, message).coded(ErrorCode::ConfigInvalid));
         }
@@ -77,7 +77,7 @@ impl Daily {
             .map_err(|error| Error::new(ErrorKind::InvalidConfig, format!("{POLICY}: {error}")))?;
         let proposed = PolicyState::parse(POLICY, Some(after.as_bytes()));
         let missing = match proposed.issues().first() {
-            Some(issue) if proposed.standing() != Standing::Valid => vec![issue.to_string()],
+            Some(issue) if proposed.validity() != PolicyValidity::Valid => vec![issue.to_string()],
             _ => self.missing(&call, agent, &name, proposed)?,
         };
         let diff = unified(POLICY, Some(&before), Some(after.as_bytes()));

@@ -6,7 +6,7 @@ use brigade_catalog::Tool;
 use brigade_core::{CallId, CheckpointId, IdPrefix, RunId};
 use brigade_fs::RelPath;
 use brigade_queue::Match;
-use brigade_workspace::{gather, load, read_agents};
+use brigade_workspace::{gather, load};
 
 use super::daily::Daily;
 use crate::error::Error;
@@ -89,7 +89,7 @@ impl Daily {
         let tool = load::named(&config.catalog, word).filter(|tool| !is_server(tool));
         found.extend(tool.map(|tool| NamedThing::Tool(tool.id.to_string())));
         found.extend(runtime.map(|runtime| NamedThing::Runtime(runtime.id.to_string())));
-        if let Ok(agents) = read_agents(&*self.context.fs, &self.context.trust) {
+        if let Some(agents) = config.agents(&self.context.host()) {
             let agent = agents.gateway.agents.iter().find(|agent| agent.name.as_str() == word);
             found.extend(agent.map(|agent| NamedThing::Agent(agent.name.to_string())));
         }

@@ -7,7 +7,7 @@ use brigade_core::{NextStep, Report as _, Timestamp};
 use brigade_doctor::{Area, InboxStatus, Issue, PendingWork};
 use brigade_fs::RelPath;
 use brigade_kitchen::show::DecisionRow;
-use brigade_policy::{Failure, Standing};
+use brigade_policy::{Failure, PolicyValidity};
 use brigade_queue::Calls;
 use brigade_runtime::Checks;
 use brigade_workspace::{CATALOG, WorkspaceContext, gather, load};
@@ -73,7 +73,7 @@ pub fn brief(
     };
     let waiting = PendingWork {
         is_valid: has_no_catalog || config.catalog.is_valid(),
-        is_policy_valid: config.policy.standing() != Standing::Invalid,
+        is_policy_valid: config.policy.validity() != PolicyValidity::Invalid,
         oldest: oldest.as_ref(),
         checkpoint: answerable.next().map(|found| &found.stored.checkpoint.id),
         runnable: count("approved").saturating_sub(stale),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brigade_catalog::ApprovalMode;
 use brigade_core::{AgentName, Glob, Json, Place, Timestamp};
-use serde::{Deserialize, Serialize};
+use brigade_macros::part;
 use thiserror::Error;
 
 use super::{Action, Arguments, CallFacts, Request, ReviewState};
@@ -106,9 +106,7 @@ pub enum CoverageGap {
 }
 
 /// What a rule says about calls of a tool by an agent, whatever their arguments.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq, Eq)]
 pub struct RuleReport {
     /// The name.
     pub name: String,

@@ -208,7 +208,7 @@ fn an_invalid_policy_blocks_everything() {
 fn a_file_full_of_errors_is_read_quickly() {
     for text in ["[".repeat(200_000), "a = ".repeat(200_000), "=\n".repeat(200_000), "a={".repeat(100_000)] {
         let state = PolicyState::parse(FILE, Some(text.as_bytes()));
-        assert_eq!(state.standing(), Standing::Invalid);
+        assert_eq!(state.validity(), PolicyValidity::Invalid);
     }
 }
 
@@ -233,19 +233,19 @@ fn values_of_an_invalid_policy_are_not_repeated() {
 
 /// Compares the issues of a policy, without the file name, and whether it is valid.
 #[track_caller]
-fn check_issues(text: &str, standing: Standing, expect: &[&str]) {
+fn check_issues(text: &str, validity: PolicyValidity, expect: &[&str]) {
     let state = PolicyState::parse(FILE, Some(text.as_bytes()));
     let issues: Vec<String> = state.issues().iter().map(ToString::to_string).collect();
     let prefix = format!("{FILE}:");
     let issues: Vec<&str> = issues.iter().map(|issue| issue.strip_prefix(&prefix).unwrap()).collect();
-    assert_eq!((issues.as_slice(), state.standing()), (expect, standing));
+    assert_eq!((issues.as_slice(), state.validity()), (expect, validity));
 }
 
 #[test]
 fn a_misspelt_top_level_key_is_only_a_warning() {
     check_issues(
         "denied_efects = [\"x\"]\nsandbx = \"enforce\"\n[other]\nmode = 1\n",
-        Standing::Valid,
+        PolicyValidity::Valid,
         &[
             "1:1: denied_efects: unknown key, so it has no effect (did you mean `denied_effects`?)",
             "2:1: sandbx: unknown key, so it has no effect (did you mean `sandbox`?)",
@@ -256,7 +256,7 @@ fn a_misspelt_top_level_key_is_only_a_warning() {
 
 #[test]
 fn a_misspelt_restriction_is_an_error() {
-    let check = |text: &str, expect: &[&str]| check_issues(text, Standing::Invalid, expect);
+    let check = |text: &str, expect: &[&str]| check_issues(text, PolicyValidity::Invalid, expect);
     check("[sandbx]\nmode = \"enforce\"", &["1:2: sandbx: unknown table (did you mean `sandbox`?)"]);
     check("[Sandbox]\nmode = \"enforce\"", &["1:2: Sandbox: unknown table (did you mean `sandbox`?)"]);
     check("limit.memory = 5", &["1:1: limit: unknown table (did you mean `limits`?)"]);
@@ -283,7 +283,7 @@ fn a_sandbox_must_set_its_mode() {
             "{start}: sandbox: mode is missing: off, enforce or best-effort (add mode = \"enforce\", \"best-effort\" or \"off\")"
         )
     };
-    let check = |text: &str, start: &str| check_issues(text, Standing::Invalid, &[&without(start)]);
+    let check = |text: &str, start: &str| check_issues(text, PolicyValidity::Invalid, &[&without(start)]);
     check("[sandbox]\n", "1:2");
     check("[sandbox]\nread_paths = [\"/a\"]", "1:2");
     check("sandbox.tool = {}", "1:1");
@@ -292,10 +292,10 @@ fn a_sandbox_must_set_its_mode() {
     check("[sandbox]\nread_paths = []\n[sandbox.tool.a]\nmode = \"off\"", "1:2");
     check_issues(
         "[sandbox.tool.a]\nmode = \"off\"\n[sandbox.tool.b]\nmode = \"enforce\"",
-        Standing::Valid,
+        PolicyValidity::Valid,
         &[],
     );
-    check_issues("[sandbox]\nmode = \"off\"\n[sandbox.tool.b]\nread_paths = []", Standing::Valid, &[]);
+    check_issues("[sandbox]\nmode = \"off\"\n[sandbox.tool.b]\nread_paths = []", PolicyValidity::Valid, &[]);
 }
 
 #[test]
@@ -495,7 +495,7 @@ proptest! {
     fn a_wrong_type_is_never_valid((name, types) in prop::sample::select(TYPES), (kind, value) in any_value()) {
         let state = PolicyState::parse(FILE, Some(format!("{name} = {value}\n").as_bytes()));
         if !types.contains(&kind) {
-            prop_assert_eq!(state.standing(), Standing::Invalid);
+            prop_assert_eq!(state.validity(), PolicyValidity::Invalid);
             prop_assert!(state.issues().iter().all(|issue| issue.place.line == Some(1)));
         }
     }
@@ -582,7 +582,7 @@ fn installations_have_sandbox_rules_of_their_own() {
     assert_eq!(paths(&CallFacts::of_installation(&installation, &tool)), ["/a", "/c"]);
     assert_eq!(paths(&CallFacts::from_tool(&installation)), ["/a", "/b"]);
     let wrong = "[sandbox]\nmode = \"off\"\n[sandbox.install]\nmod = \"off\"\n";
-    assert_eq!(PolicyState::parse(FILE, Some(wrong.as_bytes())).standing(), Standing::Invalid);
+    assert_eq!(PolicyState::parse(FILE, Some(wrong.as_bytes())).validity(), PolicyValidity::Invalid);
 }
 
 #[test]

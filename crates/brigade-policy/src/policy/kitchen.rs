@@ -1,7 +1,7 @@
 //! `[kitchen]`: what a crew of coding agents may do.
 
 use brigade_core::{Place, words};
-use serde::{Deserialize, Serialize};
+use brigade_macros::part;
 use toml::de::DeTable;
 
 use super::read::{effects, paths, texts};
@@ -68,9 +68,7 @@ pub struct KitchenRules {
 }
 
 /// What the policy grants the kitchen, with the defaults of absent keys.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part(PartialEq)]
 pub struct KitchenGrants {
     /// Programs or adapters that may be workers; `null` for any that a person approved.
     pub workers: Option<Vec<String>>,

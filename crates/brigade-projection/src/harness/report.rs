@@ -4,15 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brigade_catalog::{Family, Tool};
-use serde::{Deserialize, Serialize};
+use brigade_macros::part;
 
 use super::{FrontMatterField, Harness, HarnessPlace, Lossiness, PlaceFormat, folders_of, harnesses};
 use crate::facts::wanted;
 
 /// One harness in a list.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct HarnessLine {
     /// The name in tools.toml.
     pub name: String,
@@ -57,9 +55,7 @@ impl HarnessLine {
 }
 
 /// A kind of file that a harness reads.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct HarnessPlaceReport {
     /// The path in the workspace, with `{id}` for the tool.
     pub path: Cow<'static, str>,
@@ -86,9 +82,7 @@ impl From<&HarnessPlace> for HarnessPlaceReport {
 }
 
 /// A field of front matter.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct FrontMatterReport {
     /// The key.
     pub key: Cow<'static, str>,
@@ -103,9 +97,7 @@ impl From<&FrontMatterField> for FrontMatterReport {
 }
 
 /// A tool that supports a harness.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[part]
 pub struct HarnessTool {
     /// The tool.
     pub tool_id: String,

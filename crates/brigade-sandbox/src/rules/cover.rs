@@ -24,7 +24,7 @@ pub(super) struct Cover {
     path: CString,
     /// The directory that covers it, writable; `None` for an empty read-only one.
     by: Option<PreparedPath>,
-    shown: Vec<CoverEntry>,
+    visible: Vec<CoverEntry>,
 }
 
 #[derive(Debug)]
@@ -52,15 +52,15 @@ impl Cover {
     fn replacing(profile: &SandboxProfile, replaced: &ReplacedPath) -> Result<Cover, SandboxError> {
         let write = replaced.write.iter().map(|path| (path.as_path(), View::Writable));
         let read = replaced.read.iter().map(|path| (path.as_path(), View::ReadOnly));
-        let mut shown = CoverEntry::all(profile, &replaced.folder, write.chain(read))?;
+        let mut visible = CoverEntry::all(profile, &replaced.folder, write.chain(read))?;
         // A deeper path comes later.
-        shown.sort_by_key(|shown| shown.parts.len());
+        visible.sort_by_key(|entry| entry.parts.len());
         let workspace = profile.workspace.as_deref();
         Ok(Cover {
             folder: PreparedPath::new(&replaced.folder, workspace)?,
             path: c_string(&replaced.folder)?,
             by: Some(PreparedPath::new(&replaced.by, workspace)?),
-            shown,
+            visible,
         })
     }
 
@@ -70,8 +70,8 @@ impl Cover {
         let below = path.strip_prefix(self.path.as_bytes())?;
         let below = if below.is_empty() { below } else { below.strip_prefix(b"/")? };
         // A deeper entry comes later.
-        let shown = self.shown.iter().rev().find(|shown| is_beneath(below, &shown.below));
-        Some(shown.is_none_or(|shown| shown.view == View::Writable))
+        let entry = self.visible.iter().rev().find(|entry| is_beneath(below, &entry.below));
+        Some(entry.is_none_or(|entry| entry.view == View::Writable))
     }
 
     /// Prepares a cover; `None` if the directory does not exist.
@@ -84,14 +84,14 @@ impl Cover {
         let write = profile.write.iter().map(|path| (path.as_path(), View::Writable));
         // Closed paths below a writable one are shown, too.
         let closed = protected(profile).map(|path| (path, View::ReadOnly));
-        let mut shown = CoverEntry::all(profile, folder, write.chain(read).chain(closed))?;
+        let mut visible = CoverEntry::all(profile, folder, write.chain(read).chain(closed))?;
         // A deeper path comes later. Of two views of the same path, the last one grants more.
-        shown.sort_by_key(|shown| (shown.parts.len(), shown.view != View::ReadOnly));
+        visible.sort_by_key(|entry| (entry.parts.len(), entry.view != View::ReadOnly));
         Ok(Some(Cover {
             folder: PreparedPath::new(folder, workspace)?,
             path: c_string(folder)?,
             by: None,
-            shown,
+            visible,
         }))
     }
 
@@ -102,16 +102,16 @@ impl Cover {
 
     /// Covers the directory for the calling process. Makes plain system calls only.
     pub(super) fn mount(&self) -> io::Result<()> {
-        for shown in &self.shown {
+        for entry in &self.visible {
             // An entry that was removed meanwhile is not shown.
-            let Ok(at) = shown.prepared.open() else { continue };
+            let Ok(at) = entry.prepared.open() else { continue };
             let tree = copy_of(at.as_raw_fd(), c"", libc::AT_RECURSIVE)?;
-            let (is_closed, flags) = match shown.view {
+            let (is_closed, flags) = match entry.view {
                 View::Writable => (false, 0),
                 View::ReadOnly | View::Empty => (true, libc::AT_RECURSIVE),
             };
             set_read_only(tree.as_raw_fd(), c"", is_closed, flags | libc::AT_EMPTY_PATH)?;
-            shown.tree.store(tree.into_raw_fd(), Ordering::Relaxed);
+            entry.tree.store(tree.into_raw_fd(), Ordering::Relaxed);
         }
         // Opened without following links: the path was checked, and other runs cannot replace its parts.
         let place = self.folder.open()?;
@@ -130,14 +130,14 @@ impl Cover {
     /// Mounts the visible entries into the covering directory.
     fn mount_shown(&self) -> io::Result<()> {
         let empty = self.folder.open()?;
-        for shown in &self.shown {
-            let tree: RawFd = shown.tree.load(Ordering::Relaxed);
+        for entry in &self.visible {
+            let tree: RawFd = entry.tree.load(Ordering::Relaxed);
             if tree < 0 {
                 continue;
             }
             // SAFETY: the descriptor was taken out of its earlier owner above, and nothing else uses it.
             let tree = unsafe { OwnedFd::from_raw_fd(tree) };
-            shown.mount(&empty, &tree)?;
+            entry.mount(&empty, &tree)?;
         }
         Ok(())
     }

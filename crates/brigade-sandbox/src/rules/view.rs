@@ -38,7 +38,7 @@ pub(super) struct View {
     folders: Vec<CString>,
     closed: Vec<CString>,
     code: Vec<(CString, ApprovedBytes)>,
-    shown: Vec<ViewMount>,
+    mounts: Vec<ViewMount>,
     links: Vec<(CString, CString)>,
     /// The device of the file system. Only in the child.
     device: AtomicU64,
@@ -71,15 +71,15 @@ impl View {
         let hidden: Vec<PathBuf> = hidden.filter_map(|path| below(path)).collect();
         let code: BTreeSet<PathBuf> = closed.code.iter().filter_map(|code| below(&code.path)).collect();
         let mut found = Contents { workspace, hidden: &hidden, ..Contents::empty(&code, &closed.links) };
-        let mut unopened = closed.kept.clone();
+        let mut unopened = closed.closed.clone();
         unopened.extend(closed.code.iter().map(|code| code.path.clone()));
         unopened.extend(hidden.iter().map(|hidden| workspace.join(hidden)));
         for path in closed.data.iter().chain(&profile.read).chain(&profile.write) {
             found.show(path, &unopened)?;
         }
-        found.shown.extend(hidden.iter().cloned());
+        found.visible.extend(hidden.iter().cloned());
         found.leave_out_what_is_beneath();
-        for path in code.iter().chain(&found.shown.clone()) {
+        for path in code.iter().chain(&found.visible.clone()) {
             found.make_parents_of(path);
         }
         for folder in closed.folders.iter().filter_map(|folder| below(folder)) {
@@ -117,8 +117,8 @@ impl View {
         for (path, code) in &self.code {
             code.write_to(&make_file(&view, path, 0o600)?, ruleset)?;
         }
-        for shown in &self.shown {
-            shown.mount(&real, &view)?;
+        for mount in &self.mounts {
+            mount.mount(&real, &view)?;
         }
         // Links come last, so that no file is created through one.
         for (path, target) in &self.links {
@@ -181,7 +181,7 @@ struct Contents<'a> {
     /// The approved targets of bound links. Their current targets do not count.
     bound: &'a BTreeMap<PathBuf, PathBuf>,
     hidden: &'a [PathBuf],
-    shown: BTreeSet<PathBuf>,
+    visible: BTreeSet<PathBuf>,
     folders: BTreeSet<PathBuf>,
     closed: BTreeSet<PathBuf>,
     /// The texts of links.
@@ -195,7 +195,7 @@ impl<'a> Contents<'a> {
             code,
             bound,
             hidden: &[],
-            shown: BTreeSet::new(),
+            visible: BTreeSet::new(),
             folders: BTreeSet::new(),
             closed: BTreeSet::new(),
             links: BTreeMap::new(),
@@ -214,7 +214,7 @@ impl<'a> Contents<'a> {
             fstat(&opened).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory);
         let entries = match is_folder.then(|| openable(path, closed)) {
             None | Some(OpenableEntries::Whole) => {
-                self.shown.insert(below.to_owned());
+                self.visible.insert(below.to_owned());
                 return Ok(());
             }
             Some(OpenableEntries::Entries(entries)) => entries,
@@ -223,7 +223,7 @@ impl<'a> Contents<'a> {
         for entry in entries {
             let below = entry.strip_prefix(self.workspace).unwrap_or(&entry).to_owned();
             self.make_parents_of(&below);
-            self.shown.insert(below);
+            self.visible.insert(below);
         }
         self.folders.insert(below.to_owned());
         Ok(())
@@ -231,18 +231,18 @@ impl<'a> Contents<'a> {
 
     /// Keeps only the outermost shown paths. They include the others.
     fn leave_out_what_is_beneath(&mut self) {
-        let all = std::mem::take(&mut self.shown);
+        let all = std::mem::take(&mut self.visible);
         // A directory comes before its entries.
         for path in all {
             if !self.is_shown(&path) {
-                self.shown.insert(path);
+                self.visible.insert(path);
             }
         }
     }
 
     /// Returns whether a path or a directory above it is shown.
     fn is_shown(&self, path: &Path) -> bool {
-        path.ancestors().any(|path| self.shown.contains(path))
+        path.ancestors().any(|path| self.visible.contains(path))
     }
 
     fn make_parents_of(&mut self, path: &Path) {
@@ -252,7 +252,7 @@ impl<'a> Contents<'a> {
 
     fn has(&self, path: &Path) -> bool {
         self.code.contains(path)
-            || self.shown.contains(path)
+            || self.visible.contains(path)
             || self.folders.contains(path)
             || self.links.contains_key(path)
     }
@@ -329,9 +329,9 @@ impl<'a> Contents<'a> {
         below: impl Fn(&Path) -> Option<PathBuf>,
     ) -> Result<View, SandboxError> {
         self.folders.remove(Path::new(""));
-        let (shown, links) = (std::mem::take(&mut self.shown), std::mem::take(&mut self.links));
+        let (visible, links) = (std::mem::take(&mut self.visible), std::mem::take(&mut self.links));
         // A link replaces any other entry of its name.
-        let is_free = |path: &&PathBuf| !links.contains_key(*path) && !shown.contains(*path);
+        let is_free = |path: &&PathBuf| !links.contains_key(*path) && !visible.contains(*path);
         let free = |paths: &BTreeSet<PathBuf>| -> Result<Vec<CString>, SandboxError> {
             paths.iter().filter(is_free).map(|path| c_string(path)).collect()
         };
@@ -342,7 +342,7 @@ impl<'a> Contents<'a> {
             code.push((c_string(&path)?, ApprovedBytes::new(file)));
         }
         let workspace = self.workspace;
-        let mounted = shown.iter().map(|path| {
+        let mounted = visible.iter().map(|path| {
             let is_folder = workspace.join(path).is_dir();
             Ok(ViewMount { path: c_string(path)?, parts: c_parts(path)?, is_folder })
         });
@@ -359,7 +359,7 @@ impl<'a> Contents<'a> {
             folders,
             closed: names,
             code,
-            shown: mounted,
+            mounts: mounted,
             links: made_links,
             device: AtomicU64::new(0),
         })

@@ -8,7 +8,7 @@ use brigade_core::Json;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::ignored::{Walk, WalkControl};
+use super::ignored::{FileWalk, WalkControl};
 use super::place::{failed, place, root};
 use super::read_whole;
 use crate::context::{Context, Failure, Output};
@@ -125,7 +125,7 @@ fn find<const N: usize>(
     let args: FrontendArgs = arguments(input)?;
     let place = place(context, &args.path, PathUse::Search)?;
     let folder = root(context)?.beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
-    let mut walk = Walk::new(context, &place.path)?;
+    let mut walk = FileWalk::new(context, &place.path)?;
     let mut found = [const { Vec::new() }; N];
     walk.files(&folder, &mut |_, _, path| {
         for (included, found) in included.iter().zip(&mut found) {

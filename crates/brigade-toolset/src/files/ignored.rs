@@ -49,7 +49,7 @@ impl UnreadPath {
 }
 
 /// Walks the files below a directory, ordered by path.
-pub(super) struct Walk<'a, 'c> {
+pub(super) struct FileWalk<'a, 'c> {
     context: &'a Context<'c>,
     /// The .gitignore files of the parent directories, from the root down.
     ignored: Vec<Gitignore>,
@@ -69,10 +69,10 @@ pub(super) enum WalkControl {
     End,
 }
 
-impl<'a, 'c> Walk<'a, 'c> {
+impl<'a, 'c> FileWalk<'a, 'c> {
     /// Reads the .gitignore files of the parent directories.
-    pub(super) fn new(context: &'a Context<'c>, start: &RelPath) -> Result<Walk<'a, 'c>, Failure> {
-        let mut walk = Walk { context, ignored: Vec::new(), unread: Vec::new(), closed: Vec::new() };
+    pub(super) fn new(context: &'a Context<'c>, start: &RelPath) -> Result<FileWalk<'a, 'c>, Failure> {
+        let mut walk = FileWalk { context, ignored: Vec::new(), unread: Vec::new(), closed: Vec::new() };
         let mut folder = root(context)?;
         for name in start.as_str().split('/').filter(|name| !name.is_empty()) {
             let ignored = walk.gitignore(&folder);

@@ -14,7 +14,7 @@ use grep_searcher::{
 use serde::{Deserialize, Serialize};
 
 use super::ByteBudget;
-use super::ignored::{UnreadPath, Walk, WalkControl};
+use super::ignored::{FileWalk, UnreadPath, WalkControl};
 use super::place::{Place, failed, place, root};
 use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
@@ -231,7 +231,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         files: Vec::new(),
         is_full: false,
     };
-    let mut walk = Walk::new(context, &place.path)?;
+    let mut walk = FileWalk::new(context, &place.path)?;
     // A glob without a slash matches names, as in other search programs.
     let is_wanted = |path: &RelPath, start: &RelPath| {
         glob.as_ref().is_none_or(|glob| {
@@ -310,7 +310,7 @@ pub(super) fn glob(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let place = place(context, &args.path, PathUse::Search)?;
     let glob = glob_of(args.pattern.trim_start_matches("./"))?;
     let folder = root(context)?.beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
-    let mut walk = Walk::new(context, &place.path)?;
+    let mut walk = FileWalk::new(context, &place.path)?;
     let mut found: Vec<String> = Vec::new();
     walk.files(&folder, &mut |_, _, path| {
         if glob.is_match(relative_path(path, &place.path)) {

@@ -11,7 +11,7 @@ use brigade_git::{
     CommitCheck, CommitRefusal, Git, GitCommand, GitDirectories, GitError, Identity, Settings,
     untracked_in_the_way,
 };
-use brigade_sandbox::{LocalSockets, Network, SandboxProfile, system_read_paths};
+use brigade_sandbox::{Network, SandboxProfile, system_read_paths};
 use brigade_workspace::own_programs;
 
 use crate::context::{Context, Failure};
@@ -211,19 +211,12 @@ impl Repository {
         let mut read = read.to_vec();
         read.extend(own.into_iter().chain([&self.top]).cloned());
         SandboxProfile {
-            workspace: None,
-            hidden: Vec::new(),
             installed,
             read,
             write,
             deny_write: if reach == Reach::Files { self.closed.clone() } else { Vec::new() },
-            deny_new: Vec::new(),
-            replaced: None,
-            closed: None,
             network: if reach == Reach::Remote { Network::Allowed } else { Network::Denied },
-            local_sockets: LocalSockets::Denied,
-            mode: self.sandbox,
-            landlock_at_most: None,
+            ..SandboxProfile::nothing(self.sandbox)
         }
     }
 

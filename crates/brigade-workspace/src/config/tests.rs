@@ -8,27 +8,31 @@ use crate::testing::{Bench, entry};
 
 /// Reads a policy. Expects this standing, and the start of the message of the first issue.
 #[track_caller]
-fn check_policy(prepare: impl FnOnce(&Bench), standing: Standing, message: &str) {
+fn check_policy(prepare: impl FnOnce(&Bench), validity: PolicyValidity, message: &str) {
     let bench = Bench::on_disk(&[]);
     prepare(&bench);
     let policy = read_policy(&*bench.context.fs, &bench.context.trust);
     let first = policy.issues().first().map(|issue| issue.message.clone()).unwrap_or_default();
-    assert_eq!((policy.standing(), policy.file()), (standing, POLICY), "{first}");
+    assert_eq!((policy.validity(), policy.file()), (validity, POLICY), "{first}");
     assert!(first.starts_with(message), "{first}");
 }
 
 #[test]
 fn only_a_missing_policy_leaves_everything_open() {
-    check_policy(|_| (), Standing::Missing, "");
-    check_policy(|bench| bench.write(POLICY, ""), Standing::Valid, "");
-    check_policy(|bench| bench.write(POLICY, "max_timeout = 'x'\n"), Standing::Invalid, "expected a number");
-    check_policy(|bench| bench.folder(POLICY), Standing::Invalid, "cannot be read: it is not a file");
+    check_policy(|_| (), PolicyValidity::Missing, "");
+    check_policy(|bench| bench.write(POLICY, ""), PolicyValidity::Valid, "");
+    check_policy(
+        |bench| bench.write(POLICY, "max_timeout = 'x'\n"),
+        PolicyValidity::Invalid,
+        "expected a number",
+    );
+    check_policy(|bench| bench.folder(POLICY), PolicyValidity::Invalid, "cannot be read: it is not a file");
     check_policy(
         |bench| {
             bench.folder(".brigade/tools");
             std::os::unix::fs::symlink("gone", bench.path(POLICY)).unwrap();
         },
-        Standing::Invalid,
+        PolicyValidity::Invalid,
         "cannot be read: it is a link to a missing file",
     );
 }
@@ -36,19 +40,19 @@ fn only_a_missing_policy_leaves_everything_open() {
 #[test]
 fn a_policy_that_git_tracks_blocks_until_a_person_accepts_its_bytes() {
     let bench = Bench::new(&[(POLICY, "max_timeout = 9\n")]);
-    let standing = || read_policy(&*bench.context.fs, &bench.context.trust).standing();
-    assert_eq!(standing(), Standing::Valid);
+    let validity = || read_policy(&*bench.context.fs, &bench.context.trust).validity();
+    assert_eq!(validity(), PolicyValidity::Valid);
     bench.track_all();
-    assert_eq!(standing(), Standing::Invalid);
+    assert_eq!(validity(), PolicyValidity::Invalid);
     // What it only restricts counts anyway.
-    assert_eq!(policy_on_disk(&*bench.context.fs).standing(), Standing::Valid);
+    assert_eq!(policy_on_disk(&*bench.context.fs).validity(), PolicyValidity::Valid);
     let shown = bench.context.trust.tracked_config(&*bench.context.fs);
     assert_eq!(shown.iter().map(|config| config.file).collect::<Vec<_>>(), [POLICY]);
     bench.context.accept_config(&shown[0]).unwrap();
-    assert_eq!(standing(), Standing::Valid);
+    assert_eq!(validity(), PolicyValidity::Valid);
     assert_eq!(bench.context.trust.tracked_config(&*bench.context.fs), []);
     bench.write(POLICY, "max_timeout = 10\n");
-    assert_eq!(standing(), Standing::Invalid);
+    assert_eq!(validity(), PolicyValidity::Invalid);
 }
 
 #[test]

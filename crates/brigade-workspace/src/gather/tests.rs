@@ -3,7 +3,7 @@
 mod closed;
 mod links;
 
-use brigade_policy::Standing;
+use brigade_policy::PolicyValidity;
 
 use super::*;
 use crate::testing::{Bench, codes, entry, json};
@@ -109,7 +109,7 @@ fn configuration_is_cached_until_a_file_changes() {
     assert!(Arc::ptr_eq(&first, &read(&bench)));
     bench.write(POLICY, "max_timeout = 'x'\n");
     let second = read(&bench);
-    assert_eq!(second.policy.standing(), Standing::Invalid);
+    assert_eq!(second.policy.validity(), PolicyValidity::Invalid);
     assert!(Arc::ptr_eq(&second, &read(&bench)));
     bench.write(CATALOG, &entry("b", "command = 'x'"));
     assert!(read(&bench).catalog.tool("b").is_some());

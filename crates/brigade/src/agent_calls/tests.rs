@@ -241,7 +241,7 @@ fn only_a_new_call_under_a_rule_and_within_limits_runs_at_once() {
     let (_folder, workspace) = workspace();
     let calls = agent_calls(&workspace, "a");
     let stored = |asked: (RunRequestOutcome, Option<CallId>)| match asked {
-        (RunRequestOutcome::Asked(RequestOutcome::Stored { call, .. }), None) => *call,
+        (RunRequestOutcome::Requested(RequestOutcome::Stored { call, .. }), None) => *call,
         asked => panic!("{asked:?}"),
     };
     let pending = stored(ask_to_run(&calls, args("a person"), &[], &nobody));
@@ -253,7 +253,7 @@ fn only_a_new_call_under_a_rule_and_within_limits_runs_at_once() {
 
     let limit = Limit { window: Duration::from_secs(60), most: 1, of: LimitUnit::Calls };
     let (over, begun) = ask_to_run(&calls, args("too much"), &[limit], &rule);
-    assert!(matches!(over, RunRequestOutcome::Asked(RequestOutcome::Over(_))) && begun.is_none());
+    assert!(matches!(over, RunRequestOutcome::Requested(RequestOutcome::Over(_))) && begun.is_none());
     assert_eq!(calls.list(0, 10).unwrap().len(), 1, "nothing was stored");
 
     // While another call of the agent runs, this one waits for its turn.
@@ -283,7 +283,7 @@ fn a_call_whose_equal_was_cut_off_does_not_run_by_itself() {
     let queue = calls.inner.queue();
     queue.lock(calls.inner.now()).unwrap().claim(&cut.id, 1, claim, calls.inner.now()).unwrap();
     let (asked, begun) = ask_to_run(&calls, args("cut off"), &[], &rule);
-    let RunRequestOutcome::Asked(RequestOutcome::Stored { call, unknown, .. }) = asked else {
+    let RunRequestOutcome::Requested(RequestOutcome::Stored { call, unknown, .. }) = asked else {
         panic!("{asked:?}")
     };
     assert_eq!((call.status, unknown, begun), (CallStatus::Pending, Some(cut.id), None));

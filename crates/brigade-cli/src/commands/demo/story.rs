@@ -99,7 +99,8 @@ fn agent(workspace: &Workspace, stage: &mut Stage<'_, '_, '_>, tool: &str, text:
     let text = match outcome {
         Ok(RunRequestOutcome::Ran(ran)) => answer(&calls, &ran)?,
         Ok(RunRequestOutcome::NotRun { error, .. }) => error.to_string(),
-        Ok(RunRequestOutcome::Asked(RequestOutcome::Stored { call, uncovered, .. })) => match call.status {
+        Ok(RunRequestOutcome::Requested(RequestOutcome::Stored { call, uncovered, .. })) => match call.status
+        {
             CallStatus::Approved => {
                 let ran = calls.go_on(Some(&shown), &call.id)?;
                 answer(&calls, &ran)?
@@ -110,7 +111,7 @@ fn agent(workspace: &Workspace, stage: &mut Stage<'_, '_, '_>, tool: &str, text:
                 text
             }
         },
-        Ok(RunRequestOutcome::Asked(_)) => "no answer".to_owned(),
+        Ok(RunRequestOutcome::Requested(_)) => "no answer".to_owned(),
         Err(error) => error.to_string(),
     };
     stage.agent(&line, &text);

@@ -21,7 +21,7 @@ const DEPTH: usize = 5;
 const MAX_FOLDERS: usize = 2_000;
 
 /// The state of walking one directory of the table.
-pub(super) struct Walk<'w> {
+pub(super) struct FolderScan<'w> {
     harness: &'static Harness,
     shelf: SkillDirectory,
     plugin: Option<&'w PluginState>,
@@ -36,13 +36,22 @@ pub(super) struct Walk<'w> {
 /// A directory to walk: the names above it joined with `:`, its path and its names.
 type Level = Vec<(String, MachinePath, DirectoryNames)>;
 
-impl<'w> Walk<'w> {
+impl<'w> FolderScan<'w> {
     pub(super) fn new(
         harness: &'static Harness,
         shelf: SkillDirectory,
         plugin: Option<&'w PluginState>,
-    ) -> Walk<'w> {
-        Walk { harness, shelf, plugin, count: 0, listed: HashSet::new(), folders: 1, left_out: 0, unnamed: 0 }
+    ) -> FolderScan<'w> {
+        FolderScan {
+            harness,
+            shelf,
+            plugin,
+            count: 0,
+            listed: HashSet::new(),
+            folders: 1,
+            left_out: 0,
+            unnamed: 0,
+        }
     }
 }
 
@@ -91,15 +100,15 @@ impl HarnessSearch<'_> {
             }
         };
         self.row(&location.path, shelf.extent, EntrySource::Skill, FileStatus::Read, 0, None);
-        let mut walk = Walk::new(harness, shelf, plugin);
-        (walk.left_out, walk.unnamed) = (listed.others, listed.unnamed);
+        let mut scan = FolderScan::new(harness, shelf, plugin);
+        (scan.left_out, scan.unnamed) = (listed.others, listed.unnamed);
         match shelf.holds {
-            FolderContent::Skills => self.skills(&mut walk, location.clone(), listed),
+            FolderContent::Skills => self.skills(&mut scan, location.clone(), listed),
             FolderContent::Commands | FolderContent::TomlCommands => {
-                self.commands(&mut walk, location.clone(), listed)
+                self.commands(&mut scan, location.clone(), listed)
             }
         }
-        let Walk { count, left_out, unnamed, .. } = walk;
+        let FolderScan { count, left_out, unnamed, .. } = scan;
         self.rows[row].entry_count = count;
         let workspace = self.machine.workspace.clone();
         let source = source(harness, shelf.extent, &location.shown, &workspace);
@@ -124,11 +133,11 @@ impl HarnessSearch<'_> {
 
     /// Reads the skills of a directory, to the depth of its program. Nearest first, so a skill that links reach several
     /// times has its shortest path.
-    fn skills(&mut self, walk: &mut Walk<'_>, root: MachinePath, listed: DirectoryNames) {
-        if walk.shelf.has_own
+    fn skills(&mut self, scan: &mut FolderScan<'_>, root: MachinePath, listed: DirectoryNames) {
+        if scan.shelf.has_own
             && let Some(name) = root.path.file_name().and_then(|name| name.to_str())
         {
-            self.skill(walk, name, &root);
+            self.skill(scan, name, &root);
         }
         let mut level: Level = vec![(String::new(), root, listed)];
         for depth in 1.. {
@@ -136,9 +145,9 @@ impl HarnessSearch<'_> {
             for (_, folder, listed) in level {
                 for name in &listed.names {
                     let Some(location) = folder.inner(name) else { continue };
-                    self.skill(walk, name, &location);
+                    self.skill(scan, name, &location);
                     let is_content = name.starts_with('.') || name == "node_modules";
-                    if depth < walk.shelf.depth && !is_content && self.machine.is_folder(&location.path) {
+                    if depth < scan.shelf.depth && !is_content && self.machine.is_folder(&location.path) {
                         below.push((String::new(), location));
                     }
                 }
@@ -146,27 +155,27 @@ impl HarnessSearch<'_> {
             if below.is_empty() {
                 return;
             }
-            level = self.list_all(walk, below);
+            level = self.list_all(scan, below);
         }
     }
 
     /// Reads the skill of a directory, if it is one.
-    pub(super) fn skill(&mut self, walk: &mut Walk<'_>, name: &str, folder: &MachinePath) {
+    pub(super) fn skill(&mut self, scan: &mut FolderScan<'_>, name: &str, folder: &MachinePath) {
         if let Some(file) = folder.inner("SKILL.md") {
-            self.read(walk, &file, |source, bytes| read_skill(&SkillFile { source, name }, bytes));
+            self.read(scan, &file, |source, bytes| read_skill(&SkillFile { source, name }, bytes));
         }
     }
 
     /// Reads a command.
-    pub(super) fn command(&mut self, walk: &mut Walk<'_>, name: &str, file: &MachinePath) {
-        let is_toml = walk.shelf.holds == FolderContent::TomlCommands;
-        self.read(walk, file, |source, bytes| read_command(&SkillFile { source, name }, is_toml, bytes));
+    pub(super) fn command(&mut self, scan: &mut FolderScan<'_>, name: &str, file: &MachinePath) {
+        let is_toml = scan.shelf.holds == FolderContent::TomlCommands;
+        self.read(scan, file, |source, bytes| read_command(&SkillFile { source, name }, is_toml, bytes));
     }
 
     /// Reads the commands of a directory and its subdirectories, nearest first. A file that links reach several times
     /// gets its shortest name.
-    fn commands(&mut self, walk: &mut Walk<'_>, root: MachinePath, listed: DirectoryNames) {
-        let ending = if walk.shelf.holds == FolderContent::TomlCommands { ".toml" } else { ".md" };
+    fn commands(&mut self, scan: &mut FolderScan<'_>, root: MachinePath, listed: DirectoryNames) {
+        let ending = if scan.shelf.holds == FolderContent::TomlCommands { ".toml" } else { ".md" };
         let mut level: Level = vec![(String::new(), root, listed)];
         for depth in 1.. {
             let mut below = Vec::new();
@@ -174,46 +183,46 @@ impl HarnessSearch<'_> {
                 for name in &listed.names {
                     let Some(location) = folder.inner(name) else { continue };
                     if let Some(name) = name.strip_suffix(ending) {
-                        self.command(walk, &format!("{way}{name}"), &location);
+                        self.command(scan, &format!("{way}{name}"), &location);
                     } else if !name.contains('.') && self.machine.is_folder(&location.path) {
                         below.push((format!("{way}{name}:"), location));
                     }
                 }
             }
             if DEPTH < depth {
-                walk.left_out += below.len() as u64;
+                scan.left_out += below.len() as u64;
                 return;
             }
             if below.is_empty() {
                 return;
             }
-            level = self.list_all(walk, below);
+            level = self.list_all(scan, below);
         }
     }
 
     /// Lists directories that were not listed before.
-    fn list_all(&mut self, walk: &mut Walk<'_>, below: Vec<(String, MachinePath)>) -> Level {
+    fn list_all(&mut self, scan: &mut FolderScan<'_>, below: Vec<(String, MachinePath)>) -> Level {
         let mut level = Vec::new();
         for (way, location) in below {
             // Links may lead back to a directory above.
-            if self.machine.folder_id(&location).is_some_and(|id| !walk.listed.insert(id)) {
+            if self.machine.folder_id(&location).is_some_and(|id| !scan.listed.insert(id)) {
                 continue;
             }
-            if MAX_FOLDERS <= walk.folders {
-                walk.left_out += 1;
+            if MAX_FOLDERS <= scan.folders {
+                scan.left_out += 1;
                 continue;
             }
-            walk.folders += 1;
+            scan.folders += 1;
             match self.machine.list(&location) {
                 Ok(Some(listed)) => {
-                    walk.left_out += listed.others;
-                    walk.unnamed += listed.unnamed;
+                    scan.left_out += listed.others;
+                    scan.unnamed += listed.unnamed;
                     level.push((way, location, listed));
                 }
                 Ok(None) => {}
                 Err(why) => {
                     let workspace = self.machine.workspace.clone();
-                    let source = source(walk.harness, walk.shelf.extent, &location.shown, &workspace);
+                    let source = source(scan.harness, scan.shelf.extent, &location.shown, &workspace);
                     self.unreadable(&source, &location.path, EntrySource::Skill, why);
                 }
             }
@@ -223,16 +232,16 @@ impl HarnessSearch<'_> {
 
     fn read(
         &mut self,
-        walk: &mut Walk<'_>,
+        scan: &mut FolderScan<'_>,
         file: &MachinePath,
         read: impl FnOnce(Source<'_>, &[u8]) -> brigade_harness::Reading,
     ) {
-        if MAX_ENTRIES <= walk.count {
-            walk.left_out += 1;
+        if MAX_ENTRIES <= scan.count {
+            scan.left_out += 1;
             return;
         }
         let workspace = self.machine.workspace.clone();
-        let source = source(walk.harness, walk.shelf.extent, &file.shown, &workspace);
+        let source = source(scan.harness, scan.shelf.extent, &file.shown, &workspace);
         match self.look_at(file, source.extent, COMMAND_LIMIT) {
             FileContent::Absent | FileContent::Full => {}
             FileContent::Unreadable(why) => self.unreadable(&source, &file.path, EntrySource::Skill, why),
@@ -242,7 +251,7 @@ impl HarnessSearch<'_> {
                     return;
                 }
                 let mut reading = read(source, &bytes);
-                if let Some(plugin) = walk.plugin {
+                if let Some(plugin) = scan.plugin {
                     reading.of_plugin(&plugin.id, plugin.is_enabled);
                 }
                 if let Some(at) = reading.broken {
@@ -256,7 +265,7 @@ impl HarnessSearch<'_> {
                         Some(at),
                     );
                 }
-                walk.count += reading.entries.len();
+                scan.count += reading.entries.len();
                 self.take(source.extent, reading);
             }
         }

@@ -10,7 +10,7 @@ use brigade_harness::{
     installed_plugins, linked_plugin, newest_version, read_manifest, read_plugin_switches,
 };
 
-use super::folders::Walk;
+use super::folders::FolderScan;
 use super::machine::{FileContent, MachinePath};
 use super::{HarnessSearch, source};
 
@@ -246,7 +246,7 @@ impl HarnessSearch<'_> {
             if self.machine.is_folder(&location.path) {
                 self.shelf(harness, folder, &location, Some(state));
             } else if let Some(command) = name.strip_suffix(".md").and_then(|name| name.rsplit('/').next()) {
-                self.command(&mut Walk::new(harness, folder, Some(state)), command, &location);
+                self.command(&mut FolderScan::new(harness, folder, Some(state)), command, &location);
             }
         }
         // A plugin without the directory can be a single skill.
@@ -256,7 +256,7 @@ impl HarnessSearch<'_> {
         {
             let name = state.id.split('@').next().unwrap_or_default();
             let folder = SkillDirectory { extent, ..folder };
-            self.skill(&mut Walk::new(harness, folder, Some(state)), name, root);
+            self.skill(&mut FolderScan::new(harness, folder, Some(state)), name, root);
         }
     }
 }

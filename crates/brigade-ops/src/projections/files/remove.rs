@@ -26,9 +26,9 @@ pub enum Prune {
 #[derive(Clone, Debug, Default)]
 pub struct PruneResult {
     /// Orphans that were removed; in a dry run, those to remove.
-    pub gone: Vec<OrphanReport>,
+    pub removed: Vec<OrphanReport>,
     /// Orphans that remain.
-    pub kept: Vec<OrphanReport>,
+    pub remaining: Vec<OrphanReport>,
     /// Orphans whose removal failed.
     pub failed: Vec<FailedProjection>,
 }
@@ -48,21 +48,21 @@ pub fn prune(
     for orphan in orphans {
         let mut report = OrphanReport::new(orphan, &absolute);
         if how == Prune::Keep || orphan.prunable != Prunable::Yes {
-            pruned.kept.push(report);
+            pruned.remaining.push(report);
             continue;
         }
         if how == Prune::Tell {
             report.dry_run = Some(true);
-            pruned.gone.push(report);
+            pruned.removed.push(report);
             continue;
         }
         match removal.remove(orphan) {
-            Ok(RemovalOutcome::Gone) => pruned.gone.push(report),
+            Ok(RemovalOutcome::Gone) => pruned.removed.push(report),
             Ok(RemovalOutcome::Changed) => {
                 report.action = PruneAction::Keep;
                 report.prunable = Prunable::Edited;
                 report.detail = "the file changed while it was to be removed; try again".to_owned();
-                pruned.kept.push(report);
+                pruned.remaining.push(report);
             }
             Err(error) => pruned.failed.push(FailedProjection::of_orphan(report, error)),
         }

@@ -54,7 +54,7 @@ fn a_disabled_tool_is_described_for_a_review() {
     assert_eq!((report.valid, report.issue_count), (true, report.issues.len()));
     assert!(report.issues.iter().all(|issue| issue.tool_id.as_deref() == Some("off")), "{:?}", report.issues);
     let refused = describe(&Bench::new(&[]).context, "off").unwrap_err();
-    assert!(!refused.told.expect("the errors").is_empty(), "the catalog is missing");
+    assert!(!refused.report.expect("the errors").is_empty(), "the catalog is missing");
 }
 
 #[test]

@@ -358,7 +358,7 @@ fn remembered_entries_are_suggested_and_never_match() {
     let query = capable(&["query_database"]);
     let before = found(&bench, &query);
     assert_eq!((before.suggestions.len(), before.discovered_at), (0, None), "only a sync looks");
-    crate::sync(&bench.context, false).unwrap();
+    crate::discovery::sync(&bench.context, false).unwrap();
     let report = found(&bench, &query);
     assert_eq!(
         (report.matches[0].id.as_str(), suggested(&report.suggestions)),
@@ -379,7 +379,7 @@ fn remembered_entries_are_suggested_and_never_match() {
 #[test]
 fn remembered_entries_are_listed_by_their_level() {
     let bench = discovered();
-    crate::sync(&bench.context, false).unwrap();
+    crate::discovery::sync(&bench.context, false).unwrap();
     let listed = |filter: ListFilter| {
         let filter = ListFilter { levels: vec![Level::Discovered], ..filter };
         lines_of(&bench.context, &filter).unwrap().discovered.expect("a list").len()
@@ -519,7 +519,7 @@ fn a_description_names_arguments_and_the_errors_of_the_catalog() {
     assert_eq!((report.arguments.len(), report.valid), (1, true));
     bench.write(CATALOG, &format!("{TOOLS}\n[[tool]]\nid = \"bad\"\nname = 3\n"));
     let refused = describe(&bench.context, "gone").unwrap_err();
-    let errors = refused.told.expect("the errors");
+    let errors = refused.report.expect("the errors");
     assert_eq!(refused.failure.kind(), ErrorKind::NotFound);
     assert!(errors.iter().any(|error| error.as_str().contains("bad")), "{errors:?}");
     assert!(errors.iter().any(|error| error.as_str().contains("gone")), "{errors:?}");

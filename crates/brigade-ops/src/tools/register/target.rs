@@ -25,7 +25,7 @@ pub(super) struct Target {
     runtimes: RelPath,
     registered: RelPath,
     lock: RelPath,
-    pub(super) shown: DisplayPaths,
+    pub(super) paths: DisplayPaths,
     /// The definitions registered from files of agent programs.
     pub(super) definitions: Vec<DiscoveredEntry>,
 }
@@ -54,7 +54,7 @@ impl Target {
                 registered: registered_file(&RelPath::from_static(RUNTIMES)),
                 runtimes: RelPath::from_static(RUNTIMES),
                 lock: RelPath::from_static(crate::CATALOG_LOCK),
-                shown: DisplayPaths {
+                paths: DisplayPaths {
                     catalog: CATALOG.to_owned(),
                     runtimes: RUNTIMES.to_owned(),
                     config_path: context.absolute(CATALOG),
@@ -80,7 +80,7 @@ impl Target {
             registered: registered_file(&runtimes),
             runtimes,
             lock: RelPath::from_static("tools/catalog.lock"),
-            shown: DisplayPaths {
+            paths: DisplayPaths {
                 config_path: catalog_path.clone(),
                 catalog: catalog_path,
                 runtimes: runtimes_path,
@@ -98,7 +98,7 @@ impl Target {
         let mut kept =
             fs.read(&path, LIMIT).map(|bytes| RegistrationCache::parse(&bytes)).unwrap_or_default();
         self.definitions.iter().for_each(|definition| kept.add(definition));
-        let catalog = Catalog::parse(&self.shown.catalog, Level::Project, after.catalog.as_bytes());
+        let catalog = Catalog::parse(&self.paths.catalog, Level::Project, after.catalog.as_bytes());
         let of_tool = |tool: &Tool| tool.source.as_ref()?.fingerprint.clone();
         let fingerprints: Vec<String> = catalog.tools().iter().filter_map(of_tool).collect();
         kept.keep(&fingerprints.iter().map(String::as_str).collect::<Vec<_>>());
@@ -144,8 +144,8 @@ impl Target {
             Err(error) => Err(self.with_shown_path(error).into()),
         };
         Ok(Texts {
-            catalog: text(&self.catalog, &self.shown.catalog)?,
-            runtimes: text(&self.runtimes, &self.shown.runtimes)?,
+            catalog: text(&self.catalog, &self.paths.catalog)?,
+            runtimes: text(&self.runtimes, &self.paths.runtimes)?,
         })
     }
 

@@ -30,7 +30,7 @@ fn refs(names: &[&str]) -> Vec<RegisterSource> {
 /// Registers, and returns the report.
 #[track_caller]
 fn done(bench: &Bench, request: &RegisterRequest) -> RegisterReport {
-    let report = register(&bench.context, request).unwrap_or_else(|refused| panic!("{:#?}", refused.told));
+    let report = register(&bench.context, request).unwrap_or_else(|refused| panic!("{:#?}", refused.report));
     assert_eq!(report.registered_count, report.registered.len());
     report
 }
@@ -42,7 +42,7 @@ fn refused(bench: &Bench, request: &RegisterRequest) -> RegisterReport {
     let before = files();
     let refused = register(&bench.context, request).expect_err("a refusal");
     assert_eq!(files(), before);
-    let report = *refused.told.unwrap_or_else(|| panic!("{}", refused.failure));
+    let report = *refused.report.unwrap_or_else(|| panic!("{}", refused.failure));
     let reasons = refused.failure.blockers();
     assert!(reasons.iter().map(|reason| &*reason.message).eq(report.errors.iter().map(|row| &*row.message)));
     assert_eq!((report.registered.len(), report.registered_count), (0, 0));

@@ -163,7 +163,7 @@ pub(crate) fn begin(
 /// Returns the status as a word: `waiting` if the execution or a call of its state waits for a person.
 pub(crate) fn status_word(flow: &Flow, context: &Context<'_>) -> &'static str {
     let waits = |id: &String| {
-        let call = context.calls.and_then(|calls| calls.standing(id).ok().flatten());
+        let call = context.calls.and_then(|calls| calls.find_call(id).ok().flatten());
         call.is_some_and(|call| call.waits_for_a_person)
     };
     match flow.shown() {

@@ -236,7 +236,7 @@ fn another_id_is_for_exactly_one_usable_tool() {
     for (sources, id) in [(two, "c"), (vec![text("a.yaml", &cli("a"))], "a b c\n/")] {
         let failure = renamed(sources, id).map(drop).unwrap_err();
         assert_eq!(failure.failure.kind(), ErrorKind::Usage, "{}", failure.failure);
-        assert!(failure.told.is_none());
+        assert!(failure.report.is_none());
     }
 }
 

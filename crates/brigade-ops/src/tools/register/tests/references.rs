@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use brigade_harness::EntrySource;
 
 use super::*;
-use crate::{DISCOVERED, discover, sync};
+use crate::DISCOVERED;
+use crate::discovery::{discover, sync};
 
 const CURSOR: &str = r#"{"mcpServers": {
   "files": {"command": "npx", "args": ["-y", "@x/files@1.2.3", "a b", "", "it's"], "env": {"ROOT": "/srv", "API_KEY": "SECRET"}},
@@ -401,7 +402,7 @@ fn servers_of_every_harness_become_valid_entries() {
                 Ok(report) => report,
                 Err(refused) => {
                     // A value of `docker run -e` is omitted. Other values are refused.
-                    let report = refused.told.expect("reasons");
+                    let report = refused.report.expect("reasons");
                     assert!(is_masked && errors(&report)[0].0 == "secret_in_entry", "{report:#?}");
                     continue;
                 }

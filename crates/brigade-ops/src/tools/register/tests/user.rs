@@ -1,7 +1,8 @@
 //! The level of the user, whose files are outside of the workspace, and on the disk.
 
 use super::*;
-use crate::{RUNTIMES as OF_PROJECT, sync};
+use crate::RUNTIMES as OF_PROJECT;
+use crate::discovery::sync;
 
 const FOLDER: &str = "home/.config/brigade";
 const CURSOR: &str = "home/.cursor/mcp.json";

@@ -8,9 +8,9 @@ use brigade_core::Timestamp;
 use brigade_testkit::TickingClock;
 use tempfile::TempDir;
 
-use super::*;
 use crate::env::Env;
-use crate::projections::{ApplyRequest, Selection};
+use crate::health::Verdict;
+use crate::tools::{ApplyRequest, Selection};
 use crate::workspace::Workspace;
 
 fn sample() -> (TempDir, Workspace) {

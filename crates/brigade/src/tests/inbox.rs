@@ -1,12 +1,15 @@
 use std::path::Path;
+use std::sync::Arc;
 
 use brigade_fs::{MemoryFs, RelPath};
 
-use super::*;
 use crate::env::Env;
+use crate::health::InboxStep;
 use crate::paths::INBOX;
+use crate::report::ImportReport;
 use crate::sample::NewFile;
 use crate::workspace::Workspace;
+use crate::{IdPrefix, InboxFilter, Refusal};
 use brigade_doctor::InboxItem;
 
 const TOOLS: &str = "[[tool]]\nid = \"a\"\nname = \"A\"\nfamily = \"skill\"\nsource_path = \"a.md\"\nmanifest_path = \"m.json\"\n";

@@ -8,10 +8,10 @@ use tokio::sync::{Notify, OwnedMutexGuard};
 /// The maximum number of waiting calls of one agent.
 const MAX_WAITING_CALLS: usize = 64;
 
-/// The turns of all agents. Each agent has a separate quota, so that the calls of one agent never block those of
+/// The slots of all agents. Each agent has a separate quota, so that the calls of one agent never block those of
 /// another. Executions of an agent have a separate quota as well, so that the agent can always end them.
 #[derive(Default)]
-pub(crate) struct Turns {
+pub(crate) struct CallSlots {
     agents: Mutex<HashMap<QuotaKey, Arc<Places>>>,
 }
 
@@ -39,8 +39,8 @@ struct State {
     paused: usize,
 }
 
-/// A turn. Dropping it passes it to the next call.
-pub(crate) struct Turn {
+/// The right of a call to run. Dropping it passes it to the next call.
+pub(crate) struct CallSlot {
     place: Arc<Place>,
     _writing: Option<OwnedMutexGuard<()>>,
 }
@@ -61,24 +61,24 @@ enum Hold {
 }
 
 /// The pause of a call that waits for an answer of its client. Dropping it ends the pause at once.
-pub(crate) struct PausedTurn(Arc<Place>);
+pub(crate) struct PausedSlot(Arc<Place>);
 
-impl Turn {
+impl CallSlot {
     /// Gives the place to other calls.
-    pub(crate) fn pause(&self) -> PausedTurn {
+    pub(crate) fn pause(&self) -> PausedSlot {
         self.place.change(Hold::Running, Hold::Paused);
-        PausedTurn(self.place.clone())
+        PausedSlot(self.place.clone())
     }
 }
 
-impl Drop for Turn {
+impl Drop for CallSlot {
     fn drop(&mut self) {
         self.place.change(Hold::Running, Hold::Ended);
         self.place.change(Hold::Paused, Hold::Ended);
     }
 }
 
-impl PausedTurn {
+impl PausedSlot {
     /// Waits for a place, and ends the pause.
     pub(crate) async fn resume(self) {
         let Place { places, most, .. } = &*self.0;
@@ -90,7 +90,7 @@ impl PausedTurn {
     }
 }
 
-impl Drop for PausedTurn {
+impl Drop for PausedSlot {
     fn drop(&mut self) {
         self.0.change(Hold::Paused, Hold::Running);
     }
@@ -144,9 +144,9 @@ impl Places {
         }
     }
 
-    fn turn(self: &Arc<Places>, most: usize, writing: Option<OwnedMutexGuard<()>>) -> Turn {
+    fn slot(self: &Arc<Places>, most: usize, writing: Option<OwnedMutexGuard<()>>) -> CallSlot {
         let place = Place { places: self.clone(), most, hold: Mutex::new(Hold::Running) };
-        Turn { place: Arc::new(place), _writing: writing }
+        CallSlot { place: Arc::new(place), _writing: writing }
     }
 }
 
@@ -159,9 +159,9 @@ impl Drop for WaitingCall {
     }
 }
 
-impl Turns {
-    /// Takes a turn of the agent if one is free and no call waits for it.
-    pub(crate) fn try_take(&self, quota_key: &QuotaKey, writes: bool, most: usize) -> Option<Turn> {
+impl CallSlots {
+    /// Takes a slot of the agent if one is free and no call waits for it.
+    pub(crate) fn try_take(&self, quota_key: &QuotaKey, writes: bool, most: usize) -> Option<CallSlot> {
         let places = self.places(quota_key);
         if 0 < places.state().waiting {
             return None;
@@ -170,7 +170,7 @@ impl Turns {
             true => Some(places.writing.clone().try_lock_owned().ok()?),
             false => None,
         };
-        places.take(most.max(1)).then(|| places.turn(most, writing))
+        places.take(most.max(1)).then(|| places.slot(most, writing))
     }
 
     fn places(&self, quota_key: &QuotaKey) -> Arc<Places> {
@@ -178,8 +178,8 @@ impl Turns {
         agents.entry(quota_key.clone()).or_default().clone()
     }
 
-    /// Waits for a turn of the agent, of which at most `most` run at once. `None` if too many wait already.
-    pub(crate) async fn take(&self, quota_key: &QuotaKey, writes: bool, most: usize) -> Option<Turn> {
+    /// Waits for a slot of the agent, of which at most `most` run at once. `None` if too many wait already.
+    pub(crate) async fn take(&self, quota_key: &QuotaKey, writes: bool, most: usize) -> Option<CallSlot> {
         let places = self.places(quota_key);
         let waiting = {
             let mut state = places.state();
@@ -196,7 +196,7 @@ impl Turns {
         };
         places.wait(most).await;
         drop(waiting);
-        Some(places.turn(most, writing))
+        Some(places.slot(most, writing))
     }
 
     /// Returns the number of calls that wait for an answer of their client.
@@ -228,62 +228,62 @@ mod tests {
     #[test]
     fn executions_do_not_block_their_agent() {
         block_on(async {
-            let (turns, a) = (Turns::default(), own("a"));
+            let (slots, a) = (CallSlots::default(), own("a"));
             let executions = QuotaKey { of_execution: true, ..a.clone() };
-            let _task = turns.take(&executions, true, 1).await.unwrap();
-            assert!(is_ready(turns.take(&executions, false, 1)).await.is_none());
-            assert!(turns.try_take(&a, true, 1).is_some());
+            let _task = slots.take(&executions, true, 1).await.unwrap();
+            assert!(is_ready(slots.take(&executions, false, 1)).await.is_none());
+            assert!(slots.try_take(&a, true, 1).is_some());
         });
     }
 
     #[test]
     fn a_flood_of_one_agent_stops_no_other() {
         block_on(async {
-            let (turns, a, b) = (Turns::default(), own("a"), own("b"));
-            let first = turns.take(&a, false, 1).await.unwrap();
-            assert!(is_ready(turns.take(&a, false, 1)).await.is_none(), "the second of `a` waits");
-            assert!(is_ready(turns.take(&b, false, 1)).await.is_some(), "`b` has its own turns");
-            assert!(turns.try_take(&a, false, 1).is_none() && turns.try_take(&b, false, 1).is_some());
+            let (slots, a, b) = (CallSlots::default(), own("a"), own("b"));
+            let first = slots.take(&a, false, 1).await.unwrap();
+            assert!(is_ready(slots.take(&a, false, 1)).await.is_none(), "the second of `a` waits");
+            assert!(is_ready(slots.take(&b, false, 1)).await.is_some(), "`b` has its own slots");
+            assert!(slots.try_take(&a, false, 1).is_none() && slots.try_take(&b, false, 1).is_some());
             drop(first);
-            assert!(is_ready(turns.take(&a, false, 1)).await.is_some());
-            assert!(turns.try_take(&a, true, 1).is_some());
+            assert!(is_ready(slots.take(&a, false, 1)).await.is_some());
+            assert!(slots.try_take(&a, true, 1).is_some());
         });
     }
 
     #[test]
     fn a_paused_call_has_no_place() {
         block_on(async {
-            let (turns, a) = (Turns::default(), own("a"));
-            let first = turns.take(&a, false, 1).await.unwrap();
+            let (slots, a) = (CallSlots::default(), own("a"));
+            let first = slots.take(&a, false, 1).await.unwrap();
             let pause = first.pause();
-            assert_eq!(turns.paused(&a), 1);
-            let second = turns.try_take(&a, false, 1).unwrap();
+            assert_eq!(slots.paused(&a), 1);
+            let second = slots.try_take(&a, false, 1).unwrap();
             let mut resumes = Box::pin(pause.resume());
             assert!(is_ready(resumes.as_mut()).await.is_none(), "the second call has the place");
             drop(second);
             assert!(is_ready(resumes).await.is_some());
-            assert!(turns.paused(&a) == 0 && turns.try_take(&a, false, 1).is_none());
+            assert!(slots.paused(&a) == 0 && slots.try_take(&a, false, 1).is_none());
             // A pause that outlives its call takes no place.
             let pause = first.pause();
             drop(first);
             drop(pause);
-            assert!(turns.paused(&a) == 0 && turns.try_take(&a, false, 1).is_some());
+            assert!(slots.paused(&a) == 0 && slots.try_take(&a, false, 1).is_some());
         });
     }
 
     #[test]
     fn nobody_passes_those_who_wait() {
         block_on(async {
-            let (turns, a) = (Turns::default(), own("a"));
-            let writer = turns.try_take(&a, true, 4).unwrap();
-            assert!(turns.try_take(&a, true, 4).is_none());
-            let mut waiting = Box::pin(turns.take(&a, true, 4));
+            let (slots, a) = (CallSlots::default(), own("a"));
+            let writer = slots.try_take(&a, true, 4).unwrap();
+            assert!(slots.try_take(&a, true, 4).is_none());
+            let mut waiting = Box::pin(slots.take(&a, true, 4));
             let is_waiting = std::future::poll_fn(|context| {
                 std::task::Poll::Ready(waiting.as_mut().poll(context).is_pending())
             });
             assert!(is_waiting.await);
             drop(writer);
-            assert!(turns.try_take(&a, true, 4).is_none());
+            assert!(slots.try_take(&a, true, 4).is_none());
             assert!(is_ready(waiting).await.is_some());
         });
     }
@@ -291,30 +291,30 @@ mod tests {
     #[test]
     fn writers_of_one_agent_go_one_after_the_other() {
         block_on(async {
-            let (turns, a) = (Turns::default(), own("a"));
-            let writer = turns.take(&a, true, 4).await.unwrap();
-            assert!(is_ready(turns.take(&a, true, 4)).await.is_none());
-            assert!(is_ready(turns.take(&a, false, 4)).await.is_some(), "readers continue");
+            let (slots, a) = (CallSlots::default(), own("a"));
+            let writer = slots.take(&a, true, 4).await.unwrap();
+            assert!(is_ready(slots.take(&a, true, 4)).await.is_none());
+            assert!(is_ready(slots.take(&a, false, 4)).await.is_some(), "readers continue");
             drop(writer);
-            assert!(is_ready(turns.take(&a, true, 4)).await.is_some());
+            assert!(is_ready(slots.take(&a, true, 4)).await.is_some());
         });
     }
 
     #[test]
     fn too_many_waiting_calls_are_told_so() {
         block_on(async {
-            let (turns, a) = (Arc::new(Turns::default()), own("a"));
-            let running = turns.take(&a, false, 1).await.unwrap();
+            let (slots, a) = (Arc::new(CallSlots::default()), own("a"));
+            let running = slots.take(&a, false, 1).await.unwrap();
             let waiting: Vec<_> = (0..MAX_WAITING_CALLS)
                 .map(|_| {
-                    let (turns, a) = (turns.clone(), a.clone());
-                    tokio::spawn(async move { turns.take(&a, false, 1).await.map(drop) })
+                    let (slots, a) = (slots.clone(), a.clone());
+                    tokio::spawn(async move { slots.take(&a, false, 1).await.map(drop) })
                 })
                 .collect();
-            while turns.agents.lock().unwrap()[&a].state().waiting < MAX_WAITING_CALLS {
+            while slots.agents.lock().unwrap()[&a].state().waiting < MAX_WAITING_CALLS {
                 tokio::task::yield_now().await;
             }
-            assert!(turns.take(&a, false, 1).await.is_none());
+            assert!(slots.take(&a, false, 1).await.is_none());
             drop(running);
             for one in waiting {
                 assert!(one.await.unwrap().is_some());

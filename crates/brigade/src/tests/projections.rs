@@ -11,9 +11,10 @@ use brigade_ops::ErrorKind;
 use brigade_testkit::TickingClock;
 use tempfile::TempDir;
 
-use super::*;
+use crate::Refusal;
 use crate::env::Env;
 use crate::report::{ApplyReport, ProjectionAction, ProjectionReason, ProjectionStatus, Report as _};
+use crate::tools::{ApplyRequest, Selection, SyncRequest};
 use crate::workspace::Workspace;
 
 /// A tool: id, family, and the path for each harness.
