@@ -128,9 +128,8 @@ impl TempWorkspace {
         let private = "/.brigade/tools/policy.toml\n/.brigade/tools/gateway.toml\n/.brigade/tools/calls.jsonl\n\
                        /.brigade/tools/state.db*\n/.brigade/tools/pins/\n";
         self.write(".git/info/exclude", private);
-        self.git(["add", "--all"]);
-        // The rules of a fixture may include it.
-        self.git(["rm", "--cached", "--quiet", "--ignore-unmatch", ".brigade/tools/policy.toml"]);
+        // The rules of a fixture may include the policy.
+        self.git(["add", "--all", "--", ":/", ":(exclude).brigade/tools/policy.toml"]);
         self.git(["commit", "--quiet", "--allow-empty", "--message=Begin"]);
     }
 
@@ -139,6 +138,8 @@ impl TempWorkspace {
     pub fn git<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
         const WHEN: &str = "2026-01-02T03:04:05+00:00";
         let output = Command::new("git")
+            // Otherwise each commit starts another git, which finds nothing to do.
+            .args(["-c", "maintenance.auto=false"])
             .args(args)
             .current_dir(&self.root)
             .env_clear()
