@@ -21,6 +21,7 @@ mod killed;
 mod lists;
 mod lost;
 mod phase;
+mod planning;
 mod secrets;
 mod setup;
 mod standing;
@@ -461,29 +462,53 @@ fn a_supervisor_answers_only_by_a_valid_file() {
     let world =
         World::new(&tasks(&[("a", "true", &[])]), config, "[ $n = 1 ] && exit 0\necho x > a.txt\ndone_");
     world.approve();
-    /// Writes a wrong command when a decision is asked, and the right one after the refusal.
-    struct Supervisor<'w>(&'w World, Mutex<Option<String>>);
+    /// Writes wrong commands when a decision is asked, each after the refusal of the one before, and then the right one.
+    struct Supervisor<'w>(&'w World, Mutex<Vec<String>>);
+    impl Supervisor<'_> {
+        fn path(&self, end: &str) -> PathBuf {
+            self.0.folder.join(format!("work/.brigade/kitchen/cmd.json{end}"))
+        }
+    }
     impl Follower for Supervisor<'_> {
         fn recorded(&self, _: &PrdName, line: &Line, _: &Life) {
             if let Record::DecisionAsked { decision } = &line.record {
-                *self.1.lock().unwrap() = Some(decision.id.to_string());
-                let path = self.0.folder.join("work/.brigade/kitchen/cmd.json");
-                fs::write(path, format!("{{\"decision\":\"{}\",\"action\":\"pass\"}}", decision.id)).unwrap();
+                let id = &decision.id;
+                let mut commands = vec![
+                    format!(
+                        "{{\"decision\":\"{id}\",\"action\":\"retry\",\"reason\":\"try\",\"guidance\":\"write the file\"}}"
+                    ),
+                    "skip".to_owned(),
+                    "{\"decision\":\"d-000000000000\",\"action\":\"skip\"}".to_owned(),
+                    format!("{{\"decision\":\"{id}\",\"action\":\"pass\"}}"),
+                ];
+                fs::write(self.path(""), commands.pop().unwrap()).unwrap();
+                *self.1.lock().unwrap() = commands;
             }
         }
         fn running(&self, _: &ServiceView) {
-            let refused = self.0.folder.join("work/.brigade/kitchen/cmd.json.refused");
-            if let Some(id) = self.1.lock().unwrap().take_if(|_| refused.exists()) {
-                let path = self.0.folder.join("work/.brigade/kitchen/cmd.json");
-                fs::write(path, format!("{{\"decision\":\"{id}\",\"action\":\"retry\"}}")).unwrap();
+            if let Some(command) = self.1.lock().unwrap().pop_if(|_| self.path(".refused").exists()) {
+                fs::remove_file(self.path(".refused")).unwrap();
+                fs::write(self.path(""), command).unwrap();
             }
         }
     }
-    let report = world.try_serve(&ServiceOptions::default(), &Supervisor(&world, Mutex::new(None))).unwrap();
-    assert_eq!(report.outcome, Outcome::Complete);
-    assert!(world.folder.join("work/.brigade/kitchen/cmd.json.done").exists());
+    let supervisor = Supervisor(&world, Mutex::default());
+    let report = world.try_serve(&ServiceOptions::default(), &supervisor).unwrap();
+    assert_eq!((report.outcome, report.attempts), (Outcome::Complete, 2));
+    assert!(supervisor.path(".done").exists() && !supervisor.path("").exists());
+    assert!(world.note("prompt-work-a-2").contains("write the file"));
     let events = fs::read_to_string(world.folder.join("work/brigade/events.jsonl")).unwrap();
-    assert!(events.contains("\"command_refused\"") && events.contains("\"by\":\"supervisor\""), "{events}");
+    assert_eq!(events.matches("\"command_refused\"").count(), 3, "{events}");
+    for (event, members) in [
+        (
+            "decision_needed",
+            ["\"task\":\"a\"", "\"type\":\"failure\"", "\"choices\":[\"retry\",\"skip\",\"abort\"]"],
+        ),
+        ("decision_received", ["\"prd\":\"a\"", "\"action\":\"retry\"", "\"by\":\"supervisor\""]),
+    ] {
+        let line = events.lines().find(|line| line.contains(&format!("\"event\":\"{event}\""))).unwrap();
+        assert!(members.iter().all(|member| line.contains(member)), "{line}");
+    }
 }
 
 #[test]
