@@ -18,7 +18,8 @@ const SETTINGS: [&str; 3] = ["/etc", "/opt", "/usr/local/etc"];
 const MAX_ENTRIES: usize = 50_000;
 
 /// How long the files that one run found count for others of this process, which starts programs such as git many times
-/// a second. A run that began when they were found may last longer than this, and would not learn of a newer file either.
+/// a second. A run that began when they were found may last longer than this, and would not learn of a newer file
+/// either.
 const COUNTS_FOR: Duration = Duration::from_secs(1);
 
 /// The files that were found last, and when.

@@ -227,7 +227,8 @@ fn hostile_role_texts_refuse_every_start() {
     // Another role text needs another approval.
     world.write(role, "You are somebody else.\n");
     assert_eq!(world.unplanned().0, ErrorCode::ApprovalNeeded);
-    let hostile: [(&str, &dyn Fn(&Path)); 4] = [
+    type Make<'a> = &'a dyn Fn(&Path);
+    let hostile: [(&str, Make<'_>); 4] = [
         ("leads out", &|path| symlink("/etc/hostname", path).unwrap()),
         ("UTF-8", &|path| fs::write(path, b"\xff\xfe\0").unwrap()),
         ("large", &|path| fs::write(path, vec![b'x'; (4 << 20) + 1]).unwrap()),
