@@ -96,6 +96,7 @@ fn revisions_are_negotiated() {
     check(&["version=2025-06-18"], "2025-06-18", 3);
     check(&["strict-old"], "2024-11-05", 4);
     check(&["both"], "2025-11-25", 3);
+    check(&["ignores-unknown"], "2025-11-25", 3);
     check(&["stateless"], "2026-07-28", 4);
     check(&["stateless-plain"], "2026-07-28", 4);
     check(&["bare"], "2024-11-05", 3);

@@ -6,6 +6,7 @@
 //!   it with a file.
 //! * [`Postgres`] is a server of this test program, where PostgreSQL is installed.
 //! * [`run_trials`] runs independent trials, several at a time.
+//! * [`SavedTree`] is a directory in memory, from which many are made.
 //! * [`TickingClock`] returns a different, predictable time with each reading.
 //!
 //! A helper panics if it fails. This crate does not depend on Brigade, and is only a dev-dependency.
@@ -25,6 +26,7 @@
 mod filter;
 mod postgres;
 mod runner;
+mod saved_tree;
 mod snapshot;
 mod trials;
 mod workspace;
@@ -33,6 +35,7 @@ pub use brigade_core::testing::TickingClock;
 pub use filter::normalize;
 pub use postgres::Postgres;
 pub use runner::{Brigade, DEFAULT_TIMEOUT, Run, brigade_binary};
+pub use saved_tree::SavedTree;
 pub use snapshot::assert_snapshot;
 pub use trials::run_trials;
 pub use workspace::{TempWorkspace, fixtures};

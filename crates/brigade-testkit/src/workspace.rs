@@ -139,6 +139,8 @@ impl TempWorkspace {
     pub fn git<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
         const WHEN: &str = "2026-01-02T03:04:05+00:00";
         let output = Command::new("git")
+            // Otherwise each commit starts another git, which finds nothing to do.
+            .args(["-c", "maintenance.auto=false"])
             .args(args)
             .current_dir(&self.root)
             .env_clear()

@@ -114,16 +114,6 @@ fn instructions_follow_the_tools_of_the_session() {
     assert!(all.len() <= 6 << 10 && plan.len() < all.len());
 }
 
-#[test]
-fn a_strict_memory_of_another_category_is_a_default_one() {
-    let site = site("");
-    let mut client = Client::connect(&site, "local");
-    let fact = json!({"content": "The port is 8080", "category": "fact", "writeMode": "strict"});
-    let added = done(&mut client, "memoryAdd", fact);
-    assert_eq!((&added["saved"], &added["durability"]), (&json!(true), &json!("candidate")), "{added:#}");
-    assert!(added["reason"].as_str().unwrap().contains("writeMode default"), "{added:#}");
-}
-
 /// Issue 44: `spawnChat` starts a worker with the model that it names.
 #[test]
 fn a_chat_is_spawned_with_a_model() {

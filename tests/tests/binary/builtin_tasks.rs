@@ -300,17 +300,6 @@ fn a_worker_hands_its_own_task_off() {
     );
 }
 
-#[test]
-fn without_a_worker_no_task_begins() {
-    let (site, client) = site(&json!(["nothing"]), "");
-    drop(client);
-    site.workspace.write(GATEWAY, AGENTS);
-    let mut client = Client::connect(&site, "local");
-    let refused = client.call("task.execute", json!({"agent_id": "greeter"}));
-    assert!(text(&refused).contains("worker.cli"), "{refused:#}");
-    assert_eq!(done(&mut client, "task.list", json!({}))["executions"], json!([]));
-}
-
 /// Returns what the worker of a task recorded about its tool calls.
 fn told(site: &Site, id: &str, name: &str) -> Value {
     let path = format!(".brigade/tasks/{id}/{name}");

@@ -16,42 +16,17 @@ fn first_decision(crew: &Crew) -> String {
 }
 
 #[test]
-fn after_an_abort_the_task_can_be_retried() {
-    let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], "max_iterations = 1", failing("a"));
-    let report = crew.serve(30);
-    assert!(report["decisions"][0]["context"].as_str().unwrap().contains("; the last one: "), "{report:#}");
-    let brief: Value = crew.site.document(["status", PRD]).expect(0);
-    assert!(brief["attention_reason"].as_str().unwrap().contains("the last one: "), "{brief:#}");
-    crew.site.document(["kitchen", "answer", &first_decision(&crew), "abort"]).expect(0);
-    // The next service asks again.
-    let again = crew.site.document(["service", PRD]).expect(30);
-    assert_eq!(again["outcome"], "paused", "{again:#}");
-    crew.site.document(["kitchen", "answer", &first_decision(&crew), "abort"]).expect(0);
-    // An answer is possible before it asks.
-    crew.scenario(done());
-    let report = crew.site.document(["resume", PRD, "retry"]).expect(0);
-    assert_eq!(report["done"], 2, "{report:#}");
-    assert_eq!(crew.site.document(["resume", PRD, "retry"]).expect(1)["code"], "decision_missing");
-}
-
-#[test]
 fn a_skipped_task_can_be_taken_up_again() {
-    for words in [&["resume", PRD, "retry"][..], &["ticket", PRD, "a"]] {
-        let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], "max_iterations = 1", failing("a"));
-        crew.serve(30);
-        crew.site.document(["kitchen", "answer", &first_decision(&crew), "skip"]).expect(0);
-        let report = crew.site.document(["resume", PRD]).expect(1);
-        assert_eq!(
-            (&report["skipped"], &report["unreachable"]),
-            (&json!(["a"]), &json!(["b"])),
-            "{report:#}"
-        );
-        assert!(report["next"].to_string().contains(&format!("kitchen resume {PRD} retry")), "{report:#}");
-        crew.site.document(["resume", PRD, "skip"]).expect(1);
-        crew.scenario(done());
-        crew.site.document(words).expect(0);
-        assert_eq!(crew.site.document(["resume", PRD]).expect(0)["done"], 2);
-    }
+    let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], "max_iterations = 1", failing("a"));
+    crew.serve(30);
+    crew.site.document(["kitchen", "answer", &first_decision(&crew), "skip"]).expect(0);
+    let report = crew.site.document(["resume", PRD]).expect(1);
+    assert_eq!((&report["skipped"], &report["unreachable"]), (&json!(["a"]), &json!(["b"])), "{report:#}");
+    assert!(report["next"].to_string().contains(&format!("kitchen resume {PRD} retry")), "{report:#}");
+    crew.site.document(["resume", PRD, "skip"]).expect(1);
+    crew.scenario(done());
+    assert_eq!(crew.site.document(["resume", PRD, "retry"]).expect(0)["done"], 2);
+    assert_eq!(crew.site.document(["resume", PRD, "retry"]).expect(1)["code"], "decision_missing");
 }
 
 #[test]
@@ -82,13 +57,4 @@ fn a_resume_can_be_a_dry_run_or_include_an_approval() {
     let report =
         crew.site.document(["resume", PRD, "--fingerprint", fingerprint.as_str().unwrap()]).expect(0);
     assert_eq!(report["done"], 1);
-}
-
-#[test]
-fn a_chain_reports_its_prds_even_if_the_first_fails() {
-    let crew = Crew::new(&[task("a", &[])], "max_iterations = 1", failing("a"));
-    let report = crew.serve(30);
-    assert_eq!(report["prds"], Value::Null);
-    let report = crew.site.document(["service", PRD, "--auto-continue"]).expect(30);
-    assert_eq!(report["prds"][0]["prd_path"], PRD, "{report:#}");
 }

@@ -130,55 +130,17 @@ fn map_describes_files_without_generated_ones() {
     let report = kitchen.site.document(["map"]).expect(0);
     let commit = report["commit"].as_str().unwrap();
     assert!(workspace.read_text(MAP).starts_with(&format!("# Codebase map at commit {commit}\n")));
-}
-
-#[test]
-fn a_map_never_replaces_a_foreign_file() {
-    let kitchen = Kitchen::new("");
-    let workspace = &kitchen.site.workspace;
-    workspace.write(MAP, "# Our map\n");
-    assert_eq!(kitchen.site.document(["map"]).expect(2)["code"], "file_exists");
-    assert_eq!(workspace.read_text(MAP), "# Our map\n");
-    kitchen.site.document(["map", "--force"]).expect(0);
-    assert!(workspace.read_text(MAP).starts_with("# Codebase map "));
-    let report = kitchen.site.document(["map", "docs/map.md"]).expect(0);
-    assert_eq!(report["path"], "docs/map.md");
+    workspace.write("docs/map.md", "# Our map\n");
+    assert_eq!(kitchen.site.document(["map", "docs/map.md"]).expect(2)["code"], "file_exists");
+    assert_eq!(kitchen.site.document(["map", "docs/map.md", "--force"]).expect(0)["path"], "docs/map.md");
     assert_eq!(kitchen.site.document(["map", "../map.md"]).expect(1)["code"], "path_outside");
-    workspace.write("folder/x", "");
-    kitchen.site.document(["map", "folder"]).expect(3);
-}
-
-#[test]
-fn the_approved_executive_adds_a_part_to_the_map() {
-    let rule = r##"{"role": "map", "call": 1, "do": [{"output": "# Parts\n\nmain counts. password=EXAMPLE1234"}]},
-        {"role": "map", "call": 2, "do": [{"output": "Words.", "by": "tag"}]},
-        {"role": "map", "call": 3, "do": ["echo_prompt"]}"##;
-    let kitchen = Kitchen::new(rule);
-    assert_eq!(kitchen.site.document(["map", "--worker"]).expect(1)["code"], "approval_needed");
-    assert!(!kitchen.site.workspace.exists(MAP) && kitchen.receipts().is_empty());
-    let kitchen = kitchen.approved();
-    let report = kitchen.site.document(["map", "--worker"]).expect(0);
-    assert_eq!(report["has_worker_part"], true);
-    let text = kitchen.site.workspace.read_text(MAP);
-    assert!(text.contains("\n## From the executive chef\n\n### Parts\n\nmain counts. password="), "{text}");
-    assert!(!text.contains("EXAMPLE1234"), "{text}");
-    let told = kitchen.told("map-none.1");
-    assert!(!told["variables"].to_string().contains("BRIGADE_PRD"), "{told}");
-    // A new map keeps this part. Another run of the executive replaces it.
-    kitchen.site.document(["map"]).expect(0);
-    assert_eq!(kitchen.site.workspace.read_text(MAP), text);
-    kitchen.site.document(["map", "--worker"]).expect(0);
-    let second = kitchen.site.workspace.read_text(MAP);
-    assert!(second.ends_with("\n## From the executive chef\n\nWords.\n"), "{second}");
-    // An echoed prompt is not accepted, and the map is unchanged.
-    assert_eq!(kitchen.site.document(["map", "--worker"]).expect(1)["code"], "chef_failed");
-    assert_eq!(kitchen.site.workspace.read_text(MAP), second);
-    assert_eq!(kitchen.receipts(), vec![("map".to_owned(), "completed".to_owned()); 3]);
 }
 
 #[test]
 fn a_plan_becomes_a_valid_prd_with_a_latest_link() {
-    let kitchen = Kitchen::new(r#"{"role": "plan", "do": [{"plan": "good"}]}"#);
+    let rules =
+        r#"{"role": "plan", "do": [{"plan": "good"}]}, {"role": "map", "do": [{"output": "Words."}]}"#;
+    let kitchen = Kitchen::new(rules);
     kitchen.site.workspace.write("go.mod", "module a\n");
     let refused = kitchen.plan(&["Count", "words"], 1);
     assert_eq!(refused["code"], "approval_needed");
@@ -214,29 +176,9 @@ fn a_plan_becomes_a_valid_prd_with_a_latest_link() {
     assert_eq!(target, Path::new("../../tasks/prd-own.json"));
     assert_eq!(kitchen.site.document(["status"]).expect(0)["prd_path"], "tasks/prd-own.json");
     assert_eq!(kitchen.receipts(), vec![("plan".to_owned(), "completed".to_owned()); 3]);
-}
-
-#[test]
-fn a_plan_is_never_written_over_another_file() {
-    let kitchen = Kitchen::new(r#"{"role": "plan", "do": [{"plan": "good"}]}"#).approved();
-    let workspace = &kitchen.site.workspace;
-    workspace.write("brigade/tasks/prd-mine.json", "{}");
-    // The path is checked before anything is started.
-    for out in ["brigade/tasks/prd-mine.json", "x.txt", "../prd-x.json", "prd-x.state.json"] {
-        let code = kitchen.site.document(["plan", "x", "--out", out]);
-        assert_ne!(code.json["exit_code"], 0, "{out}");
-    }
-    assert!(kitchen.receipts().is_empty());
-    // A file or foreign link is kept.
-    workspace.write(LATEST, "{}");
-    let report = kitchen.plan(&["x"], 0);
-    assert_eq!(report["latest"], false);
-    assert_eq!(workspace.read_text(LATEST), "{}");
-    assert_eq!(workspace.read_text("brigade/tasks/prd-mine.json"), "{}");
-    // The journal of a deleted PRD does not apply to a new PRD.
-    workspace.remove("brigade/tasks/prd-planned.json");
-    workspace.write(".brigade/kitchen/prd-planned/journal.jsonl", "");
-    assert_eq!(kitchen.plan(&["x"], 0)["prd_path"], "brigade/tasks/prd-planned-2.json");
+    assert_eq!(kitchen.site.document(["map", "--worker"]).expect(0)["has_worker_part"], true);
+    kitchen.site.workspace.write("brigade/chef/line.md/inside", "");
+    assert_eq!(kitchen.plan(&["More"], 1)["code"], "kitchen_config_invalid");
 }
 
 #[test]
@@ -293,66 +235,6 @@ fn questions_are_asked_on_a_terminal() {
 }
 
 #[test]
-fn invalid_plan_is_retried_once_then_refused() {
-    let rules = r#"{"role": "plan", "call": 1, "do": [{"plan": "cyclic"}]}, {"role": "plan", "call": 2, "do": [{"plan": "good"}]},
-        {"role": "plan", "call": [3, 4], "do": [{"plan": "broken"}]}, {"role": "plan", "call": [5, 6], "do": ["echo_prompt"]},
-        {"role": "plan", "call": 7, "do": [{"plan": "good"}, {"exit": 3}]},
-        {"role": "plan", "call": 8, "do": [{"limit": null}]}"#;
-    let kitchen = Kitchen::new(rules).approved();
-    let report = kitchen.plan(&["x"], 0);
-    assert_eq!(report["attempts"], 2);
-    let prompt = kitchen.prompt("plan-none.2");
-    assert!(
-        prompt.contains("## Your last PRD is not valid") && prompt.contains("US-001 → US-002"),
-        "{prompt}"
-    );
-    let refused = kitchen.plan(&["x"], 1);
-    assert_eq!(refused["code"], "chef_failed");
-    let reasons = refused["blocker_details"].to_string();
-    for code in ["feature_name", "task_id", "title"] {
-        assert!(reasons.contains(code), "{code}\n{refused:#}");
-    }
-    let draft = refused["hints"].to_string();
-    let runs = kitchen.site.workspace.path().join(".brigade/kitchen/runs");
-    let kept = fs::read_dir(&runs).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
-    let kept: Vec<String> = kept.filter(|name| name.ends_with(".draft.txt")).collect();
-    assert!(kept.iter().any(|name| draft.contains(name)), "{draft} {kept:?}");
-    let refused = kitchen.plan(&["x"], 1);
-    assert!(refused.to_string().contains("neither what was asked for nor questions"), "{refused:#}");
-    // A failed executive, or one that reached a limit, is not started again.
-    assert!(kitchen.plan(&["x"], 1)["error"].as_str().unwrap().contains("it exited with 3"));
-    assert!(kitchen.plan(&["x"], 1)["error"].as_str().unwrap().contains("limit of the provider"));
-    let prds = kitchen.site.workspace.files("brigade/tasks");
-    assert_eq!(prds.len(), 1, "{prds:?}");
-}
-
-#[test]
-fn only_a_new_file_of_the_executive_is_the_prd() {
-    let prd =
-        r#"{\"featureName\": \"Mine\", \"tasks\": [{\"id\": \"A\", \"title\": \"x\", \"passes\": true}]}"#;
-    let said = |path: &str| format!(r#"{{"print": "<prd_generated>{path}</prd_generated>"}}"#);
-    let rules = format!(
-        r#"{{"role": "plan", "call": 1, "do": [{{"write": "brigade/tasks/prd-new.json", "text": "{prd}"}}, {}]}},
-        {{"role": "plan", "call": 2, "do": [{}]}},
-        {{"role": "plan", "call": "3-4", "do": [{{"link": "link.json", "to": "brigade/tasks/prd-new.json"}}, {}]}},
-        {{"role": "plan", "call": "5-6", "do": [{}]}}"#,
-        said("brigade/tasks/prd-new.json"),
-        said("brigade/tasks/prd-new.json"),
-        said("link.json"),
-        said(".brigade/kitchen/runs/ledger.jsonl")
-    );
-    let kitchen = Kitchen::new(&rules).approved();
-    let report = kitchen.plan(&["x"], 0);
-    assert_eq!(report["prd_path"], "brigade/tasks/prd-new.json");
-    let text = kitchen.site.workspace.read_text("brigade/tasks/prd-new.json");
-    assert!(text.contains("\"passes\": false"), "what the executive says is not done: {text}");
-    assert_eq!(kitchen.plan(&["x"], 0)["prd_path"], "brigade/tasks/prd-mine.json");
-    assert_eq!(kitchen.site.workspace.read_text("brigade/tasks/prd-new.json"), text);
-    assert!(kitchen.plan(&["x"], 1).to_string().contains("not a regular file"));
-    assert!(kitchen.plan(&["x"], 1).to_string().contains("a file of Brigade or git"));
-}
-
-#[test]
 fn planning_inside_a_run_is_refused() {
     let rules = r#"{"role": "plan", "do": [{"brigade": ["plan", "more"]}, {"brigade": ["map", "--worker"]}, {"plan": "good"}]}"#;
     let kitchen = Kitchen::new(rules).approved();
@@ -371,71 +253,6 @@ fn a_tool_id_is_not_a_planning_request() {
     let refused = site.document(["plan", "count-words"]).expect(2);
     assert!(refused["error"].as_str().unwrap().contains("is a tool"), "{refused:#}");
     assert!(refused["hints"].to_string().contains("tools plan count-words"), "{refused:#}");
-}
-
-#[test]
-fn a_plan_updates_an_old_map() {
-    let kitchen = Kitchen::new(r#"{"role": "plan", "do": [{"questions": ["Which?"]}]}"#);
-    let workspace = &kitchen.site.workspace;
-    let config = workspace.read_text(".brigade/kitchen.toml");
-    workspace.write(".brigade/kitchen.toml", format!("map_stale_commits = 2\n{config}"));
-    let kitchen = kitchen.approved();
-    let workspace = &kitchen.site.workspace;
-    kitchen.git(&["init", "-q"]);
-    let commit = |name: &str| {
-        workspace.write(name, "");
-        kitchen.git(&["add", name]);
-        kitchen.git(&["commit", "-qm", name]);
-    };
-    commit("a.py");
-    let notes = || kitchen.plan(&["x"], 30)["notes"].to_string();
-    assert!(notes().contains("it was missing"));
-    assert_eq!(notes(), "[]");
-    commit("b.py");
-    assert_eq!(notes(), "[]");
-    commit("c.py");
-    assert!(notes().contains("2 commits old"));
-    workspace.write(MAP, "# Codebase map at commit 0123456789abcdef0123456789abcdef01234567\n");
-    assert!(notes().contains("not an ancestor"));
-    // A map of another program is passed on unchanged.
-    workspace.write(MAP, "# Their map\n");
-    assert_eq!(notes(), "[]");
-    assert!(kitchen.prompt("plan-none.6").contains("# Their map"));
-    workspace.write(".brigade/kitchen.toml", format!("map_stale_commits = 0\n{config}"));
-    workspace.remove(MAP);
-    assert_eq!(notes(), "[]");
-    assert!(!workspace.exists(MAP));
-}
-
-#[test]
-fn prompts_have_the_map_and_related_prds() {
-    let kitchen =
-        Kitchen::new(r#"{"role": "work", "do": [{"write": "a.txt", "text": "x"}, {"tag": "COMPLETE"}]}"#);
-    let workspace = &kitchen.site.workspace;
-    let prd = |name: &str, title: &str| {
-        let task = format!(
-            r#"{{"id": "US-1", "title": "{title}", "complexity": "senior", "verification": ["test -f a.txt"]}}"#
-        );
-        workspace.write(
-            format!("brigade/tasks/prd-{name}.json"),
-            format!(r#"{{"featureName": "{name}", "tasks": [{task}]}}"#),
-        );
-    };
-    prd("words", "Count words in a table");
-    prd("table", "Show a table of words");
-    prd("login", "Check passwords");
-    workspace.write("go.mod", "module a\n");
-    kitchen.site.document(["map"]).expect(0);
-    let path = "brigade/tasks/prd-words.json";
-    let serve = || {
-        let report = kitchen.site.document(["validate", path]).expect(0);
-        let fingerprint = report["fingerprint"].as_str().unwrap().to_owned();
-        kitchen.site.document(["service", path, "--fingerprint", &fingerprint]).expect(0);
-    };
-    serve();
-    let prompt = kitchen.prompt("work-US-1.1");
-    assert!(prompt.contains("`go test ./...`, as `go.mod` says"), "{prompt}");
-    assert!(prompt.contains("- table: table (0 of 1 tasks done)") && !prompt.contains("- login"), "{prompt}");
 }
 
 #[test]
@@ -477,35 +294,4 @@ fn skills_are_projected_catalog_entries() {
     broken.workspace.write(".brigade/tools.toml", "[[tool\n");
     assert_eq!(broken.document(["kitchen", "init", "--skills"]).expect(1)["code"], "config_invalid");
     assert!(!broken.workspace.exists(".brigade/kitchen.toml") && !broken.workspace.exists("tools"));
-}
-
-#[test]
-fn hostile_role_texts_refuse_every_start() {
-    let kitchen = Kitchen::new(r#"{"role": "plan", "do": [{"plan": "good"}]}"#);
-    let workspace = &kitchen.site.workspace;
-    workspace.write("brigade/chef/executive.md", "You are Escoffier.\n<promise>COMPLETE</promise>\n");
-    let kitchen = kitchen.approved();
-    let workspace = &kitchen.site.workspace;
-    kitchen.plan(&["x"], 0);
-    let prompt = kitchen.prompt("plan-none.1");
-    assert!(prompt.starts_with("You are Escoffier.\n") && !prompt.contains("<promise>"), "{prompt}");
-    // Another role text needs another approval.
-    workspace.write("brigade/chef/executive.md", "You are somebody else.\n");
-    assert_eq!(kitchen.plan(&["x"], 1)["code"], "approval_needed");
-    workspace.write("secret.md", "text");
-    type Make<'a> = &'a dyn Fn(&Path);
-    let hostile: [(&str, Make<'_>); 4] = [
-        ("leads out", &|path| symlink("/etc/hostname", path).unwrap()),
-        ("UTF-8", &|path| fs::write(path, b"\xff\xfe\0").unwrap()),
-        ("large", &|path| fs::write(path, vec![b'x'; (4 << 20) + 1]).unwrap()),
-        ("not a regular file", &|path| fs::create_dir(path).unwrap()),
-    ];
-    let path = workspace.path().join("brigade/chef/line.md");
-    for (why, make) in hostile {
-        make(&path);
-        let refused = kitchen.plan(&["x"], 1);
-        assert_eq!(refused["code"], "kitchen_config_invalid", "{why}");
-        assert!(refused.to_string().contains("line.md"), "{why}\n{refused:#}");
-        let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
-    }
 }

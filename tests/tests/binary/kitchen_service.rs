@@ -14,44 +14,12 @@ use brigade_tests::kitchen::{PRD, Service, task};
 use brigade_tests::until;
 use serde_json::{Value, json};
 
-const OTHER: &str = "brigade/tasks/prd-second.json";
-
 fn policy(service: &Service, text: &str) {
     service.site.workspace.write(".brigade/tools/policy.toml", text);
 }
 
-/// Two approved PRDs with one task each.
-fn two_prds(settings: &str, rules: &Value) -> Service {
-    let service = Service::new(settings, &[task("US-001", &[])], rules);
-    service.write_prd(OTHER, "feature/second", &[task("US-002", &[])]);
-    service.approve(PRD);
-    service.approve(OTHER);
-    service
-}
-
-fn kinds(service: &Service) -> Vec<String> {
-    service.journal().iter().map(|record| record["kind"].as_str().unwrap().to_owned()).collect()
-}
-
 fn status(service: &Service) -> Value {
     service.site.document(["status", PRD]).expect(0)
-}
-
-#[test]
-fn the_executive_may_open_the_gate_and_only_clearly() {
-    let says = |status: &str| json!([{"role": "gate", "do": [{"gate": status, "content": "as I see it"}]}]);
-    let service = two_prds("", &says("stop"));
-    let serve = || service.site.document(["service", PRD, OTHER, "--phase-gate", "review"]);
-    let paused = serve().expect(30);
-    assert!(paused["decisions"][0]["context"].as_str().unwrap().contains("stop: as I see it"), "{paused:#}");
-    assert_eq!(service.starts("work", "US-002"), 0);
-    let service = two_prds("", &says("proceed"));
-    service.site.document(["service", PRD, OTHER, "--phase-gate", "review"]).expect(0);
-    assert!(kinds(&service).contains(&"phase_gate".to_owned()));
-    assert_eq!(service.starts("work", "US-002"), 1);
-    // Without a second PRD, there is no gate after the first.
-    let service = two_prds("phase_gate = \"pause\"", &json!([]));
-    service.site.document(["service", PRD]).expect(0);
 }
 
 #[test]
@@ -84,57 +52,6 @@ fn policy_allows_merge_and_push_without_force() {
     assert_eq!(workspace.git(["ls-remote", "origin", "feature/auth"]).split('\t').next().unwrap(), elsewhere);
 }
 
-#[test]
-fn a_silent_worker_is_ended_where_that_is_asked_for() {
-    let settings = "stall = \"kill\"\noutput_stall_threshold = 1\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
-        activity_log = \"brigade/activity.log\"\nactivity_log_interval = 1";
-    let service =
-        Service::new(settings, &[task("US-001", &[])], &json!([{"attempt": 1, "do": [{"sleep": 600}]}]));
-    service.serve(0, &[]);
-    assert_eq!(service.starts("work", "US-001"), 2);
-    assert!(service.prompt("work", "US-001", 2).contains("printed nothing"));
-    let events = service.site.workspace.read_text("brigade/events.jsonl");
-    let stalls: Vec<Value> = events
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .filter(|event: &Value| event["event"] == "output_stall")
-        .collect();
-    assert_eq!((stalls.len(), &stalls[0]["task"]), (1, &json!("US-001")), "{events}");
-    assert!(
-        service
-            .site
-            .workspace
-            .read_text("brigade/activity.log")
-            .contains("add-auth/US-001: Line Cook working (")
-    );
-}
-
-#[test]
-fn a_prompt_may_go_in_by_file() {
-    let service = Service::new("", &[task("US-001", &[])], &json!([]));
-    let seen = service.site.workspace.home().join("seen").display().to_string();
-    service.site.write_program("agent", format!(
-        "#!/bin/sh\n{{ printf '%s ' \"$@\"; cat \"$2\"; cat; }} > {seen}\necho x > \"$BRIGADE_TASK.txt\"\necho '<promise>COMPLETE</promise>'\n"));
-    own_worker(&service);
-    let config = service.site.workspace.read_text(".brigade/kitchen.toml");
-    let row = "[[adapter]]\nid = \"agent\"\nprogram = \"agent\"\nprompt = \"file\"\nargs = [\"--message\", \"{prompt_file}\"]\nanswer = \"text\"\n";
-    service.site.workspace.write(".brigade/kitchen.toml", format!("{config}\n{row}"));
-    service.serve(0, &[]);
-    let seen = fs::read_to_string(seen).unwrap();
-    assert!(seen.starts_with("--message /") && seen.contains("prompt.md "), "{seen}");
-    assert_eq!(seen.matches("Write US-001").count(), 1, "it came by file, and not on standard input: {seen}");
-}
-
-/// Makes `./agent` the program of every tier.
-fn own_worker(service: &Service) {
-    let config = service.site.workspace.read_text(".brigade/kitchen.toml");
-    let line = |line: &str| {
-        if line.starts_with("command") { "command = \"./agent\"".to_owned() } else { line.to_owned() }
-    };
-    let lines: Vec<String> = config.lines().map(line).collect();
-    service.site.workspace.write(".brigade/kitchen.toml", lines.join("\n") + "\n");
-}
-
 /// Serves in another process while `meanwhile` runs, then opens the gate for workers.
 fn serve_and(service: &Service, code: i32, meanwhile: impl FnOnce()) -> Value {
     let mut command = service.site.brigade.command(["service", PRD, "--json"]);
@@ -165,18 +82,6 @@ fn another_service_is_refused_with_the_holder() {
         assert_eq!(refused["code"], "service_busy", "{refused:#}");
         assert!(refused["error"].to_string().contains("process "), "{refused:#}");
     });
-}
-
-#[test]
-fn budget_warns_at_four_fifths_and_stops_new_attempts() {
-    let settings = "supervisor_events_file = \"brigade/events.jsonl\"";
-    let tasks: Vec<Value> = (1..=6).map(|n| task(&format!("US-00{n}"), &[])).collect();
-    let service = Service::new(settings, &tasks, &json!([]));
-    let report = service.serve(30, &["--max-attempts", "5", "--sequential"]);
-    assert_eq!((&report["done"], &report["attempts"]), (&json!(5), &json!(5)), "{report:#}");
-    let events = service.site.workspace.read_text("brigade/events.jsonl");
-    let at = |word: &str| events.find(word).unwrap_or_else(|| panic!("no {word}: {events}"));
-    assert!(at("budget_warning") < at("budget_reached"), "{events}");
 }
 
 #[test]

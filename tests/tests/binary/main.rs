@@ -52,7 +52,6 @@ mod hostile_paths;
 mod install;
 mod kill_anywhere;
 mod kitchen_again;
-mod kitchen_branch;
 mod kitchen_common;
 mod kitchen_demo;
 mod kitchen_docs;

@@ -20,6 +20,7 @@ fn a_call_goes_the_whole_way() {
     );
     assert_eq!((&receipt["mcp_server_id"], &receipt["mcp_tool_name"]), (&json!("voice"), &json!("echo")));
     assert_eq!(receipt["runtime"]["state"], "running");
+    assert_eq!(receipt["mcp_protocol_version"], "2025-11-25");
     // Issue 12: compared right before the run, as for scripts.
     assert!(receipt["check_gap_seconds"].as_f64().is_some_and(|gap| gap < 5.0), "{receipt:#}");
     let response = &receipt["mcp_response_summary"];
@@ -72,25 +73,6 @@ fn the_log_tells_what_is_done_and_no_value() {
 }
 
 #[test]
-fn the_receipt_says_which_revision_was_spoken() {
-    for (faults, version) in [
-        ("", "2025-11-25"),
-        ("both", "2025-11-25"),
-        ("strict-old", "2024-11-05"),
-        ("version=2025-03-26", "2025-03-26"),
-        ("stateless", "2026-07-28"),
-        ("stateless-plain", "2026-07-28"),
-        ("ignores-unknown", "2025-11-25"),
-    ] {
-        let spoken = VoiceSite::new("echo", faults, "");
-        let (code, run) = spoken.say(HELLO);
-        let receipt = &run["receipt"];
-        assert_eq!((code, &receipt["mcp_protocol_version"]), (0, &json!(version)), "{faults}: {receipt:#}");
-        assert_eq!(receipt["mcp_response_text"], "hello");
-    }
-}
-
-#[test]
 fn server_gets_call_environment_for_one_call() {
     let spoken = VoiceSite::new("env", "", "env_labels = [\"GITHUB_TOKEN\"]");
     let (code, run) = spoken.say("{}");
@@ -134,10 +116,12 @@ fn floods_of_messages_are_read_in_bounded_memory() {
         serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
     };
     for what in ["notes", "progress", "pings", "big-pings"] {
-        let spoken = VoiceSite::new("echo", &format!("floods={what}"), "timeout = 2");
+        let spoken = VoiceSite::new("echo", &format!("floods={what}"), "timeout = 1");
         let id = spoken.site.approved("say", HELLO);
         let run = limited(&spoken, &id);
-        assert_eq!(run["receipt"]["status"], "timed-out", "{what}: {run:#}");
+        let receipt = &run["receipt"];
+        assert_eq!(receipt["status"], "timed-out", "{what}: {run:#}");
+        assert_eq!((&receipt["timed_out"], &receipt["exit_code"]), (&json!(true), &json!(null)), "{what}");
     }
     for (what, count) in [("notes", 50_000), ("pings", 5_000)] {
         let spoken = VoiceSite::new("echo", &format!("floods={what} count={count}"), "timeout = 60");
@@ -247,8 +231,6 @@ fn a_program_that_others_can_change_is_always_read() {
 fn a_tool_that_is_not_listed_is_not_called() {
     let receipt = fails("echo", "unlisted", "", "failed", "tool_not_listed");
     assert_eq!((&receipt["called"], &receipt["mcp_request_id"]), (&json!(""), &json!(null)));
-    let receipt = fails("echo", "twice", "", "failed", "duplicate_tool");
-    assert_eq!(receipt["called"], "");
 }
 
 #[test]
@@ -257,7 +239,6 @@ fn a_tool_that_says_that_it_failed_has_failed() {
     assert_eq!(receipt["mcp_is_error"], true);
     assert!(receipt["mcp_response_text"].as_str().unwrap().starts_with("error: "));
     assert_eq!(receipt["mcp_response_summary"]["result"]["isError"], true);
-    fails("echo", "rpc-error", "", "failed", "json_rpc_error");
 }
 
 #[test]
@@ -273,23 +254,6 @@ fn broken_server_checkpoint_fails_the_run() {
     let (code, run) = spoken.say(HELLO);
     assert_eq!((code, &run["receipt"]["status"]), (1, &json!("failed")), "{run:#}");
     assert!(run["error"].as_str().is_some_and(|error| error.contains("checkpoint file a.json")), "{run:#}");
-}
-
-#[test]
-fn a_server_that_does_not_answer_is_ended_in_time() {
-    let receipt = fails("echo", "silent", "timeout = 1", "timed-out", "timed_out");
-    assert_eq!((&receipt["timed_out"], &receipt["exit_code"]), (&json!(true), &json!(null)));
-    fails("echo", "never-starts", "timeout = 1", "timed-out", "timed_out");
-}
-
-#[test]
-fn a_server_that_hangs_at_exit_is_killed() {
-    for fault in ["stays", "ignores-term"] {
-        let spoken = VoiceSite::new("echo", fault, "");
-        let (code, run) = spoken.say(HELLO);
-        assert_eq!((code, &run["receipt"]["mcp_response_text"]), (0, &json!("hello")), "{run:#}");
-        assert_eq!(run["receipt"]["mcp_server_exit"], "ended: did not exit when its input was closed");
-    }
 }
 
 /// Returns the only pin issue that doctor reports.

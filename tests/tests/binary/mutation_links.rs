@@ -58,21 +58,6 @@ fn check_reading(reads: &str, command: &str, lines: &str, at: &str, [first, seco
 }
 
 #[test]
-fn a_link_on_the_way_to_code_is_bound() {
-    let all = "code = [\"rel/**\"]";
-    let releases = ["rel/1", "rel/2"];
-    check("/usr/bin/python3 -B current/x.py", all, "current", releases);
-    check("/usr/bin/python3 -B ./rel/../current/x.py", all, "current", releases);
-    check("node current/x.js", all, "current", releases);
-    check("./current/x", all, "current", releases);
-    check_reading("workspace", "./current/x", all, "current", releases);
-    check("env ./current/x", all, "current", releases);
-    check("/usr/bin/python3 -B ../workspace/current/x.py", all, "current", releases);
-    check("/usr/bin/python3 -B -m unittest discover -s current", all, "current", releases);
-    check("/usr/bin/python3 -B -m pkg", all, "pkg", ["rel/1/pkg", "rel/2/pkg"]);
-}
-
-#[test]
 fn code_link_is_bound_with_its_target() {
     check("node cur.js rel/1/x.js rel/2/x.js", "", "cur.js", ["rel/1/x.js", "rel/2/x.js"]);
     // Both files have the same bytes, but import different files.

@@ -10,8 +10,6 @@ use std::os::unix::fs::symlink;
 
 use crate::mutation_common::{ARGS, BODY, CATALOG, refused, site};
 
-const POLICY: &str = ".brigade/tools/policy.toml";
-
 #[test]
 fn projections_that_were_written() {
     let target = ".claude/commands/tool.md";
@@ -91,16 +89,6 @@ fn a_file_behind_a_link_that_leads_out() {
     fs::write(&one, BODY).unwrap();
     site.run_call(&id).expect(0);
     assert_eq!(site.workspace.read_text("ran.txt"), "ran\n");
-}
-
-#[test]
-fn several_changes_are_all_named() {
-    let site = site();
-    let id = site.approved("tool", ARGS);
-    site.workspace.write("bin/tool.sh", "");
-    site.workspace.write("docs/tool.md", "");
-    site.workspace.remove(POLICY);
-    refused(&site, &id, &["source", "policy", "file bin/tool.sh"]);
 }
 
 #[test]

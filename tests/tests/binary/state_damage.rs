@@ -45,68 +45,6 @@ fn a_plan_reports_policy_keys_without_effect() {
 const JOURNAL: &str = ".brigade/tools/calls.jsonl";
 const LEDGER: &str = ".brigade/tools/runs/ledger.jsonl";
 
-/// Approves and runs a call, then restores the journal from before the run.
-fn put_back_after_a_run(between: impl Fn(&Site)) {
-    let site = Site::script("echo x >> ran\necho done\n");
-    site.receipt_of("tool", r#"{"n":0}"#);
-    let id = site.approved("tool", r#"{"n":1}"#);
-    let approved = site.workspace.read(JOURNAL);
-    site.run_call(&id).expect(0);
-    between(&site);
-    site.workspace.write(JOURNAL, &approved);
-
-    let verified = site.json(["run", "verify"]).expect(1);
-    assert_eq!(verified["findings"][0]["problem"], "forgotten", "{verified:#}");
-    let checked = site.json(["state", "check"]).expect(1);
-    let problem = checked["damage"][0]["problem"].as_str().unwrap();
-    assert!(problem.contains("calls.jsonl is older than the ledger"), "{checked:#}");
-    let refused = site.run_call(&id);
-    let refused = refused.refused("nothing runs twice");
-    assert_eq!(refused["receipt"], json!(null));
-    assert_eq!(site.workspace.read_text("ran"), "x\nx\n", "nothing ran");
-    assert_eq!(site.status(&id), "completed");
-    site.json(["call", "run", "--next"]).refused("no approved call is ready to run");
-    site.json(["run", "verify"]).expect(0);
-    assert_eq!(site.workspace.read_text("ran"), "x\nx\n", "nothing ran");
-}
-
-#[test]
-fn restored_old_journal_does_not_rerun_a_call() {
-    put_back_after_a_run(|_| {});
-}
-
-/// Damages the ledger of two runs, and checks the listings.
-fn with_ledger(damage: impl Fn(&Site)) {
-    let site = Site::script("echo done\n");
-    let first = site.receipt_of("tool", r#"{"n":1}"#)["id"].clone();
-    let second = site.receipt_of("tool", r#"{"n":2}"#)["id"].clone();
-    damage(&site);
-    assert_eq!(site.json(["run", "latest"]).expect(0)["run"]["id"], second);
-    let list = site.json(["run", "list"]).expect(0);
-    assert_eq!((&list["runs"][0]["id"], &list["runs"][1]["id"]), (&second, &first));
-    assert_eq!(list["counts"], json!({"completed": 2}));
-    let id = first.as_str().unwrap();
-    assert_eq!(site.json(["run", "show", &id[..id.len() - 4]]).expect(0)["run"]["id"], first);
-    assert!(!site.json(["run", "verify"]).expect(1)["findings"].as_array().unwrap().is_empty());
-    assert_eq!(site.json(["state", "check"]).expect(1)["valid"], false);
-
-    let call = site.approved("tool", r#"{"n":3}"#);
-    let run = site.run_call(&call).expect(0);
-    let warning = run["warnings"][0].as_str().unwrap_or_else(|| panic!("{run:#}"));
-    assert!(warning.contains("run verify"), "{run:#}");
-    assert_eq!(run["call"]["receipt_sequence"], 3, "no number is given twice");
-    site.json(["run", "verify"]).expect(1);
-    assert_eq!(site.json(["run", "list"]).expect(0)["counts"], json!({"completed": 3}));
-    // A loss is reported once. Then the chain continues.
-    let call = site.approved("tool", r#"{"n":4}"#);
-    assert_eq!(site.run_call(&call).expect(0)["warnings"], json!([]));
-}
-
-#[test]
-fn runs_are_served_whatever_became_of_the_ledger() {
-    with_ledger(|site| site.workspace.write(LEDGER, "garbage\n{}\n"));
-}
-
 #[test]
 fn changed_log_is_found_and_missing_log_is_not() {
     let site = Site::script("seq 1 200000\necho problem >&2\n").env("TOKEN", "hunter2hunter2");

@@ -19,11 +19,28 @@ mod way;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use brigade_core::RunId;
+use brigade_testkit::SavedTree;
 
 use super::*;
 use crate::workplace::{Changes, FolderOrigin, Guard, Integration, Place, PlaceError, TaskCommit};
+
+/// A repository of one commit.
+static REPOSITORY: LazyLock<SavedTree> = LazyLock::new(|| {
+    SavedTree::made(|root| {
+        git(root, &["init", "-q", "-b", "main", "."]);
+        git(root, &["config", "user.name", "Ada"]);
+        git(root, &["config", "user.email", "ada@example.org"]);
+        git(root, &["config", "maintenance.auto", "false"]);
+        write(&root.join("README.md"), "hello\n");
+        write(&root.join("src/lib.rs"), "// TODO old\nfn a() {}\n");
+        write(&root.join(".gitignore"), ".brigade/\n*.log\nbuild/\n.env\nnode_modules\n");
+        git(root, &["add", "-A"]);
+        git(root, &["commit", "-q", "-m", "first"]);
+    })
+});
 
 /// A workspace with a repository of one commit.
 struct Bench {
@@ -50,14 +67,7 @@ impl Bench {
             folder,
         };
         std::fs::create_dir_all(bench.root()).unwrap();
-        bench.git(&["init", "-q", "-b", "main", "."]);
-        bench.git(&["config", "user.name", "Ada"]);
-        bench.git(&["config", "user.email", "ada@example.org"]);
-        bench.write("README.md", "hello\n");
-        bench.write("src/lib.rs", "// TODO old\nfn a() {}\n");
-        bench.write(".gitignore", ".brigade/\n*.log\nbuild/\n.env\nnode_modules\n");
-        bench.git(&["add", "-A"]);
-        bench.git(&["commit", "-q", "-m", "first"]);
+        REPOSITORY.write(&bench.root());
         bench
     }
 

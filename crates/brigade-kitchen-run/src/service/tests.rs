@@ -22,6 +22,7 @@ mod killed;
 mod lists;
 mod lost;
 mod phase;
+mod planning;
 mod reports;
 mod secrets;
 mod setup;
@@ -452,38 +453,6 @@ fn the_executive_answers_questions_about_scope() {
     let prompt = world.note("prompt-work-a-2");
     assert!(prompt.contains("both?") && prompt.contains("only the first"), "{prompt}");
     assert_eq!(world.life().history.scope_decisions.len(), 1);
-}
-
-#[test]
-fn a_supervisor_answers_only_by_a_valid_file() {
-    let config = "max_iterations = 1\nsupervisor_cmd_file = \".brigade/kitchen/cmd.json\"\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
-        supervisor_cmd_poll_interval = 1\nsupervisor_cmd_timeout = 0";
-    let world =
-        World::new(&tasks(&[("a", "true", &[])]), config, "[ $n = 1 ] && exit 0\necho x > a.txt\ndone_");
-    world.approve();
-    /// Writes a wrong command when a decision is asked, and the right one after the refusal.
-    struct Supervisor<'w>(&'w World, Mutex<Option<String>>);
-    impl Follower for Supervisor<'_> {
-        fn recorded(&self, _: &PrdName, line: &Line, _: &Life) {
-            if let Record::DecisionAsked { decision } = &line.record {
-                *self.1.lock().unwrap() = Some(decision.id.to_string());
-                let path = self.0.folder.join("work/.brigade/kitchen/cmd.json");
-                fs::write(path, format!("{{\"decision\":\"{}\",\"action\":\"pass\"}}", decision.id)).unwrap();
-            }
-        }
-        fn running(&self, _: &ServiceView) {
-            let refused = self.0.folder.join("work/.brigade/kitchen/cmd.json.refused");
-            if let Some(id) = self.1.lock().unwrap().take_if(|_| refused.exists()) {
-                let path = self.0.folder.join("work/.brigade/kitchen/cmd.json");
-                fs::write(path, format!("{{\"decision\":\"{id}\",\"action\":\"retry\"}}")).unwrap();
-            }
-        }
-    }
-    let report = world.try_serve(&ServiceOptions::default(), &Supervisor(&world, Mutex::new(None))).unwrap();
-    assert_eq!(report.outcome, Outcome::Complete);
-    assert!(world.folder.join("work/.brigade/kitchen/cmd.json.done").exists());
-    let events = fs::read_to_string(world.folder.join("work/brigade/events.jsonl")).unwrap();
-    assert!(events.contains("\"command_refused\"") && events.contains("\"by\":\"supervisor\""), "{events}");
 }
 
 #[test]

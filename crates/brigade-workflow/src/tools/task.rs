@@ -471,6 +471,10 @@ mod tests {
         let bench = Bench::new();
         bench.call("agent.create", &deploy(MANIFEST));
         let args = r#"{"agent_id": "greeter", "input": {"who": "Bob"}}"#;
-        assert_eq!(bench.code("agent:ada", "task.execute", args), ErrorCode::NotAvailableHere);
+        let refused = bench.call_as("agent:ada", "task.execute", args).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::NotAvailableHere);
+        assert!(refused.message.contains("worker.cli"), "{}", refused.message);
+        let listed = bench.call("task.list", "{}");
+        assert_eq!(listed.get("executions"), Some(&Json::from(Vec::<Json>::new())));
     }
 }

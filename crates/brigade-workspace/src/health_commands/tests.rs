@@ -32,7 +32,11 @@ fn a_health_command_binds_what_it_executes_and_not_what_it_inspects() {
     assert_eq!(files("health_command = 'sh check run.pid'"), named(&["check"]));
     assert_eq!(files("health_command = 'sh -e ./check run.pid'"), named(&["check"]));
     assert_eq!(files("health_command = 'python3 lib.py run.pid'"), named(&["lib.py"]));
-    assert_eq!(files("health_command = 'test -s run.pid'"), named(&[]));
+    for looks in ["test -s run.pid", "timeout 5 cat run.pid", "find run.pid -size +0"] {
+        assert_eq!(files(&format!("health_command = '{looks}'")), named(&[]));
+    }
+    let check = bench.path("check").display().to_string();
+    assert_eq!(files(&format!("health_command = 'sh {check} run.pid'")), named(&["check"]));
     assert_eq!(files("health_command = 'sh check'\ncwd = 'sub'"), named(&["sub/check"]));
     assert_eq!(files("health_command = 'sh check'\ncwd = 'gone'"), named(&[]));
 }

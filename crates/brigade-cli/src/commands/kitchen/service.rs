@@ -143,9 +143,8 @@ fn minutes(text: &str) -> Result<f64, &'static str> {
 }
 
 impl RunFlags {
-    /// Converts the flags to options of a service.
-    pub(crate) fn options(&self, session: &Session<'_>) -> ServiceOptions {
-        let flags = Flags {
+    fn flags(&self) -> Flags {
+        Flags {
             walkaway: self.walkaway,
             auto_continue: self.auto_continue,
             phase_gate: self.phase_gate,
@@ -157,9 +156,13 @@ impl RunFlags {
             max_attempts: self.max_attempts,
             merge: self.merge,
             push: self.push,
-        };
+        }
+    }
+
+    /// Converts the flags to options of a service.
+    pub(crate) fn options(&self, session: &Session<'_>) -> ServiceOptions {
         ServiceOptions {
-            flags,
+            flags: self.flags(),
             only: self.only.clone(),
             skip: self.skip.clone(),
             from: self.from.clone(),
@@ -190,6 +193,8 @@ pub(crate) fn run(
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
 
     #[test]
@@ -203,6 +208,46 @@ mod tests {
         assert_eq!((dollars("2.5"), dollars("$3")), (Ok(2.5), Ok(3.0)));
         for text in ["", "x", "-1", "inf", "nan"] {
             assert!(dollars(text).is_err(), "{text}");
+        }
+    }
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        flags: RunFlags,
+    }
+
+    #[test]
+    fn every_flag_reaches_its_setting() {
+        let flags = |line: &str| Line::parse_from(line.split(' ')).flags.flags();
+        let line = "x --walkaway --auto-continue --phase-gate review --sequential --max-iterations 2 --max-cost $0.5 \
+            --max-time 1h30m --max-attempts 5 --merge --push";
+        let expect = Flags {
+            walkaway: true,
+            auto_continue: true,
+            phase_gate: Some(PhaseGate::Review),
+            sequential: true,
+            max_parallel: None,
+            max_iterations: Some(2),
+            max_cost_usd: Some(0.5),
+            max_minutes: Some(90.0),
+            max_attempts: Some(5),
+            merge: true,
+            push: true,
+        };
+        assert_eq!(flags(line), expect);
+        let expect = Flags { max_parallel: Some(3), max_minutes: Some(0.75), ..Flags::default() };
+        assert_eq!(flags("x --max-parallel 3 --max-time 45s"), expect);
+        for wrong in [
+            "--max-cost much",
+            "--max-cost -1",
+            "--max-time 5",
+            "--max-time 0s",
+            "--max-attempts 0",
+            "--phase-gate open",
+            "--sequential --max-parallel 2",
+        ] {
+            assert!(Line::try_parse_from(format!("x {wrong}").split(' ')).is_err(), "{wrong}");
         }
     }
 }

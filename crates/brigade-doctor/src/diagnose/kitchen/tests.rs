@@ -156,6 +156,19 @@ fn a_killed_service_and_failed_tasks_are_reported() {
 }
 
 #[test]
+fn a_branch_without_finished_work_is_reported() {
+    let way = "`git branch -f feature/x 0123abc` brings it back";
+    let kitchen = kitchen_health(PrdHealth { branch: Some(way.to_owned()), ..prd(&[], false) });
+    let issues = diagnose(Snapshot { kitchen: Some(&kitchen), ..Snapshot::new(at(1)) });
+    let [issue] = issues.as_slice() else { panic!("{issues:#?}") };
+    assert_eq!(
+        (issue.kind.code(), issue.detail.contains(way)),
+        ("kitchen_branch_lost_work", true),
+        "{issue:?}"
+    );
+}
+
+#[test]
 fn approvals_of_another_host_are_reported() {
     let copied = PrdHealth { unsigned: 2, ..prd(&[], false) };
     check(&kitchen_health(copied), 1, &["not_approved_here  → adopt-state"]);

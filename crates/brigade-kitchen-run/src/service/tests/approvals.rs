@@ -16,20 +16,20 @@ fn text<T: serde::Serialize>(report: &T) -> String {
 }
 
 impl World {
-    fn path(&self, path: &str) -> PathBuf {
+    pub(super) fn path(&self, path: &str) -> PathBuf {
         self.folder.join("work").join(path)
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(super) fn write(&self, path: &str, text: &str) {
         fs::create_dir_all(self.path(path).parent().unwrap()).unwrap();
         fs::write(self.path(path), text).unwrap();
     }
 
-    fn read(&self, path: &str) -> String {
+    pub(super) fn read(&self, path: &str) -> String {
         fs::read_to_string(self.path(path)).unwrap()
     }
 
-    fn replace(&self, path: &str, old: &str, new: &str) {
+    pub(super) fn replace(&self, path: &str, old: &str, new: &str) {
         let text = self.read(path);
         assert!(text.contains(old), "no `{old}` in {text}");
         self.write(path, &text.replacen(old, new, 1));

@@ -1,29 +1,43 @@
 //! Concurrent tasks in worktrees, and their branch.
 
 use std::process::Command;
+use std::sync::LazyLock;
+
+use brigade_testkit::SavedTree;
 
 use super::*;
 
+/// A repository of one commit.
+static REPOSITORY: LazyLock<SavedTree> = LazyLock::new(|| {
+    SavedTree::made(|root| {
+        fs::write(root.join(".gitignore"), ".brigade/\nbrigade/\n").unwrap();
+        fs::write(root.join("shared.txt"), "first\n").unwrap();
+        git(root, &["init", "-q", "-b", "main"]);
+        git(root, &["add", "-A"]);
+        git(root, &["commit", "-qm", "first"]);
+    })
+});
+
+fn git(folder: &Path, words: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "maintenance.auto=false"]);
+    git.args(words).current_dir(folder);
+    git.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", "/nonexistent");
+    let output = git.output().unwrap();
+    assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
 impl World {
     pub(super) fn git(&self, words: &[&str]) -> String {
-        let work = self.folder.join("work");
-        let mut git = Command::new("git");
-        git.args(["-c", "user.name=T", "-c", "user.email=t@example.com"]).args(words).current_dir(work);
-        git.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", &self.folder);
-        let output = git.output().unwrap();
-        assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        git(&self.folder.join("work"), words)
     }
 
     /// Returns a world with a repository of one commit, and a PRD that names a branch.
     pub(super) fn with_branch(prd: &str, config: &str, script: &str) -> World {
         let prd = prd.replacen("{\"featureName\"", "{\"branchName\": \"feature/x\", \"featureName\"", 1);
         let world = World::new(&prd, &format!("worktrees = \"on\"\n{config}"), script);
-        fs::write(world.folder.join("work/.gitignore"), ".brigade/\nbrigade/\n").unwrap();
-        fs::write(world.folder.join("work/shared.txt"), "first\n").unwrap();
-        world.git(&["init", "-q", "-b", "main"]);
-        world.git(&["add", "-A"]);
-        world.git(&["commit", "-qm", "first"]);
+        REPOSITORY.write(&world.folder.join("work"));
         world.approve();
         world
     }

@@ -82,7 +82,8 @@ const THREE: [(&str, &str, &[&str]); 3] = [("a", "true", &[]), ("b", "true", &[]
 #[test]
 fn money_of_workers_ends_what_would_begin() {
     let script = r#"echo x > "$BRIGADE_TASK.txt"; result '"signal":"complete","cost_usd":0.25'"#;
-    let world = World::new(&tasks(&THREE), "max_parallel = 1", script);
+    let events = "supervisor_events_file = \"events.jsonl\"";
+    let world = World::new(&tasks(&THREE), &format!("max_parallel = 1\n{events}"), script);
     world.approve();
     let serve = |dollars: f64| {
         let flags = Flags { max_cost_usd: Some(dollars), ..Flags::default() };
@@ -91,9 +92,22 @@ fn money_of_workers_ends_what_would_begin() {
     let report = serve(0.5);
     assert_eq!((report.outcome, report.done), (Outcome::Paused, 2));
     assert_eq!(report.reason.as_deref(), Some("the budget `cost_usd` is used up"));
+    let events = world.read("events.jsonl");
+    assert!(["budget_", "service_paused"].iter().all(|event| events.contains(event)), "{events}");
     // Spent money counts, so continuing needs a larger budget.
     assert_eq!(serve(0.5).attempts, 0);
     assert_eq!(serve(100.0).outcome, Outcome::Complete);
+}
+
+#[test]
+fn time_of_workers_ends_what_would_begin() {
+    let world = World::new(&tasks(&THREE), "max_parallel = 1", &format!("sleep 1\n{WRITES}"));
+    world.approve();
+    let flags = Flags { max_minutes: Some(1.0 / 60.0), ..Flags::default() };
+    let report =
+        world.try_serve(&ServiceOptions { flags, ..ServiceOptions::default() }, &NoFollower).unwrap();
+    assert_eq!((report.outcome, report.done, report.attempts), (Outcome::Paused, 1, 1));
+    assert_eq!(report.reason.as_deref(), Some("the budget `minutes` is used up"));
 }
 
 #[test]

@@ -51,10 +51,36 @@ fn a_gate_between_two_prds_must_be_opened() {
 }
 
 #[test]
+fn the_executive_may_open_the_gate_and_only_clearly() {
+    let both = |status: &str| {
+        let gate = format!("result '\"status\":\"{status}\",\"content\":\"as I see it\"'");
+        let world = two_prds(
+            "phase_gate = \"review\"",
+            &format!("[ $BRIGADE_ROLE = gate ] && {{ {gate}; exit; }}\n{WRITES}"),
+        );
+        let report = serve_both(&world).unwrap();
+        (report, world)
+    };
+    let (paused, world) = both("stop");
+    assert_eq!((paused.outcome, world.starts("work", "b")), (Outcome::Paused, 0));
+    assert!(paused.decisions[0].context.contains("stop: as I see it"), "{paused:?}");
+    let (report, world) = both("proceed");
+    assert_eq!((report.outcome, world.starts("work", "b")), (Outcome::Complete, 1));
+    let journal = fs::read_to_string(world.folder.join("work/.brigade/kitchen/prd-a/journal.jsonl")).unwrap();
+    assert!(journal.contains("\"kind\":\"phase_gate\""), "{journal}");
+    // Without a second PRD, there is no gate after the first.
+    let world = World::new(&tasks(&[("a", "true", &[])]), "phase_gate = \"pause\"", WRITES);
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+}
+
+#[test]
 fn a_chain_stops_at_an_incomplete_prd() {
     let script = format!("[ $BRIGADE_TASK = a ] && exit 3\n{WRITES}");
     let world = two_prds("max_iterations = 1\nescalation_enabled = false", &script);
-    assert_eq!(serve_both(&world).unwrap().outcome, Outcome::Paused);
+    let report = serve_both(&world).unwrap();
+    let prds: Vec<&str> = report.prds.iter().map(|prd| prd.prd_path.as_str()).collect();
+    assert_eq!((report.outcome, prds), (Outcome::Paused, vec!["brigade/tasks/prd-a.json"]));
     assert_eq!(world.starts("work", "b"), 0);
 }
 

@@ -135,6 +135,63 @@ fn a_folder_in_place_of_a_command_file_is_reported() {
 }
 
 #[test]
+fn a_supervisor_answers_only_by_a_valid_file() {
+    let config = "max_iterations = 1\nsupervisor_cmd_file = \".brigade/kitchen/cmd.json\"\nsupervisor_events_file = \"brigade/events.jsonl\"\n\
+        supervisor_cmd_poll_interval = 1\nsupervisor_cmd_timeout = 0";
+    let world =
+        World::new(&tasks(&[("a", "true", &[])]), config, "[ $n = 1 ] && exit 0\necho x > a.txt\ndone_");
+    world.approve();
+    /// Writes wrong commands when a decision is asked, each after the refusal of the one before, and then the right
+    /// one.
+    struct Supervisor<'w>(&'w World, Mutex<Vec<String>>);
+    impl Supervisor<'_> {
+        fn path(&self, end: &str) -> PathBuf {
+            self.0.folder.join(format!("work/.brigade/kitchen/cmd.json{end}"))
+        }
+    }
+    impl Follower for Supervisor<'_> {
+        fn recorded(&self, _: &PrdName, line: &Line, _: &Life) {
+            if let Record::DecisionAsked { decision } = &line.record {
+                let id = &decision.id;
+                let mut commands = vec![
+                    format!(
+                        "{{\"decision\":\"{id}\",\"action\":\"retry\",\"reason\":\"try\",\"guidance\":\"write the file\"}}"
+                    ),
+                    "skip".to_owned(),
+                    "{\"decision\":\"d-000000000000\",\"action\":\"skip\"}".to_owned(),
+                    format!("{{\"decision\":\"{id}\",\"action\":\"pass\"}}"),
+                ];
+                fs::write(self.path(""), commands.pop().unwrap()).unwrap();
+                *self.1.lock().unwrap() = commands;
+            }
+        }
+        fn running(&self, _: &ServiceView) {
+            if let Some(command) = self.1.lock().unwrap().pop_if(|_| self.path(".refused").exists()) {
+                fs::remove_file(self.path(".refused")).unwrap();
+                fs::write(self.path(""), command).unwrap();
+            }
+        }
+    }
+    let supervisor = Supervisor(&world, Mutex::default());
+    let report = world.try_serve(&ServiceOptions::default(), &supervisor).unwrap();
+    assert_eq!((report.outcome, report.attempts), (Outcome::Complete, 2));
+    assert!(supervisor.path(".done").exists() && !supervisor.path("").exists());
+    assert!(world.note("prompt-work-a-2").contains("write the file"));
+    let events = fs::read_to_string(world.folder.join("work/brigade/events.jsonl")).unwrap();
+    assert_eq!(events.matches("\"command_refused\"").count(), 3, "{events}");
+    for (event, members) in [
+        (
+            "decision_needed",
+            ["\"task\":\"a\"", "\"type\":\"failure\"", "\"choices\":[\"retry\",\"skip\",\"abort\"]"],
+        ),
+        ("decision_received", ["\"prd\":\"a\"", "\"action\":\"retry\"", "\"by\":\"supervisor\""]),
+    ] {
+        let line = events.lines().find(|line| line.contains(&format!("\"event\":\"{event}\""))).unwrap();
+        assert!(members.iter().all(|member| line.contains(member)), "{line}");
+    }
+}
+
+#[test]
 fn a_rehearsal_shows_only_what_would_run() {
     let prd = tasks(&[("a", "true", &[]), ("b", "true", &["a"]), ("c", "true", &[]), ("d", "true", &[])]);
     let world = World::new(&prd, "max_iterations = 1", "exit 0");

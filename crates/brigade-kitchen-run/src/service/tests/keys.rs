@@ -219,3 +219,63 @@ fn a_tier_has_its_adapter_and_its_variables() {
     assert!(world.note("env-work-a-1").contains("OWN_TOKEN=hush-hush-1\n"));
     assert_eq!(world.rows()[0].cost_usd, 1.5);
 }
+
+#[test]
+fn a_provider_limit_delays_only_its_tier() {
+    let adapter = "[[adapter]]\nid = \"worker\"\nprogram = \"worker.sh\"\nprompt = \"stdin\"\nanswer = \"text\"\n\
+        limit = ['limit reached until (?P<reset>[0-9]+)']\n";
+    let script = format!(
+        "[ $BRIGADE_TASK$n = a1 ] && {{ echo limit reached until $(($(date +%s) + 3)); exit 1; }}\n{WRITES}"
+    );
+    let prd = senior(&tasks(&[("a", "true", &[]), ("b", "true", &[]), ("c", "true", &[])]), "b");
+    let world = World::new(&prd, "supervisor_events_file = \"events.jsonl\"", &script);
+    let config = ".brigade/kitchen.toml";
+    world.write(config, &(world.read(config) + adapter));
+    world.approve();
+    assert_eq!(world.serve().done, 3);
+    let events = world.read("events.jsonl");
+    assert_eq!(events.matches("\"event\":\"limit_wait\"").count(), 1, "{events}");
+    assert_eq!(world.rows()[0].attempts, 2);
+    let journal = world.read(".brigade/kitchen/prd-a/journal.jsonl");
+    assert_eq!(journal.matches("\"how\":\"limit\"").count(), 1, "{journal}");
+    // The other tier did not wait.
+    let is = |line: &str, event: &str, task: &str| {
+        line.contains(&format!("\"event\":\"{event}\"")) && line.contains(&format!("\"task\":\"{task}\""))
+    };
+    let lines: Vec<&str> = events.lines().collect();
+    let other = lines.iter().position(|line| is(line, "task_complete", "b")).unwrap();
+    let again = lines.iter().rposition(|line| is(line, "task_start", "a")).unwrap();
+    assert!(other < again, "{events}");
+}
+
+#[test]
+fn a_silent_worker_is_ended_if_that_is_set() {
+    let config = "stall = \"kill\"\noutput_stall_threshold = 1\nsupervisor_events_file = \"events.jsonl\"\n\
+        activity_log = \"activity.log\"\nactivity_log_interval = 1";
+    let script = format!("[ $n = 1 ] && exec sleep 600\n{WRITES}");
+    let (world, report) = served(&[("a", "true", &[])], config, &script);
+    assert_eq!((report.outcome, world.starts("work", "a")), (Outcome::Complete, 2));
+    assert!(world.note("prompt-work-a-2").contains("printed nothing"));
+    let events = world.read("events.jsonl");
+    let stalls: Vec<&str> =
+        events.lines().filter(|line| line.contains("\"event\":\"output_stall\"")).collect();
+    assert!(matches!(*stalls, [stall] if stall.contains("\"task\":\"a\"")), "{events}");
+    let activity = world.read("activity.log");
+    assert!(activity.contains("a/a: Line Cook working ("), "{activity}");
+}
+
+#[test]
+fn a_prompt_may_go_in_by_file() {
+    let adapter = "[[adapter]]\nid = \"worker\"\nprogram = \"worker.sh\"\nprompt = \"file\"\n\
+        args = [\"--message\", \"{prompt_file}\"]\nanswer = \"text\"\n";
+    let script = format!("{{ printf '%s ' \"$@\"; cat \"$2\"; }} > \"$D/seen\"\n{WRITES}");
+    let world = World::new(&tasks(&[("US-001", "true", &[])]), "", &script);
+    let config = ".brigade/kitchen.toml";
+    world.write(config, &(world.read(config) + adapter));
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    let seen = world.note("seen");
+    assert!(seen.starts_with("--message /") && seen.contains("prompt.md "), "{seen}");
+    assert_eq!(seen.matches("Write US-001").count(), 1, "{seen}");
+    assert_eq!(world.note("prompt-work-US-001-1"), "", "it came by file, and not on standard input");
+}

@@ -3,7 +3,7 @@
 use brigade_core::ErrorCode;
 
 use super::*;
-use crate::PrdSearch;
+use crate::{PrdSearch, ReceiptCheck};
 
 /// Finishes the first of three tasks. Task `b` then waits for the note `go`. Returns the commit.
 fn with_a_done() -> (World, String) {
@@ -69,6 +69,8 @@ fn a_branch_without_finished_work_is_refused() {
     assert_eq!(refused.code(), ErrorCode::BranchLostWork);
     let way = format!("git branch -f feature/x {commit}");
     assert!(refused.to_string().contains(&way) && issues(&world).contains(&way), "{refused}");
+    let health = world.kitchen().health(ReceiptCheck::Nothing).unwrap().unwrap();
+    assert!(health.prds[0].branch.as_deref().unwrap().contains(&way), "{health:?}");
     assert_eq!(world.starts("work", "b") + world.starts("work", "c"), 0);
     world.git(&["branch", "-f", "feature/x", &commit]);
     assert_eq!(world.serve().outcome, Outcome::Complete);

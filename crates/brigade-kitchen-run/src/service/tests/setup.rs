@@ -94,3 +94,32 @@ fn a_later_attempt_without_work_sees_the_tip() {
     let report = world.serve();
     assert_eq!((report.outcome, world.starts("work", "a")), (Outcome::Complete, 2), "{report:?}");
 }
+
+#[test]
+fn a_worktree_gets_files_of_the_workspace() {
+    let config = "worktree.copy = [\"local.env\"]\nworktree.link = [\"cache\"]\nworktree.path = \".brigade/kitchen/trees\"\n\
+        worktree.setup = \"cp local.env seen.txt\"\nworktree.keep = \"always\"";
+    let script = format!("cp cache/x cached.txt\n{WRITES}");
+    let world = World::with_branch(&tasks(&[("a", "true", &[])]), config, &script);
+    world.write(".gitignore", "local.env\ncache\n.brigade/\nbrigade/\n");
+    world.git(&["commit", "-qam", "ignore"]);
+    world.write("local.env", "A=1\n");
+    world.write("cache/x", "cached\n");
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    let tree = world.path(".brigade/kitchen/trees/prd-a/a");
+    assert!(tree.join("local.env").exists() && tree.join("cache").is_symlink());
+    assert_eq!(world.git(&["show", "feature/x:cached.txt"]), "cached");
+    // The worker sees files of the setup, but they do not count as its work.
+    assert_eq!(fs::read_to_string(tree.join("seen.txt")).unwrap(), "A=1\n");
+    let committed = world.git(&["ls-tree", "--name-only", "feature/x"]);
+    assert!(!committed.contains("local.env") && !committed.contains("seen.txt"), "{committed}");
+}
+
+#[test]
+fn a_setup_has_a_time_limit() {
+    let config = "worktree.setup = \"sleep 60\"\nworktree.setup_timeout = 1\nmax_iterations = 1\nescalation_enabled = false";
+    let world = World::with_branch(&tasks(&[("a", "true", &[])]), config, WRITES);
+    assert_eq!((world.serve().outcome, world.starts("work", "a")), (Outcome::Paused, 0));
+    let journal = world.read(".brigade/kitchen/prd-a/journal.jsonl");
+    assert!(journal.contains("the setup command of the worktree was ended at its time limit"), "{journal}");
+}

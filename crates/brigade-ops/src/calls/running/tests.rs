@@ -557,14 +557,17 @@ fn the_code_in_a_command_is_approved_with_it() {
 #[test]
 fn the_interpreter_of_a_launcher_is_bound() {
     let helper = "#!/bin/sh\nexec /bin/sh \"$@\"\n";
-    let programs = Programs::new(&[("helper", helper)]);
-    let bench = CallBench::new("").with_path(&programs.path());
-    bench.write(CATALOG, CallBench::entry("tool", "env helper bin/tool.sh", ""));
-    let id = bench.approved("{}");
-    programs.write("helper", "#!/bin/sh\necho evil\n");
-    refused(&bench, &id, &[&format!("file {}/helper", programs.path())]);
-    programs.write("helper", helper);
-    assert!(bench.calls.run(&id).unwrap().succeeded);
+    for command in ["env helper bin/tool.sh", "first-line"] {
+        let programs =
+            Programs::new(&[("helper", helper), ("first-line", "#!/usr/bin/env helper\necho ran\n")]);
+        let bench = CallBench::new("").with_path(&programs.path());
+        bench.write(CATALOG, CallBench::entry("tool", command, ""));
+        let id = bench.approved("{}");
+        programs.write("helper", "#!/bin/sh\necho evil\n");
+        refused(&bench, &id, &[&format!("file {}/helper", programs.path())]);
+        programs.write("helper", helper);
+        assert!(bench.calls.run(&id).unwrap().succeeded, "{command}");
+    }
 }
 
 /// Expects that an approval does not count, until a person accepts the records of another host.

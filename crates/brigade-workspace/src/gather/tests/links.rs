@@ -18,6 +18,9 @@ fn check(command: &str, at: &str, [first, second]: [&str; 2]) {
             "{EFFECTS}allowed_families = ['script']\n[sandbox]\nmode = 'enforce'\nreads = '{reads}'\n"
         );
         let bench = Bench::on_disk(&[(POLICY, &*policy)]);
+        let root = bench.path("");
+        let root = root.to_str().unwrap().trim_end_matches('/');
+        let command = command.replace("ROOT", root).replace("NAME", root.rsplit('/').next().unwrap());
         bench.write(CATALOG, &entry("tool", &format!("command = {command:?}\ncode = ['rel/**']")));
         for release in ["1", "2"] {
             for file in ["x.py", "y.py", "test_x.py", "x.js", "pkg/__main__.py"] {
@@ -46,6 +49,8 @@ fn a_link_on_the_way_to_code_is_bound() {
         "node current/x.js",
         "./current/x",
         "env ./current/x",
+        "/usr/bin/python3 -B ROOT/current/x.py",
+        "/usr/bin/python3 -B ../NAME/current/x.py",
         "/usr/bin/python3 -B -m unittest discover -s current",
     ] {
         check(command, "current", releases);
