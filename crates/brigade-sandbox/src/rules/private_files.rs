@@ -5,8 +5,6 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use crate::SandboxProfile;
 
@@ -16,14 +14,6 @@ const SETTINGS: [&str; 3] = ["/etc", "/opt", "/usr/local/etc"];
 
 /// The maximum number of entries that are looked at.
 const MAX_ENTRIES: usize = 50_000;
-
-/// How long the files that one run found count for others of this process, which starts programs such as git many times
-/// a second. A run that began when they were found may last longer than this, and would not learn of a newer file
-/// either.
-const COUNTS_FOR: Duration = Duration::from_secs(1);
-
-/// The files that were found last, and when.
-static LAST: Mutex<Option<(Instant, Vec<PathBuf>)>> = Mutex::new(None);
 
 /// The bits of a mode that let everybody read a file, and enter a directory.
 const READ: u32 = 0o4;
@@ -36,21 +26,15 @@ pub(super) fn closed_to_run(profile: &SandboxProfile) -> Vec<PathBuf> {
     if !rustix::process::geteuid().is_root() {
         return Vec::new();
     }
-    let is_opened = |path: &Path| {
+    closed_below(&SETTINGS.map(PathBuf::from), &|path| {
         profile.workspace.as_ref().is_some_and(|workspace| path.starts_with(workspace))
             || profile.read.iter().chain(&profile.write).any(|named| {
                 path.starts_with(named) && !SETTINGS.iter().any(|all| Path::new(all).starts_with(named))
             })
-    };
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    if last.as_ref().is_none_or(|(began, _)| COUNTS_FOR < began.elapsed()) {
-        *last = Some((Instant::now(), closed_below(&SETTINGS.map(PathBuf::from))));
-    }
-    let closed = last.iter().flat_map(|(_, closed)| closed);
-    closed.filter(|path| !is_opened(path)).cloned().collect()
+    })
 }
 
-fn closed_below(settings: &[PathBuf]) -> Vec<PathBuf> {
+fn closed_below(settings: &[PathBuf], is_opened: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut closed = Vec::new();
     // Directories, with whether everybody may enter them.
     let mut folders: Vec<(PathBuf, bool)> = settings.iter().map(|path| (path.clone(), true)).collect();
@@ -58,17 +42,13 @@ fn closed_below(settings: &[PathBuf]) -> Vec<PathBuf> {
     while let Some((folder, is_open)) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             looked_at += 1;
-            // Most entries of `/etc` are links, which need no more system calls.
-            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
-                continue;
-            }
             let Ok(metadata) = entry.metadata() else { continue };
             let (path, mode) = (entry.path(), metadata.mode());
             if metadata.is_dir() {
                 if looked_at < MAX_ENTRIES {
                     folders.push((path, is_open && mode & ENTER != 0));
                 }
-            } else if metadata.is_file() && !(is_open && mode & READ != 0) {
+            } else if metadata.is_file() && !(is_open && mode & READ != 0) && !is_opened(&path) {
                 closed.push(path);
             }
         }
@@ -92,13 +72,18 @@ mod tests {
             fs::write(&path, "x").unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         };
-        for (name, mode) in [("open", 0o644), ("key", 0o640), ("ssl/private/key", 0o644), ("ssl/cert", 0o444)]
-        {
+        for (name, mode) in [
+            ("open", 0o644),
+            ("key", 0o640),
+            ("opened", 0o600),
+            ("ssl/private/key", 0o644),
+            ("ssl/cert", 0o444),
+        ] {
             put(name, mode);
         }
         fs::set_permissions(root.join("ssl/private"), fs::Permissions::from_mode(0o710)).unwrap();
         std::os::unix::fs::symlink("key", root.join("link")).unwrap();
-        let mut found = closed_below(&[root.to_owned()]);
+        let mut found = closed_below(&[root.to_owned()], &|path| path.ends_with("opened"));
         found.sort();
         assert_eq!(found, [root.join("key"), root.join("ssl/private/key")]);
     }
