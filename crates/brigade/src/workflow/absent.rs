@@ -8,7 +8,7 @@ use brigade_call::{Call, Judgement};
 use brigade_catalog::Tool;
 use brigade_ops::state::AdoptStep;
 use brigade_policy::{Failure, RiskLevel};
-use brigade_workspace::{Config, WorkspaceContext};
+use brigade_workspace::{Config, WorkspaceContext, gather};
 
 use crate::report::AdoptRow;
 use crate::workspace_inner::WorkspaceInner;
@@ -32,8 +32,12 @@ pub(crate) fn adopt(_: &Arc<WorkspaceInner>, _: AdoptStep) -> Result<Vec<AdoptRo
     Ok(Vec::new())
 }
 
-pub(crate) fn notify(_: &Arc<WorkspaceContext>, _: &Call) -> Result<(), String> {
-    Ok(())
+pub(crate) fn notify(context: &Arc<WorkspaceContext>, _: &Call) -> Result<(), String> {
+    let config = gather::config(context).map_err(|error| error.to_string())?;
+    match config.gateway(&context.host()).and_then(|gateway| gateway.notify.as_ref()) {
+        Some(_) => Err("this build of Brigade does not have `workflow`, which starts it".to_owned()),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn judge_call(
