@@ -25,10 +25,19 @@ impl Mismatch {
         Mismatch { path: Vec::new(), message: message.into() }
     }
 
+    fn expected(expected: &dyn Expected) -> Mismatch {
+        Mismatch::new(format!("expected {expected}"))
+    }
+
     /// Prepends a member to the path.
     pub(super) fn under(mut self, member: &str) -> Mismatch {
         self.path.insert(0, member.to_owned());
         self
+    }
+
+    /// Prepends an element of a list to the path.
+    pub(super) fn under_index(self, index: usize) -> Mismatch {
+        self.under(&format!("[{index}]"))
     }
 
     /// Returns the outermost member that does not match. Returns `None` if a member is missing or the value itself does
@@ -61,11 +70,11 @@ impl de::Error for Mismatch {
     }
 
     fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Mismatch {
-        Mismatch::new(format!("expected {expected}"))
+        Mismatch::expected(expected)
     }
 
     fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Mismatch {
-        Mismatch::new(format!("expected {expected}"))
+        Mismatch::expected(expected)
     }
 
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Mismatch {
@@ -170,9 +179,21 @@ impl<'de> Deserializer<'de> for &'de Json {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Mismatch> {
+        self.deserialize_map(visitor)
+    }
+
+    // The shape is decided here, so that the code for other shapes is not compiled for each type.
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
         match self {
-            Json::Array(_) => Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
-            _ => self.deserialize_any(visitor),
+            Json::Object(members) => visitor.visit_map(Members::new(members)),
+            _ => Err(Mismatch::expected(&visitor)),
+        }
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
+        match self {
+            Json::Array(elements) => visitor.visit_seq(Elements { elements: elements.iter(), index: 0 }),
+            _ => Err(Mismatch::expected(&visitor)),
         }
     }
 
@@ -186,28 +207,40 @@ impl<'de> Deserializer<'de> for &'de Json {
     }
 
     serde::forward_to_deserialize_any! {
-        bool char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map identifier
+        bool char str string bytes byte_buf unit unit_struct tuple tuple_struct identifier
     }
 }
 
 /// Passes a number to the visitor. It becomes an integer or a double if that has the same text. Otherwise its text is
 /// passed as bytes, which only [`Number`] and [`Json`] accept.
 fn visit_number<'de, V: Visitor<'de>>(number: &'de Number, visitor: V) -> Result<V::Value, Mismatch> {
-    let text = number.as_str();
-    if text != "-0" {
-        if let Ok(integer) = text.parse() {
-            return visitor.visit_i64(integer);
-        }
-        if let Ok(integer) = text.parse() {
-            return visitor.visit_u64(integer);
-        }
+    match PlainNumber::of_same_text(number) {
+        Some(PlainNumber::Signed(value)) => visitor.visit_i64(value),
+        Some(PlainNumber::Unsigned(value)) => visitor.visit_u64(value),
+        Some(PlainNumber::Double(value)) => visitor.visit_f64(value),
+        None => visitor.visit_borrowed_bytes(number.as_str().as_bytes()),
     }
-    let double = number.as_f64();
-    if Number::from(double) == *number {
-        visitor.visit_f64(double)
-    } else {
-        visitor.visit_borrowed_bytes(text.as_bytes())
+}
+
+enum PlainNumber {
+    Signed(i64),
+    Unsigned(u64),
+    Double(f64),
+}
+
+impl PlainNumber {
+    fn of_same_text(number: &Number) -> Option<PlainNumber> {
+        let text = number.as_str();
+        if text != "-0" {
+            if let Ok(value) = text.parse() {
+                return Some(PlainNumber::Signed(value));
+            }
+            if let Ok(value) = text.parse() {
+                return Some(PlainNumber::Unsigned(value));
+            }
+        }
+        let double = number.as_f64();
+        (Number::from(double) == *number).then_some(PlainNumber::Double(double))
     }
 }
 
@@ -225,7 +258,7 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
         };
         let index = self.index;
         self.index += 1;
-        seed.deserialize(element).map(Some).map_err(|error| error.under(&format!("[{index}]")))
+        seed.deserialize(element).map(Some).map_err(|error| error.under_index(index))
     }
 
     fn size_hint(&self) -> Option<usize> {

@@ -10,11 +10,10 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use serde::ser::{
-    SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    Impossible, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::number::RAW_VALUE;
 use super::parse::parse_own;
@@ -449,7 +448,7 @@ impl Elements<'_> {
             Elements::Array { out, level, count, .. } => {
                 begin(out, *level, *count == 0);
                 let inner = SortedText { out, level: level.map(|level| level + 1), keep: None };
-                value.serialize(inner).map_err(|error| error.under(&format!("[{count}]")))?;
+                value.serialize(inner).map_err(|error| error.under_index(*count))?;
                 *count += 1;
             }
             Elements::Record { out, level, members: members @ None, .. } => {
@@ -513,27 +512,36 @@ struct Members<'t> {
 
 impl Members<'_> {
     fn insert<T: Serialize + ?Sized>(&mut self, key: Cow<'static, str>, value: &T) -> Result<(), Mismatch> {
-        let level = self.level;
         if self.is_raw {
-            return self.raw(value);
+            return self.raw(&value.serialize(KeyText)?);
         }
+        let start = self.begin(&key);
+        let inner = SortedText { out: &mut *self.out, level: self.level.map(|level| level + 1), keep: None };
+        let written = value.serialize(inner);
+        self.end(start, key, written)
+    }
+
+    /// Writes the key of a member. Returns where its value starts.
+    fn begin(&mut self, key: &str) -> usize {
         if self.keep.is_none() {
-            begin(self.out, level, self.members.is_empty());
-            name(&key, level, self.out);
+            begin(self.out, self.level, self.members.is_empty());
+            name(key, self.level, self.out);
         }
-        let start = self.out.len();
-        let inner = SortedText { out: &mut *self.out, level: level.map(|level| level + 1), keep: None };
-        value.serialize(inner).map_err(|error| error.under(&key))?;
+        self.out.len()
+    }
+
+    /// Notes a member whose value is written.
+    fn end(&mut self, start: usize, key: Cow<'static, str>, written: Result<(), Mismatch>) -> Result<(), Mismatch> {
+        written.map_err(|error| error.under(&key))?;
         self.is_sorted &= self.members.last().is_none_or(|last| last.key < key);
         self.members.push(Member { key, value: start..self.out.len() });
         Ok(())
     }
 
     /// Writes a value that is JSON text, with its keys sorted.
-    fn raw<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Mismatch> {
-        let expected = || Mismatch::new("expected the text of a JSON value");
-        let text = key_text(value)?;
-        let json = Json::parse_bytes(text.as_bytes(), Dialect::Lenient).map_err(|_| expected())?;
+    fn raw(&mut self, text: &str) -> Result<(), Mismatch> {
+        let json = Json::parse_bytes(text.as_bytes(), Dialect::Lenient)
+            .map_err(|_| Mismatch::new("expected the text of a JSON value"))?;
         json.write_at(self.out, self.level);
         Ok(())
     }
@@ -554,13 +562,87 @@ impl Members<'_> {
     }
 }
 
-/// Returns a map key: a string, or a whole number or boolean as text.
-fn key_text<T: Serialize + ?Sized>(key: &T) -> Result<String, Mismatch> {
-    match key.serialize(serde_json::value::Serializer) {
-        Ok(Value::String(text)) => Ok(text),
-        Ok(Value::Bool(value)) => Ok(value.to_string()),
-        Ok(Value::Number(number)) if !number.is_f64() => Ok(number.to_string()),
-        Ok(_) | Err(_) => Err(Mismatch::new("expected a string as key")),
+/// The serializer of map keys: strings, and whole numbers and booleans as text.
+struct KeyText;
+
+fn not_a_key<T>() -> Result<T, Mismatch> {
+    Err(Mismatch::new("expected a string as key"))
+}
+
+macro_rules! keys {
+    (text $($method:ident: $type:ty),*; none $($other:ident($($argument:ty),*) -> $result:ty),*) => {
+        $(fn $method(self, value: $type) -> Result<String, Mismatch> {
+            Ok(value.to_string())
+        })*
+        $(fn $other(self, $(_: $argument),*) -> Result<$result, Mismatch> {
+            not_a_key()
+        })*
+    };
+}
+
+/// The serializer of what is never a key.
+type NoKey = Impossible<String, Mismatch>;
+
+impl Serializer for KeyText {
+    type Ok = String;
+    type Error = Mismatch;
+    type SerializeSeq = NoKey;
+    type SerializeTuple = NoKey;
+    type SerializeTupleStruct = NoKey;
+    type SerializeTupleVariant = NoKey;
+    type SerializeMap = NoKey;
+    type SerializeStruct = NoKey;
+    type SerializeStructVariant = NoKey;
+
+    keys!(
+        text
+        serialize_bool: bool,
+        serialize_i8: i8,
+        serialize_i16: i16,
+        serialize_i32: i32,
+        serialize_i64: i64,
+        serialize_u8: u8,
+        serialize_u16: u16,
+        serialize_u32: u32,
+        serialize_u64: u64,
+        serialize_char: char,
+        serialize_str: &str;
+        none
+        serialize_f32(f32) -> String,
+        serialize_f64(f64) -> String,
+        serialize_bytes(&[u8]) -> String,
+        serialize_none() -> String,
+        serialize_unit() -> String,
+        serialize_unit_struct(&'static str) -> String,
+        serialize_seq(Option<usize>) -> NoKey,
+        serialize_tuple(usize) -> NoKey,
+        serialize_tuple_struct(&'static str, usize) -> NoKey,
+        serialize_tuple_variant(&'static str, u32, &'static str, usize) -> NoKey,
+        serialize_map(Option<usize>) -> NoKey,
+        serialize_struct(&'static str, usize) -> NoKey,
+        serialize_struct_variant(&'static str, u32, &'static str, usize) -> NoKey
+    );
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, name: &'static str) -> Result<String, Mismatch> {
+        Ok(name.to_owned())
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<String, Mismatch> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<String, Mismatch> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: &T,
+    ) -> Result<String, Mismatch> {
+        not_a_key()
     }
 }
 
@@ -594,7 +676,7 @@ impl SerializeMap for Members<'_> {
     type Error = Mismatch;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Mismatch> {
-        self.key = Some(Cow::Owned(key_text(key)?));
+        self.key = Some(Cow::Owned(key.serialize(KeyText)?));
         Ok(())
     }
 
