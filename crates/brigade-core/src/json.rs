@@ -14,6 +14,7 @@
 mod canonical;
 mod de;
 mod document;
+mod key_text;
 mod number;
 mod parse;
 mod peek;

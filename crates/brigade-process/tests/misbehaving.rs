@@ -9,7 +9,7 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use brigade_process::{
     CancelToken, CapturedBytes, Control, EndedBy, Ending, Exit, Outcome, RunError, Stream, run,
@@ -208,7 +208,6 @@ fn unread_input_is_not_an_error() {
 
 #[test]
 fn runs_in_many_threads_do_not_meet() {
-    let start = Instant::now();
     std::thread::scope(|scope| {
         for index in 0..8 {
             scope.spawn(move || {
@@ -219,7 +218,6 @@ fn runs_in_many_threads_do_not_meet() {
             });
         }
     });
-    assert!(start.elapsed() < Duration::from_secs(10));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 
@@ -117,7 +117,6 @@ impl Brigade {
         let mut command = self.command(args);
         let line = format!("{command:?}");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let started = Instant::now();
         let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot run {line}: {e}"));
         let group = Pid::from_child(&child);
 
@@ -144,13 +143,7 @@ impl Brigade {
                 panic!("{line}\nended, but something it started still holds its {name}")
             })
         };
-        Run {
-            stdout: finish(stdout, "stdout"),
-            stderr: finish(stderr, "stderr"),
-            command: line,
-            status,
-            elapsed: started.elapsed(),
-        }
+        Run { stdout: finish(stdout, "stdout"), stderr: finish(stderr, "stderr"), command: line, status }
     }
 }
 
@@ -186,8 +179,6 @@ pub struct Run {
     pub stderr: Vec<u8>,
     /// How it ended.
     pub status: ExitStatus,
-    /// The elapsed time.
-    pub elapsed: Duration,
     /// The command line, for messages.
     command: String,
 }

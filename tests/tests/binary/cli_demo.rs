@@ -49,7 +49,6 @@ fn the_demo_tells_the_story_of_the_first_minutes() {
         assert!(text.contains(expect), "no `{expect}`\n{run}");
     }
     assert!(!text.contains("Expected exit code"), "{run}");
-    assert!(run.elapsed.as_secs() < 60, "{run}");
 }
 
 #[test]

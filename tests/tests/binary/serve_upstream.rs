@@ -6,7 +6,6 @@
 )]
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use brigade_testkit::fixtures;
 use brigade_tests::{Site, until};
@@ -146,9 +145,7 @@ fn calls_use_one_process_and_each_has_its_receipt() {
     assert!(record["files"]["kept.py"].is_string(), "{record:#}");
 
     client.close_input();
-    let began = Instant::now();
     assert_eq!(client.ended().0, Some(0));
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
     assert!(!is_running(process));
     let record = &kept.records()[0];
     assert!(record["ended_at"].is_string() && record["failure"].is_null(), "{record:#}");
@@ -350,10 +347,8 @@ fn no_server_survives_a_killed_gateway() {
     let process = pid(&mut client);
     client.send_call("read-sleep", json!({"n": 1}));
     until("the call", || (kept.noted("sleeps").len() == 2).then_some(()));
-    let began = Instant::now();
     signal(client.pid(), "TERM");
     assert_eq!(client.ended().0, Some(0));
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
     assert!(!is_running(process));
 }
 

@@ -1,8 +1,6 @@
 //! `brigade serve --web`: where it listens, its links, and documents of the page. `brigade-web` tests the rules of
 //! requests, and `cargo xtask web` the page in a browser.
 
-use std::time::{Duration, Instant};
-
 use brigade_cli::documents;
 use serde_json::{Value, json};
 
@@ -47,10 +45,8 @@ fn the_page_is_served_alone_and_ends_at_a_signal() {
     let stream = place.begin(
         format!("GET /api/events HTTP/1.1\r\nHost: {}\r\nCookie: {cookie}\r\n\r\n", host(&place)).as_bytes(),
     );
-    let asked = Instant::now();
     signal(server.pid(), "TERM");
     assert_eq!(server.ended(), Some(0), "{}", server.said());
-    assert!(asked.elapsed() < Duration::from_secs(2), "a stream was open: {:?}", asked.elapsed());
     drop(stream);
 }
 

@@ -469,10 +469,8 @@ mod tests {
             "<p a=".repeat(10_000),
             "&#x0;&#xffffffff;&amp".repeat(10_000),
         ] {
-            let started = std::time::Instant::now();
             let (text, _) = to_markdown(&html, 1 << 20, &|_| Some("https://a.example/x".to_owned()));
             assert!(text.len() <= (1 << 20) + (64 << 10), "{}", &html[..20]);
-            assert!(started.elapsed().as_secs() < 20, "{}", &html[..20]);
         }
         check("<script>a</script >b<style></p></style>c<noscript>d</noscript>", "bc");
     }
