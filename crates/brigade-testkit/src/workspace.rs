@@ -124,7 +124,7 @@ impl TempWorkspace {
     /// Makes the workspace a git repository with one commit of all files, at a fixed time. Leaves out what does not
     /// count if git tracks it.
     pub fn git_init(&self) {
-        self.git(["init", "--quiet", "--initial-branch=main"]);
+        self.git(["init", "--quiet", "--template=", "--initial-branch=main"]);
         let private = "/.brigade/tools/policy.toml\n/.brigade/tools/gateway.toml\n/.brigade/tools/calls.jsonl\n\
                        /.brigade/tools/state.db*\n/.brigade/tools/pins/\n";
         self.write(".git/info/exclude", private);

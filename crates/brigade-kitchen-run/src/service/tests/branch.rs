@@ -12,7 +12,7 @@ static REPOSITORY: LazyLock<SavedTree> = LazyLock::new(|| {
     SavedTree::made(|root| {
         fs::write(root.join(".gitignore"), ".brigade/\nbrigade/\n").unwrap();
         fs::write(root.join("shared.txt"), "first\n").unwrap();
-        git(root, &["init", "-q", "-b", "main"]);
+        git(root, &["init", "-q", "--template=", "-b", "main"]);
         git(root, &["add", "-A"]);
         git(root, &["commit", "-qm", "first"]);
     })
