@@ -6,6 +6,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+/// The members that every row has.
+const REQUIRED: [&str; 8] = ["id", "title", "description", "effects", "access", "tiers", "approval", "judge"];
+
 #[allow(clippy::disallowed_methods, reason = "a build script reads its source and writes what is compiled")]
 fn main() {
     println!("cargo::rerun-if-changed=src/builtin/rows");
@@ -13,8 +16,12 @@ fn main() {
     for file in fs::read_dir("src/builtin/rows").expect("the rows are beside the module") {
         let path = file.expect("the folder of the rows can be read").path();
         let text = fs::read_to_string(&path).expect("the rows can be read");
-        let read = serde_json::from_str::<Vec<_>>(&text);
-        rows.extend(read.unwrap_or_else(|error| panic!("{}: {error}", path.display())));
+        let read = serde_json::from_str::<Vec<Map<_, _>>>(&text);
+        let read = read.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for (row, key) in read.iter().flat_map(|row| REQUIRED.map(|key| (row, key))) {
+            assert!(row.contains_key(key), "{}: a row has no `{key}`: {row:?}", path.display());
+        }
+        rows.extend(read);
     }
     rows.sort_by(|one, other| one["id"].as_str().cmp(&other["id"].as_str()));
     let table: String = rows.iter().map(|row| format!("    {},\n", literal("Definition", row))).collect();

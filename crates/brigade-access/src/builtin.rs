@@ -193,7 +193,7 @@ fn schemas(id: &str) -> &'static Schemas {
 }
 
 impl Definition {
-    /// The members that a row need not have.
+    /// The members that a row may leave out. The build script requires the others.
     const DEFAULT: Definition = Definition {
         id: "",
         aliases: &[],

@@ -103,12 +103,12 @@ pub(crate) fn closed(
         Ok(Location::Inside(real)) => fs.root().join(real.as_path()),
         Ok(Location::Outside(_)) | Err(_) => directory.to_owned(),
     };
-    let OpenedReads { data, closed, notes, .. } = opened;
+    let OpenedReads { data, closed_data, notes, .. } = opened;
     let closed = ClosedWorkspace {
         code: read.code.into_values().collect(),
         links: read.links,
         data,
-        closed,
+        closed_data,
         write_only: Vec::new(),
         named,
         outside: read.outside,
@@ -184,7 +184,7 @@ fn loose_files(outside: &[PathBuf], packages: &[String]) -> Vec<String> {
 struct OpenedReads {
     data: Vec<PathBuf>,
     /// State of git and Brigade in it, which stays closed.
-    closed: Vec<PathBuf>,
+    closed_data: Vec<PathBuf>,
     notes: Vec<String>,
     /// Directories beside code that could become packages of it during the run.
     packages: Vec<String>,
@@ -201,7 +201,7 @@ impl OpenedReads {
             if let Some(folder) = folder
                 && let Some(found) = state_below(fs, &folder).map_err(not_started)?
             {
-                self.closed.extend(found.iter().map(|state| fs.root().join(state.as_path())));
+                self.closed_data.extend(found.iter().map(|state| fs.root().join(state.as_path())));
                 self.data.push(fs.root().join(folder.as_path()));
                 continue;
             }
@@ -271,7 +271,7 @@ impl OpenedReads {
     ) -> Result<(), String> {
         if let Some(folder) = real.filter(|folder| is_folder(fs, folder)) {
             match state_below(fs, folder).map_err(not_started)? {
-                Some(found) => self.closed.extend(found.iter().map(|state| fs.root().join(state.as_path()))),
+                Some(found) => self.closed_data.extend(found.iter().map(|state| fs.root().join(state.as_path()))),
                 None => self.notes.push(format!(
                     "`{folder}` in an argument has too many folders to find every repository in it: state of git in it \
                      may be readable"

@@ -491,7 +491,7 @@ impl Gateway {
         workspace.with_env(|env: Env| env.syncs_late(is_late))
     }
 
-    /// Runs or resumes a call when its slot among all gateways comes.
+    /// Runs or resumes a call when its turn among all gateways comes.
     async fn go_on(
         self: &Arc<Self>,
         asker: &Asker,

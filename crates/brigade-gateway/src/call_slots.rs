@@ -12,7 +12,7 @@ const MAX_WAITING_CALLS: usize = 64;
 /// another. Executions of an agent have a separate quota as well, so that the agent can always end them.
 #[derive(Default)]
 pub(crate) struct CallSlots {
-    agents: Mutex<HashMap<QuotaKey, Arc<Places>>>,
+    agents: Mutex<HashMap<QuotaKey, Arc<AgentSlots>>>,
 }
 
 /// The quota that a call uses.
@@ -24,7 +24,7 @@ pub(crate) struct QuotaKey {
 }
 
 #[derive(Default)]
-struct Places {
+struct AgentSlots {
     state: Mutex<State>,
     freed: Notify,
     /// Locked by the call that writes in the workspace.
@@ -35,21 +35,21 @@ struct Places {
 struct State {
     running: usize,
     waiting: usize,
-    /// The calls that wait for an answer of their client, and have no place.
+    /// The calls that wait for an answer of their client, and have no slot.
     paused: usize,
 }
 
 /// The right of a call to run. Dropping it passes it to the next call.
 pub(crate) struct CallSlot {
-    place: Arc<Place>,
+    state: Arc<SlotState>,
     _writing: Option<OwnedMutexGuard<()>>,
 }
 
-/// The place of a call.
-struct Place {
-    places: Arc<Places>,
+/// What a call has of the slots of its agent.
+struct SlotState {
+    slots: Arc<AgentSlots>,
     most: usize,
-    /// Whether the call has the place.
+    /// Whether the call has its slot.
     hold: Mutex<Hold>,
 }
 
@@ -61,32 +61,32 @@ enum Hold {
 }
 
 /// The pause of a call that waits for an answer of its client. Dropping it ends the pause at once.
-pub(crate) struct PausedSlot(Arc<Place>);
+pub(crate) struct PausedSlot(Arc<SlotState>);
 
 impl CallSlot {
-    /// Gives the place to other calls.
+    /// Gives the slot to other calls.
     pub(crate) fn pause(&self) -> PausedSlot {
-        self.place.change(Hold::Running, Hold::Paused);
-        PausedSlot(self.place.clone())
+        self.state.change(Hold::Running, Hold::Paused);
+        PausedSlot(self.state.clone())
     }
 }
 
 impl Drop for CallSlot {
     fn drop(&mut self) {
-        self.place.change(Hold::Running, Hold::Ended);
-        self.place.change(Hold::Paused, Hold::Ended);
+        self.state.change(Hold::Running, Hold::Ended);
+        self.state.change(Hold::Paused, Hold::Ended);
     }
 }
 
 impl PausedSlot {
-    /// Waits for a place, and ends the pause.
+    /// Waits for a slot, and ends the pause.
     pub(crate) async fn resume(self) {
-        let Place { places, most, .. } = &*self.0;
-        places.wait(*most).await;
-        // The place that was waited for is that of the call, unless the call has ended.
-        places.state().running -= 1;
+        let SlotState { slots, most, .. } = &*self.0;
+        slots.wait(*most).await;
+        // The slot that was waited for is that of the call, unless the call has ended.
+        slots.state().running -= 1;
         self.0.change(Hold::Paused, Hold::Running);
-        places.freed.notify_one();
+        slots.freed.notify_one();
     }
 }
 
@@ -96,7 +96,7 @@ impl Drop for PausedSlot {
     }
 }
 
-impl Place {
+impl SlotState {
     /// Changes what the call has, if it is in the first state.
     fn change(&self, from: Hold, to: Hold) {
         let mut hold = self.hold.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +104,7 @@ impl Place {
             return;
         }
         *hold = to;
-        let mut state = self.places.state();
+        let mut state = self.slots.state();
         for (hold, is_after) in [(from, false), (to, true)] {
             let count = match hold {
                 Hold::Running => &mut state.running,
@@ -115,26 +115,26 @@ impl Place {
         }
         drop(state);
         if from == Hold::Running {
-            self.places.freed.notify_one();
+            self.slots.freed.notify_one();
         }
     }
 }
 
-impl Places {
+impl AgentSlots {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a free place. Returns whether one was free.
-    fn take(self: &Arc<Places>, most: usize) -> bool {
+    /// Takes a free slot. Returns whether one was free.
+    fn take(self: &Arc<AgentSlots>, most: usize) -> bool {
         let mut state = self.state();
         let is_free = state.running < most;
         state.running += usize::from(is_free);
         is_free
     }
 
-    /// Waits for a place, and takes it.
-    async fn wait(self: &Arc<Places>, most: usize) {
+    /// Waits for a slot, and takes it.
+    async fn wait(self: &Arc<AgentSlots>, most: usize) {
         loop {
             let freed = self.freed.notified();
             if self.take(most.max(1)) {
@@ -144,14 +144,14 @@ impl Places {
         }
     }
 
-    fn slot(self: &Arc<Places>, most: usize, writing: Option<OwnedMutexGuard<()>>) -> CallSlot {
-        let place = Place { places: self.clone(), most, hold: Mutex::new(Hold::Running) };
-        CallSlot { place: Arc::new(place), _writing: writing }
+    fn slot(self: &Arc<AgentSlots>, most: usize, writing: Option<OwnedMutexGuard<()>>) -> CallSlot {
+        let state = SlotState { slots: self.clone(), most, hold: Mutex::new(Hold::Running) };
+        CallSlot { state: Arc::new(state), _writing: writing }
     }
 }
 
 /// A waiting call. Dropping it ends the wait.
-struct WaitingCall(Arc<Places>);
+struct WaitingCall(Arc<AgentSlots>);
 
 impl Drop for WaitingCall {
     fn drop(&mut self) {
@@ -162,46 +162,46 @@ impl Drop for WaitingCall {
 impl CallSlots {
     /// Takes a slot of the agent if one is free and no call waits for it.
     pub(crate) fn try_take(&self, quota_key: &QuotaKey, writes: bool, most: usize) -> Option<CallSlot> {
-        let places = self.places(quota_key);
-        if 0 < places.state().waiting {
+        let slots = self.agent(quota_key);
+        if 0 < slots.state().waiting {
             return None;
         }
         let writing = match writes {
-            true => Some(places.writing.clone().try_lock_owned().ok()?),
+            true => Some(slots.writing.clone().try_lock_owned().ok()?),
             false => None,
         };
-        places.take(most.max(1)).then(|| places.slot(most, writing))
+        slots.take(most.max(1)).then(|| slots.slot(most, writing))
     }
 
-    fn places(&self, quota_key: &QuotaKey) -> Arc<Places> {
+    fn agent(&self, quota_key: &QuotaKey) -> Arc<AgentSlots> {
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         agents.entry(quota_key.clone()).or_default().clone()
     }
 
-    /// Waits for a slot of the agent, of which at most `most` run at once. `None` if too many wait already.
+    /// Waits for a slot. At most `most` calls of the agent run at once. Returns `None` if too many wait already.
     pub(crate) async fn take(&self, quota_key: &QuotaKey, writes: bool, most: usize) -> Option<CallSlot> {
-        let places = self.places(quota_key);
+        let slots = self.agent(quota_key);
         let waiting = {
-            let mut state = places.state();
+            let mut state = slots.state();
             if MAX_WAITING_CALLS <= state.waiting && most <= state.running {
                 return None;
             }
             state.waiting += 1;
-            WaitingCall(places.clone())
+            WaitingCall(slots.clone())
         };
-        // Writing calls run one after the other. Each takes a place only once it may write.
+        // Writing calls run one after the other. Each takes a slot only once it may write.
         let writing = match writes {
-            true => Some(places.writing.clone().lock_owned().await),
+            true => Some(slots.writing.clone().lock_owned().await),
             false => None,
         };
-        places.wait(most).await;
+        slots.wait(most).await;
         drop(waiting);
-        Some(places.slot(most, writing))
+        Some(slots.slot(most, writing))
     }
 
     /// Returns the number of calls that wait for an answer of their client.
     pub(crate) fn paused(&self, quota_key: &QuotaKey) -> usize {
-        self.places(quota_key).state().paused
+        self.agent(quota_key).state().paused
     }
 }
 
@@ -259,11 +259,11 @@ mod tests {
             assert_eq!(slots.paused(&a), 1);
             let second = slots.try_take(&a, false, 1).unwrap();
             let mut resumes = Box::pin(pause.resume());
-            assert!(is_ready(resumes.as_mut()).await.is_none(), "the second call has the place");
+            assert!(is_ready(resumes.as_mut()).await.is_none(), "the second call has the slot");
             drop(second);
             assert!(is_ready(resumes).await.is_some());
             assert!(slots.paused(&a) == 0 && slots.try_take(&a, false, 1).is_none());
-            // A pause that outlives its call takes no place.
+            // A pause that outlives its call takes no slot.
             let pause = first.pause();
             drop(first);
             drop(pause);

@@ -61,12 +61,6 @@ impl Registry {
     }
 }
 
-/// Reads the files of agent programs. Writes nothing.
-///
-/// Without harnesses in the request, uses those of `[registry] harnesses` in the catalog, or all.
-///
-/// # Errors
-/// Returns [`ErrorKind::Usage`] for an unknown harness. A file that cannot be read is an issue of the report.
 pub(crate) fn discover(
     context: &WorkspaceContext,
     request: &DiscoverRequest,
@@ -86,12 +80,6 @@ pub(crate) fn discover(
     })
 }
 
-/// Compares the files of agent programs with the cache, and writes the cache if something changed.
-///
-/// A damaged cache is replaced.
-///
-/// # Errors
-/// Returns [`ErrorKind::Refused`] if a newer version wrote the cache, and file errors.
 pub(crate) fn sync(context: &WorkspaceContext, dry_run: bool) -> Result<RegistrySyncReport, Failure> {
     let found = look(context, &DiscoverRequest::default())?;
     let Discovery { harnesses, mut entries, mut issues, lacks_home, .. } = found;

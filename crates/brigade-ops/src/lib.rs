@@ -1,8 +1,8 @@
 //! What a user can do in a workspace, one module per noun.
 //!
-//! Owns a handle per subject, such as [`Calls`], [`Runs`] and [`Projections`], and the operations on tools, the state
-//! and agent programs, with their reports. Each operation takes the context of a workspace, and returns a report or an
-//! error.
+//! Owns a handle per subject, such as [`Calls`], [`Runs`] and [`Projections`], and functions on tools, the state and
+//! agent programs, with their reports. A handle has the context of a workspace; a function takes it. Each operation
+//! returns a report or an error.
 //!
 //! Does not know arguments, terminals, agents and their sessions. Runs nothing itself: a verified call is passed to a
 //! [`Runner`].

@@ -89,11 +89,6 @@ impl Packs {
     }
 }
 
-/// Builds a pack of the catalog, the sources of its entries, and its health. It contains no secrets, and paths in
-/// it are relative.
-///
-/// # Errors
-/// Fails if the catalog is not text, or on a disk error.
 pub(crate) fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failure> {
     let catalog = list_tools(context)?;
     // A pack also reports an unreadable catalog.
@@ -152,7 +147,6 @@ pub(crate) fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failu
     Ok(report)
 }
 
-/// Lists the newest packs.
 pub(crate) fn list(context: &WorkspaceContext, limit: usize) -> Result<PackListReport, Failure> {
     let FoundPacks { mut packs, unreadable } = all_packs(&*context.fs)?;
     packs.truncate(limit);
@@ -166,20 +160,11 @@ pub(crate) fn list(context: &WorkspaceContext, limit: usize) -> Result<PackListR
     })
 }
 
-/// Shows a pack, or the newest one with `latest`.
-///
-/// # Errors
-/// Fails if no pack or several packs match, or on a disk error.
 pub(crate) fn show(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackShowReport, Failure> {
     let pack = shown(context, require_pack(context, id)?);
     Ok(PackShowReport { schema: PackShowReport::SCHEMA, target: context.target(), pack })
 }
 
-/// Moves a pack to the archive.
-///
-/// # Errors
-/// Returns [`ErrorKind::Usage`] if the archive already has it. Also fails if no pack or several packs match, or on a
-/// disk error.
 pub(crate) fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveReport, Failure> {
     let pack = require_pack(context, id)?;
     let archived = archive_pack(&*context.fs, &pack.pack_id).map_err(|error| match error.kind {
@@ -198,12 +183,6 @@ pub(crate) fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackA
     })
 }
 
-/// Adds the entries of a pack to the catalog, and their sources to the workspace. Nothing is run. If there are
-/// conflicts, nothing is written.
-///
-/// # Errors
-/// Returns the report if there are conflicts. Returns [`ErrorKind::Usage`] if the directory is not a pack, and
-/// [`ErrorKind::Environment`] if it cannot be read. Also fails if the catalog cannot be edited, or on a disk error.
 pub(crate) fn import(
     context: &WorkspaceContext,
     folder: &Path,

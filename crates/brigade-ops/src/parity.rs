@@ -42,7 +42,6 @@ impl Parity {
     }
 }
 
-/// Lists projection issues, and which of them the last closeout accepted.
 pub(crate) fn status(context: &WorkspaceContext) -> Result<ParityReport, Failure> {
     let closeouts = closeouts(&*context.fs);
     let listed = closeouts.fingerprints();
@@ -64,7 +63,6 @@ pub(crate) fn status(context: &WorkspaceContext) -> Result<ParityReport, Failure
     })
 }
 
-/// Accepts the current projection issues, so only new and changed ones count.
 pub(crate) fn closeout(
     context: &WorkspaceContext,
     reason: Option<&str>,

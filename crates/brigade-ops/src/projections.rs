@@ -91,11 +91,6 @@ impl Projections {
     }
 }
 
-/// Plans the projections of one tool or all tools, and finds orphans. Writes nothing.
-///
-/// # Errors
-/// Returns the report if neither a tool nor a projection has this id, or if the catalog cannot be read. Also returns
-/// file errors.
 pub(crate) fn plan(
     context: &WorkspaceContext,
     id: Option<&str>,
@@ -136,10 +131,6 @@ fn report_or_missing<R>(report: R, missing: Option<Failure>) -> Result<R, Failur
     }
 }
 
-/// Plans for `sync apply`. Writes nothing.
-///
-/// # Errors
-/// Returns the errors of [`plan`].
 pub(crate) fn sync_plan(
     context: &WorkspaceContext,
     id: Option<&str>,

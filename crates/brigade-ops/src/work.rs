@@ -119,9 +119,6 @@ fn row_refusal(context: &WorkspaceContext, why: RowError) -> Error {
     }
 }
 
-/// Adds a row for every issue, unless the issue has one, is done, or was dismissed and did not change.
-///
-/// Runs no health commands, so it adds no rows for their issues.
 pub(crate) fn import(context: &WorkspaceContext) -> Result<ImportReport, Failure> {
     // Quarantine unreadable lines first, because a quarantine file is an issue itself.
     let set_aside = match InboxStore::new(context).read()?.unreadable() {
@@ -172,10 +169,6 @@ pub fn add_backlog(context: &WorkspaceContext, task: &str, found: &[String]) -> 
     Ok(InboxStore::new(context).change(add)?.0)
 }
 
-/// Lists inbox rows.
-///
-/// # Errors
-/// Fails if no row can have the status, and returns file errors.
 pub(crate) fn list(context: &WorkspaceContext, filter: &InboxFilter) -> Result<InboxReport, Failure> {
     let inbox = InboxStore::new(context).read()?;
     if let Some(status) = &filter.status {
@@ -198,10 +191,6 @@ pub(crate) fn list(context: &WorkspaceContext, filter: &InboxFilter) -> Result<I
     })
 }
 
-/// Shows one row.
-///
-/// # Errors
-/// Returns [`RowError::Refused`] if no row matches, and file errors.
 pub(crate) fn show(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<InboxItemReport, RowError> {
     let inbox = InboxStore::new(context).read()?;
     let index = inbox.find(prefix).map_err(|failure| RowError::Refused(failure, None))?;
@@ -242,7 +231,7 @@ fn item_report(context: &WorkspaceContext, item: InboxItem) -> InboxItemReport {
 
 /// Why a row was not shown or decided.
 #[derive(Debug)]
-pub enum RowError {
+pub(crate) enum RowError {
     /// No row matches, or the row already has this decision.
     Refused(Failure, Option<Box<InboxItem>>),
     /// A file or a reason cannot be used.

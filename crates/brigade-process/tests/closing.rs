@@ -68,7 +68,7 @@ impl Ground {
                     code("lib/run.sh", "#!/bin/sh\necho ran\n"),
                 ],
                 data: vec![self.workspace.join("data")],
-                closed: vec![self.workspace.join("data/kept")],
+                closed_data: vec![self.workspace.join("data/kept")],
                 ..ClosedWorkspace::default()
             }),
             ..SandboxProfile::nothing(Mode::Enforce)

@@ -64,8 +64,8 @@ pub struct ClosedWorkspace {
     pub code: Vec<Code>,
     /// Files and directories (with everything below) that can be read but not executed.
     pub data: Vec<PathBuf>,
-    /// What stays closed below entries of `data`.
-    pub closed: Vec<PathBuf>,
+    /// Paths below entries of `data` that stay closed.
+    pub closed_data: Vec<PathBuf>,
     /// Entries of [`SandboxProfile::write`] that can be written but not read.
     pub write_only: Vec<PathBuf>,
     /// Workspace paths by which the command names its program, and bound links. Links in these paths are kept.

@@ -9,7 +9,7 @@ pub struct SavedTree(Vec<(PathBuf, Option<Vec<u8>>)>);
 
 impl SavedTree {
     /// Fills a temporary directory, and keeps what is in it.
-    pub fn made(fill: impl FnOnce(&Path)) -> SavedTree {
+    pub fn new(fill: impl FnOnce(&Path)) -> SavedTree {
         let folder =
             tempfile::tempdir().unwrap_or_else(|e| panic!("cannot create a temporary directory: {e}"));
         fill(folder.path());

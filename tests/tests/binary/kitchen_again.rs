@@ -1,4 +1,4 @@
-//! Continuing after a service: aborts, selected tasks, dry runs, and files of other programs.
+//! Continuing after a service: skipped tasks, tasks that cannot start, dry runs and approvals.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails when it cannot continue")]
 

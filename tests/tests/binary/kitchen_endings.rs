@@ -1,4 +1,4 @@
-//! Services that are interrupted, exceed a budget, or wait for a person.
+//! Services that are killed or interrupted while a worker runs.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails when it cannot continue")]
 

@@ -1,4 +1,4 @@
-//! Effects of keys in kitchen.toml that no other test sets.
+//! Several PRDs in one service.
 
 #![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 

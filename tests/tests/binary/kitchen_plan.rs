@@ -138,9 +138,7 @@ fn map_describes_files_without_generated_ones() {
 
 #[test]
 fn a_plan_becomes_a_valid_prd_with_a_latest_link() {
-    let rules =
-        r#"{"role": "plan", "do": [{"plan": "good"}]}, {"role": "map", "do": [{"output": "Words."}]}"#;
-    let kitchen = Kitchen::new(rules);
+    let kitchen = Kitchen::new(r#"{"role": "plan", "do": [{"plan": "good"}]}"#);
     kitchen.site.workspace.write("go.mod", "module a\n");
     let refused = kitchen.plan(&["Count", "words"], 1);
     assert_eq!(refused["code"], "approval_needed");
@@ -176,6 +174,11 @@ fn a_plan_becomes_a_valid_prd_with_a_latest_link() {
     assert_eq!(target, Path::new("../../tasks/prd-own.json"));
     assert_eq!(kitchen.site.document(["status"]).expect(0)["prd_path"], "tasks/prd-own.json");
     assert_eq!(kitchen.receipts(), vec![("plan".to_owned(), "completed".to_owned()); 3]);
+}
+
+#[test]
+fn a_worker_adds_to_a_map_and_a_broken_role_refuses_a_plan() {
+    let kitchen = Kitchen::new(r#"{"role": "map", "do": [{"output": "Words."}]}"#).approved();
     assert_eq!(kitchen.site.document(["map", "--worker"]).expect(0)["has_worker_part"], true);
     kitchen.site.workspace.write("brigade/chef/line.md/inside", "");
     assert_eq!(kitchen.plan(&["More"], 1)["code"], "kitchen_config_invalid");

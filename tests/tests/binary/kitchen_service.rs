@@ -1,5 +1,4 @@
-//! `brigade service` with the fake worker: gates between PRDs, merge and push, changed settings, and every fault of a
-//! worker.
+//! `brigade service` with the fake worker: merge and push, a second service, and every fault of a worker.
 
 #![allow(clippy::unwrap_used, reason = "a test fails when it cannot continue")]
 #![allow(

@@ -324,7 +324,7 @@ impl Client {
         self.kept.iter().filter(|message| message["method"] == method).count()
     }
 
-    /// Returns the number of messages that came and were not asked for yet.
+    /// Returns how many messages came that no test has taken yet. Does not wait.
     pub fn received(&mut self) -> usize {
         while let Some(message) = self.line(Duration::ZERO) {
             self.kept.push(message);

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests look at modes, take addresses and read processes")]
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
@@ -361,9 +361,12 @@ fn slow_and_half_open_connections_block_nothing() {
     let mut session = Session::open(&server.place, Some(&ann));
     assert_eq!(text(&session.call("at-once", json!({"text": "hi"}))), "said hi");
     assert!(ends.iter().all(|end| !end.is_finished()), "the call waited for the others");
-    // The server ends them.
+    // The server ends them, before the client stops reading.
     for end in ends {
-        let _ = end.join().unwrap();
+        let read = end.join().unwrap();
+        assert!(
+            !read.is_err_and(|error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
+        );
     }
     drop(half);
 }
@@ -446,11 +449,15 @@ fn long_head_is_refused_and_oldest_half_head_ends() {
     assert!(matches!(answer.status, 0 | 431), "{answer:?}");
     let mut oldest = server.place.begin(b"POST /mcp HTT");
     let newer: Vec<_> = (0..520).map(|_| server.place.begin(b"POST /mcp HTT")).collect();
+    let mut newest = server.place.begin(b"POST /mcp HTT");
+    let end = std::thread::spawn(move || newest.read_to_end(&mut Vec::new()));
     let mut rest = Vec::new();
     let _ = oldest.read_to_end(&mut rest);
     assert!(rest.is_empty());
     let mut session = Session::open(&server.place, Some(&ann));
     assert_eq!(text(&session.call("at-once", json!({"text": "hi"}))), "said hi");
+    // The time limit for a head would have ended all.
+    assert!(!end.is_finished());
     drop(newer);
 }
 

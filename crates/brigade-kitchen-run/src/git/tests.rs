@@ -29,7 +29,7 @@ use crate::workplace::{Changes, FolderOrigin, Guard, Integration, Place, PlaceEr
 
 /// A repository of one commit.
 static REPOSITORY: LazyLock<SavedTree> = LazyLock::new(|| {
-    SavedTree::made(|root| {
+    SavedTree::new(|root| {
         git(root, &["init", "-q", "--template=", "-b", "main", "."]);
         git(root, &["config", "user.name", "Ada"]);
         git(root, &["config", "user.email", "ada@example.org"]);

@@ -123,7 +123,7 @@ impl Ruleset {
                 rules.add(workspace, AccessFs::ReadDir.into())?;
             }
             for path in &closed.data {
-                rules.add_around(path, &closed.closed, DATA)?;
+                rules.add_around(path, &closed.closed_data, DATA)?;
             }
             // The approved copies get their rules when they are created.
             for code in closed.code.iter().filter(|_| !is_sealed) {

@@ -71,7 +71,7 @@ impl View {
         let hidden: Vec<PathBuf> = hidden.filter_map(|path| below(path)).collect();
         let code: BTreeSet<PathBuf> = closed.code.iter().filter_map(|code| below(&code.path)).collect();
         let mut found = Contents { workspace, hidden: &hidden, ..Contents::empty(&code, &closed.links) };
-        let mut unopened = closed.closed.clone();
+        let mut unopened = closed.closed_data.clone();
         unopened.extend(closed.code.iter().map(|code| code.path.clone()));
         unopened.extend(hidden.iter().map(|hidden| workspace.join(hidden)));
         for path in closed.data.iter().chain(&profile.read).chain(&profile.write) {

@@ -1,6 +1,6 @@
 //! The rules of requests, over real sockets.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -72,7 +72,10 @@ impl TestPage {
         stream.write_all(bytes.as_bytes()).unwrap();
         let mut answer = Vec::new();
         // The server may end the connection before it has read everything.
-        let _ = stream.read_to_end(&mut answer);
+        let read = stream.read_to_end(&mut answer);
+        let is_open =
+            read.is_err_and(|error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
+        assert!(!is_open, "the server keeps the connection open");
         Answer(String::from_utf8(answer).unwrap())
     }
 

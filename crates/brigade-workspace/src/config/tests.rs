@@ -6,7 +6,7 @@ use super::*;
 use crate::TARGETS;
 use crate::testing::{Bench, entry};
 
-/// Reads a policy. Expects this standing, and the start of the message of the first issue.
+/// Reads a policy. Expects this validity, and the start of the message of the first issue.
 #[track_caller]
 fn check_policy(prepare: impl FnOnce(&Bench), validity: PolicyValidity, message: &str) {
     let bench = Bench::on_disk(&[]);

@@ -35,7 +35,7 @@ pub(crate) fn adopt(_: &Arc<WorkspaceInner>, _: AdoptStep) -> Result<Vec<AdoptRo
 pub(crate) fn notify(context: &Arc<WorkspaceContext>, _: &Call) -> Result<(), String> {
     let config = gather::config(context).map_err(|error| error.to_string())?;
     match config.gateway(&context.host()).and_then(|gateway| gateway.notify.as_ref()) {
-        Some(_) => Err("this build of Brigade does not have `workflow`, which starts it".to_owned()),
+        Some(_) => Err("this build lacks the feature `workflow`, which starts it".to_owned()),
         None => Ok(()),
     }
 }

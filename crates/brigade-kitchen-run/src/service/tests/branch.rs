@@ -9,7 +9,7 @@ use super::*;
 
 /// A repository of one commit.
 static REPOSITORY: LazyLock<SavedTree> = LazyLock::new(|| {
-    SavedTree::made(|root| {
+    SavedTree::new(|root| {
         fs::write(root.join(".gitignore"), ".brigade/\nbrigade/\n").unwrap();
         fs::write(root.join("shared.txt"), "first\n").unwrap();
         git(root, &["init", "-q", "--template=", "-b", "main"]);
